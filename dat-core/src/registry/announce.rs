@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::c_provider::Demand;
 use super::entry::{Entry, Origin};
-use super::foreign::Demand;
 use super::{ApiVersion, Registry};
 use crate::provider::Reach;
 

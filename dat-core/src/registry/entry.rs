@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::foreign::Registration;
+use super::c_provider::Registration;
 use super::line::Line;
 use super::syntax::SyntaxError;
 use super::version::{LineVersion, ProviderVersion, Space};

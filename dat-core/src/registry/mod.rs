@@ -26,35 +26,33 @@
 //! ```
 
 mod announce;
-mod calls;
+mod c_provider;
+mod catalog;
 mod entry;
-mod failure;
-mod find;
-mod foreign;
+mod errors;
 mod line;
-mod lookup;
-mod refusal;
+mod provider_use;
 mod registration;
 mod related;
+mod resolve;
 mod scan;
 mod source;
 mod suggest;
 mod syntax;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
-mod uses;
 mod version;
 
 pub use announce::Announced;
+pub use c_provider::{Demand, Library, Registration};
 pub use entry::{Entry, Fate, Origin};
-pub(crate) use find::merge;
-pub use find::{Choice, Refusal};
-pub use foreign::{Demand, Library, Registration};
 pub use line::{Line, MAX_NAME};
+pub use provider_use::{Candidate, ProviderUse};
+pub(crate) use resolve::merge;
+pub use resolve::{Choice, Refusal};
 pub use source::{Configuration, Record};
 pub use suggest::nearest;
 pub use syntax::SyntaxError;
-pub use uses::{Candidate, ProviderUse};
 pub use version::{ApiVersion, LineVersion, ProviderVersion, Space};
 
 use std::collections::BTreeMap;
@@ -67,9 +65,9 @@ use crate::compat::CompatWord;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::numbering::{Numbering, Sequence};
 use crate::provider::Provider;
-use calls::{ADD, REMOVE};
-use lookup::{Asked, Found, Server, Survey, shadow};
-use uses::Registered;
+use catalog::{Catalog, shadow};
+use errors::{ADD, REMOVE};
+use provider_use::Registered;
 
 /// The names that can be opened and the providers that serve them.
 ///
@@ -192,7 +190,7 @@ impl Registry {
         };
         let mut providers = self.shared.providers.write();
         let Some(index) = providers.iter().position(|provider| provider.name() == name) else {
-            let known = failure::listing(providers.iter().map(|it| format!("{:?}", it.name())));
+            let known = errors::listing(providers.iter().map(|it| format!("{:?}", it.name())));
             let known = if known.is_empty() { "there is none".to_owned() } else { known };
             return Err(error(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
                 .because(format!("no provider of that name was added; those added: {known}"))
@@ -228,81 +226,17 @@ impl Registry {
     pub fn list_for(&self, demand: Demand) -> Vec<Entry> {
         let (providers, registrations) = (self.providers(), self.registrations());
         let unusable = self.shared.unusable.read().clone();
-        let survey = Survey {
+        let catalog = Catalog {
             configuration: &self.shared.configuration,
             providers: &providers,
             registrations: &registrations,
             demand,
             loadable: self.hosts().then_some(&unusable),
         };
-        let mut found = survey.named();
-        found.extend(survey.discovered());
+        let mut found = catalog.named();
+        found.extend(catalog.discovered());
         shadow(&mut found);
         found.into_iter().map(|found| found.entry).collect()
-    }
-
-    /// The Rust providers with which to open a name, to be tried in order; never empty.
-    ///
-    /// The text after a `?` in the name is not looked up but passed to the provider, after the IA
-    /// parameters of the line. Providers discover their adapters only if no line of the name is
-    /// usable; those that [cannot have it](Provider::may_have) only if no other provider has the
-    /// name.
-    ///
-    /// # Errors
-    /// - `DAT_INVALID_PARAMETER` if the name is empty or longer than [`MAX_NAME`] bytes;
-    /// - `DAT_PROVIDER_NOT_FOUND` if no entry of that name is usable: with `DAT_MAJOR_NOT_FOUND` or
-    ///   `DAT_MINOR_NOT_FOUND` if it exists only for other versions, otherwise with
-    ///   `DAT_NAME_NOT_REGISTERED` and the reasons;
-    /// - the provider's error if the only entry of that name is a discovered adapter that cannot be
-    ///   opened now.
-    pub fn resolve(&self, name: &str, version: ApiVersion) -> Result<Vec<Candidate>> {
-        let choices = self.choices(name, Demand { version, ..Demand::ANY }, None)?;
-        let own = choices.into_iter().filter_map(|choice| match choice {
-            Choice::Provider(candidate) => Some(candidate),
-            Choice::Library(_) | Choice::Registered(_) => None,
-        });
-        Ok(own.collect())
-    }
-
-    /// What to try for a name now; never empty. C providers are included only if `loadable` is
-    /// given, which holds the libraries known to be unusable.
-    fn choices(
-        &self,
-        name: &str,
-        demand: Demand,
-        loadable: Option<&BTreeMap<Origin, Error>>,
-    ) -> Result<Vec<Choice>> {
-        let asked = Asked::new(name);
-        if let Some(error) = refusal::bad_name(asked) {
-            return Err(error);
-        }
-        loop {
-            let (providers, registrations) = (self.providers(), self.registrations());
-            let survey = Survey {
-                configuration: &self.shared.configuration,
-                providers: &providers,
-                registrations: &registrations,
-                demand,
-                loadable,
-            };
-            let mut found = survey.named();
-            shadow(&mut found);
-            let mut picked = Asked::pick(name, &found);
-            // First those that may have it; the others only contribute names to an error.
-            for may_have in [true, false] {
-                if picked.is_none() {
-                    found.extend(survey.discovered_for([name, asked.name], may_have));
-                    picked = Asked::pick(name, &found);
-                }
-            }
-            let Some((asked, picked)) = picked else {
-                return Err(refusal::nothing_usable(asked, demand.version, &found));
-            };
-            // If a provider was removed in the meantime, another one may have the name.
-            if let Some(choices) = self.take(asked, picked.iter().map(|&at| &found[at])) {
-                return Ok(choices);
-            }
-        }
     }
 
     fn providers(&self) -> Vec<Arc<Registered>> {
@@ -311,38 +245,6 @@ impl Registry {
 
     fn registrations(&self) -> Vec<Registration> {
         self.shared.registrations.read().clone()
-    }
-
-    /// Takes a use of each provider; `None` if one of them was removed.
-    fn take<'a>(
-        &self,
-        asked: Asked<'_>,
-        picked: impl Iterator<Item = &'a Found>,
-    ) -> Option<Vec<Choice>> {
-        let providers = self.shared.providers.read();
-        let take = |Found { entry, server, .. }: &Found| match server.as_ref()? {
-            Server::Provider(server) => {
-                let registered = providers.iter().find(|it| Arc::ptr_eq(it, server))?;
-                let (compat, parameters) = CompatWord::split(&asked.parameters(&entry.parameters));
-                let compat = compat.or_else(|| self.shared.compat.get().cloned());
-                Some(Choice::Provider(Candidate {
-                    provider: Arc::clone(&registered.provider),
-                    guard: ProviderUse::take(registered),
-                    numbering: Arc::clone(&self.shared.numbering),
-                    adapter_name: entry.name.clone(),
-                    parameters,
-                    compat: compat.unwrap_or_default(),
-                    origin: entry.origin.clone(),
-                }))
-            }
-            Server::Library(line) => Some(Choice::Library(Library {
-                line: line.clone(),
-                origin: entry.origin.clone(),
-                suffix: asked.suffix.to_owned(),
-            })),
-            Server::Registered(registration) => Some(Choice::Registered(registration.clone())),
-        };
-        picked.map(take).collect()
     }
 }
 

@@ -1,9 +1,9 @@
 //! C providers that register themselves at run time.
 
 use super::Registry;
-use super::calls::{ADD, REMOVE};
-use super::foreign::Registration;
-use super::refusal::bad_length;
+use super::c_provider::Registration;
+use super::errors::bad_length;
+use super::errors::{ADD, REMOVE};
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 impl Registry {

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::failure::listed;
+use super::errors::listed;
 use super::line::Line;
 use super::syntax::SyntaxError;
 use crate::error::Error;

@@ -1,7 +1,7 @@
 //! Tests of the registry, with a provider that transfers no data.
 
 mod announce;
-mod foreign;
+mod c_provider;
 mod listing;
 mod properties;
 mod providers;

@@ -4,21 +4,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::c_provider::{Demand, Registration};
 use super::entry::{Entry, Fate, Origin};
-use super::failure;
-use super::foreign::{Demand, Registration};
+use super::errors;
 use super::line::Line;
+use super::provider_use::Registered;
 use super::source::{Configuration, Record};
-use super::uses::Registered;
 use super::version::{LineVersion, ProviderVersion, Space};
 use crate::error::{Error, Result};
 use crate::provider::{Provider, Reach};
 
 /// An entry, and what would open it.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Match {
     pub(super) entry: Entry,
-    pub(super) server: Option<Server>,
+    pub(super) server: Option<Opener>,
     excess: Excess,
 }
 
@@ -33,7 +33,7 @@ struct Excess {
 
 /// What opens an entry.
 #[derive(Debug)]
-pub(super) enum Server {
+pub(super) enum Opener {
     /// A Rust provider.
     Provider(Arc<Registered>),
     /// The library of a line.
@@ -42,7 +42,7 @@ pub(super) enum Server {
     Registered(Registration),
 }
 
-impl Server {
+impl Opener {
     /// The reach of the provider; a C provider does not report it.
     fn reach(&self) -> Option<Reach> {
         match self {
@@ -52,9 +52,9 @@ impl Server {
     }
 }
 
-impl Found {
+impl Match {
     /// An entry that matches the demand exactly, or cannot be opened.
-    fn new(entry: Entry, server: Option<Server>) -> Self {
+    fn new(entry: Entry, server: Option<Opener>) -> Self {
         Self { entry, server, excess: Excess::default() }
     }
 
@@ -77,7 +77,7 @@ impl Found {
 
 /// Everything that can be found for a demand.
 #[derive(Debug)]
-pub(super) struct Survey<'a> {
+pub(super) struct Catalog<'a> {
     pub(super) configuration: &'a Configuration,
     pub(super) providers: &'a [Arc<Registered>],
     pub(super) registrations: &'a [Registration],
@@ -86,35 +86,35 @@ pub(super) struct Survey<'a> {
     pub(super) loadable: Option<&'a BTreeMap<Origin, Error>>,
 }
 
-impl Survey<'_> {
+impl Catalog<'_> {
     /// The registered C providers, then the entries of the configuration in file order.
-    pub(super) fn named(&self) -> Vec<Found> {
+    pub(super) fn named(&self) -> Vec<Match> {
         let registered = self.registrations.iter().map(|it| self.registered(it));
         registered.chain(self.configuration.records().iter().map(|it| self.record(it))).collect()
     }
 
     /// The adapters that the providers discover, in the order in which the providers were added.
-    pub(super) fn discovered(&self) -> Vec<Found> {
+    pub(super) fn discovered(&self) -> Vec<Match> {
         self.discovered_by(|_| true)
     }
 
     /// The adapters discovered by the providers that may have one of the names, or by all others.
-    pub(super) fn discovered_for(&self, names: [&str; 2], may_have: bool) -> Vec<Found> {
+    pub(super) fn discovered_for(&self, names: [&str; 2], may_have: bool) -> Vec<Match> {
         self.discovered_by(|provider| names.iter().any(|name| provider.may_have(name)) == may_have)
     }
 
-    fn discovered_by(&self, wanted: impl Fn(&dyn Provider) -> bool) -> Vec<Found> {
+    fn discovered_by(&self, wanted: impl Fn(&dyn Provider) -> bool) -> Vec<Match> {
         let wanted = |server: &&Arc<Registered>| wanted(&*server.provider);
         self.providers.iter().filter(wanted).flat_map(discover).collect()
     }
 
-    fn registered(&self, registration: &Registration) -> Found {
+    fn registered(&self, registration: &Registration) -> Match {
         let served = self.serve_registered(registration);
         let (server, fate) = match served {
-            Ok(()) => (Some(Server::Registered(registration.clone())), Fate::Usable),
+            Ok(()) => (Some(Opener::Registered(registration.clone())), Fate::Usable),
             Err(reason) => (None, Fate::Unusable(reason)),
         };
-        let mut found = Found::new(Entry::of_registration(registration, fate), server);
+        let mut found = Match::new(Entry::of_registration(registration, fate), server);
         found.excess = self.excess(registration.version, registration.thread_safe);
         found
     }
@@ -122,19 +122,19 @@ impl Survey<'_> {
     fn serve_registered(&self, registration: &Registration) -> Result<()> {
         let (origin, version) = (&Origin::Registered, registration.version);
         if !self.demand.version.accepts(version) {
-            return Err(failure::other_version(origin, version, self.demand.version));
+            return Err(errors::other_version(origin, version, self.demand.version));
         }
         if self.loadable.is_none() {
-            return Err(failure::registered_for_c(registration));
+            return Err(errors::registered_for_c(registration));
         }
         self.check_threads(origin, registration.thread_safe)
     }
 
-    fn record(&self, record: &Record) -> Found {
+    fn record(&self, record: &Record) -> Match {
         let (file, number, content) = match record {
             Record::File { file, reason } => {
                 let entry = Entry::unusable(Origin::File(Arc::clone(file)), reason.clone());
-                return Found::new(entry, None);
+                return Match::new(entry, None);
             }
             Record::Line { file, number, content } => (file, *number, content),
         };
@@ -146,46 +146,46 @@ impl Survey<'_> {
                     Err(reason) => (None, Fate::Unusable(reason)),
                 };
                 let mut excess = self.excess(line.api_version, line.thread_safe);
-                excess.threads &= matches!(server, Some(Server::Library(_)));
+                excess.threads &= matches!(server, Some(Opener::Library(_)));
                 let mut entry = Entry::of_line(origin, line, fate);
-                entry.reach = server.as_ref().and_then(Server::reach);
-                Found { entry, server, excess }
+                entry.reach = server.as_ref().and_then(Opener::reach);
+                Match { entry, server, excess }
             }
             Err(error) => {
-                let mut entry = Entry::unusable(origin, failure::corrupt(file, error));
+                let mut entry = Entry::unusable(origin, errors::corrupt(file, error));
                 error.name().unwrap_or_default().clone_into(&mut entry.name);
                 entry.syntax_error = Some(error.clone());
-                Found::new(entry, None)
+                Match::new(entry, None)
             }
         }
     }
 
     /// What opens a line.
-    fn serve(&self, origin: &Origin, line: &Line) -> Result<Server> {
+    fn serve(&self, origin: &Origin, line: &Line) -> Result<Opener> {
         if line.api_version.space == Space::Kernel {
-            return Err(failure::kernel(origin, line));
+            return Err(errors::kernel(origin, line));
         }
         if !self.demand.version.accepts(line.api_version) {
-            return Err(failure::other_version(origin, line.api_version, self.demand.version));
+            return Err(errors::other_version(origin, line.api_version, self.demand.version));
         }
         let server = self.providers.iter().find(|provider| provider.name() == line.library);
         if let Some(server) = server {
-            return Ok(Server::Provider(Arc::clone(server)));
+            return Ok(Opener::Provider(Arc::clone(server)));
         }
         let Some(unusable) = self.loadable else {
-            return Err(failure::foreign(origin, line, self.providers));
+            return Err(errors::foreign(origin, line, self.providers));
         };
         self.check_threads(origin, line.thread_safe)?;
         match unusable.get(origin) {
             Some(reason) => Err(reason.clone()),
-            None => Ok(Server::Library(line.clone())),
+            None => Ok(Opener::Library(line.clone())),
         }
     }
 
     /// Rejects a C provider registered as `nonthreadsafe` if the caller requires thread safety.
     fn check_threads(&self, origin: &Origin, thread_safe: bool) -> Result<()> {
         if self.demand.thread_safe == Some(true) && !thread_safe {
-            return Err(failure::unsafe_for_threads(origin));
+            return Err(errors::unsafe_for_threads(origin));
         }
         Ok(())
     }
@@ -198,7 +198,7 @@ impl Survey<'_> {
     }
 }
 
-fn discover(server: &Arc<Registered>) -> Vec<Found> {
+fn discover(server: &Arc<Registered>) -> Vec<Match> {
     let (major, minor) = server.description.version;
     let version = ProviderVersion { id: server.name().to_owned(), major, minor };
     let found = |adapter: crate::provider::Discovered| {
@@ -217,14 +217,14 @@ fn discover(server: &Arc<Registered>) -> Vec<Found> {
             syntax_error: None,
             fate: adapter.unusable.map_or(Fate::Usable, Fate::Unusable),
         };
-        Found::new(entry, Some(Server::Provider(Arc::clone(server))))
+        Match::new(entry, Some(Opener::Provider(Arc::clone(server))))
     };
     server.provider.discover().into_iter().map(found).collect()
 }
 
 /// Marks entries that others take precedence over: of the usable entries of a name, only those of
 /// the first rank are tried.
-pub(super) fn shadow(found: &mut [Found]) {
+pub(super) fn shadow(found: &mut [Match]) {
     let mut first: HashMap<String, (u8, Origin)> = HashMap::new();
     for found in found.iter().filter(|found| found.entry.fate.is_usable()) {
         let (name, rank) = (&found.entry.name, found.rank());
@@ -244,12 +244,12 @@ pub(super) fn shadow(found: &mut [Found]) {
 
 /// A name as the consumer gave it: the part that is looked up, and IA parameters for the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asked<'a> {
+pub(super) struct RequestedName<'a> {
     pub(super) name: &'a str,
     pub(super) suffix: &'a str,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestedName<'a> {
     /// Splits at the first `?`.
     pub(super) fn new(whole: &'a str) -> Self {
         let (name, suffix) = whole.split_once('?').unwrap_or((whole, ""));
@@ -257,7 +257,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The entries to try, in order. An entry whose own name contains a `?` can be opened too.
-    pub(super) fn pick(whole: &'a str, found: &[Found]) -> Option<(Self, Vec<usize>)> {
+    pub(super) fn pick(whole: &'a str, found: &[Match]) -> Option<(Self, Vec<usize>)> {
         let named = |name: &str| -> Vec<usize> {
             (0..found.len()).filter(|&index| found[index].is_usable_as(name)).collect()
         };

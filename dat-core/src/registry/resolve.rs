@@ -1,12 +1,16 @@
-//! From a name to an open adapter: the choices in their order, tried until one opens.
+//! From a name to an open adapter: what can open it, in order, tried until one does.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Registry;
-use super::calls::OPEN;
+use super::c_provider::{Demand, Library, Registration};
+use super::catalog::{Catalog, Match, Opener, RequestedName, shadow};
 use super::entry::Origin;
-use super::foreign::{Demand, Library, Registration};
-use super::uses::Candidate;
+use super::errors::{self, OPEN};
+use super::provider_use::{Candidate, ProviderUse};
+use super::version::ApiVersion;
+use crate::compat::CompatWord;
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 /// A way to open a name.
@@ -37,6 +41,70 @@ impl From<Error> for Refusal {
 }
 
 impl Registry {
+    /// The Rust providers with which to open a name, to be tried in order; never empty.
+    ///
+    /// The text after a `?` in the name is not looked up but passed to the provider, after the IA
+    /// parameters of the line. Providers discover their adapters only if no line of the name is
+    /// usable; those that [cannot have it](Provider::may_have) only if no other provider has the
+    /// name.
+    ///
+    /// # Errors
+    /// - `DAT_INVALID_PARAMETER` if the name is empty or longer than [`MAX_NAME`](super::MAX_NAME) bytes;
+    /// - `DAT_PROVIDER_NOT_FOUND` if no entry of that name is usable: with `DAT_MAJOR_NOT_FOUND` or
+    ///   `DAT_MINOR_NOT_FOUND` if it exists only for other versions, otherwise with
+    ///   `DAT_NAME_NOT_REGISTERED` and the reasons;
+    /// - the provider's error if the only entry of that name is a discovered adapter that cannot be
+    ///   opened now.
+    pub fn resolve(&self, name: &str, version: ApiVersion) -> Result<Vec<Candidate>> {
+        let choices = self.choices(name, Demand { version, ..Demand::ANY }, None)?;
+        let own = choices.into_iter().filter_map(|choice| match choice {
+            Choice::Provider(candidate) => Some(candidate),
+            Choice::Library(_) | Choice::Registered(_) => None,
+        });
+        Ok(own.collect())
+    }
+
+    /// What to try for a name now; never empty. C providers are included only if `loadable` is
+    /// given, which holds the libraries known to be unusable.
+    pub(super) fn choices(
+        &self,
+        name: &str,
+        demand: Demand,
+        loadable: Option<&BTreeMap<Origin, Error>>,
+    ) -> Result<Vec<Choice>> {
+        let asked = RequestedName::new(name);
+        if let Some(error) = errors::bad_name(asked) {
+            return Err(error);
+        }
+        loop {
+            let (providers, registrations) = (self.providers(), self.registrations());
+            let catalog = Catalog {
+                configuration: &self.shared.configuration,
+                providers: &providers,
+                registrations: &registrations,
+                demand,
+                loadable,
+            };
+            let mut found = catalog.named();
+            shadow(&mut found);
+            let mut picked = RequestedName::pick(name, &found);
+            // First those that may have it; the others only contribute names to an error.
+            for may_have in [true, false] {
+                if picked.is_none() {
+                    found.extend(catalog.discovered_for([name, asked.name], may_have));
+                    picked = RequestedName::pick(name, &found);
+                }
+            }
+            let Some((asked, picked)) = picked else {
+                return Err(errors::nothing_usable(asked, demand.version, &found));
+            };
+            // If a provider was removed in the meantime, another one may have the name.
+            if let Some(choices) = self.take(asked, picked.iter().map(|&at| &found[at])) {
+                return Ok(choices);
+            }
+        }
+    }
+
     /// Tries the ways to open a name, in the order of look-up, until one opens. Nothing else is
     /// touched, and nothing is tried twice.
     ///
@@ -98,6 +166,38 @@ impl Registry {
             }
             unusable.extend(lost);
         }
+    }
+
+    /// Takes a use of each provider; `None` if one of them was removed.
+    fn take<'a>(
+        &self,
+        asked: RequestedName<'_>,
+        picked: impl Iterator<Item = &'a Match>,
+    ) -> Option<Vec<Choice>> {
+        let providers = self.shared.providers.read();
+        let take = |Match { entry, server, .. }: &Match| match server.as_ref()? {
+            Opener::Provider(server) => {
+                let registered = providers.iter().find(|it| Arc::ptr_eq(it, server))?;
+                let (compat, parameters) = CompatWord::split(&asked.parameters(&entry.parameters));
+                let compat = compat.or_else(|| self.shared.compat.get().cloned());
+                Some(Choice::Provider(Candidate {
+                    provider: Arc::clone(&registered.provider),
+                    guard: ProviderUse::take(registered),
+                    numbering: Arc::clone(&self.shared.numbering),
+                    adapter_name: entry.name.clone(),
+                    parameters,
+                    compat: compat.unwrap_or_default(),
+                    origin: entry.origin.clone(),
+                }))
+            }
+            Opener::Library(line) => Some(Choice::Library(Library {
+                line: line.clone(),
+                origin: entry.origin.clone(),
+                suffix: asked.suffix.to_owned(),
+            })),
+            Opener::Registered(registration) => Some(Choice::Registered(registration.clone())),
+        };
+        picked.map(take).collect()
     }
 
     /// Tries a library, and records whether it is unusable.
