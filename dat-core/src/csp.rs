@@ -151,19 +151,11 @@ impl Csp {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed before.
     pub fn free(&self) -> Result<()> {
-        self.inner.base.retire("dat_csp_free", Subtype::NoSubtype)?;
-        self.inner.abandon();
-        Ok(())
+        self.inner.free("dat_csp_free")
     }
 }
 
 impl Receiving for CspInner {
-    fn abandon(&self) {
-        self.base.lifecycle.force();
-        drop(self.reception.close());
-        self.base.leave();
-    }
-
     fn reception(&self) -> &Reception {
         &self.reception
     }

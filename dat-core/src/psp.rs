@@ -137,9 +137,7 @@ impl Psp {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed before.
     pub fn free(&self) -> Result<()> {
-        self.inner.base.retire("dat_psp_free", Subtype::NoSubtype)?;
-        self.inner.abandon();
-        Ok(())
+        self.inner.free("dat_psp_free")
     }
 }
 
@@ -167,12 +165,6 @@ impl Connect<'static> {
 }
 
 impl Receiving for PspInner {
-    fn abandon(&self) {
-        self.base.lifecycle.force();
-        drop(self.reception.close());
-        self.base.leave();
-    }
-
     fn reception(&self) -> &Reception {
         &self.reception
     }

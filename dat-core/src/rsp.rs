@@ -112,21 +112,13 @@ impl Rsp {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed before.
     pub fn free(&self) -> Result<()> {
-        self.inner.base.retire("dat_rsp_free", Subtype::NoSubtype)?;
-        self.inner.abandon();
-        Ok(())
+        self.inner.free("dat_rsp_free")
     }
 }
 
 impl Receiving for RspInner {
-    fn abandon(&self) {
-        self.base.lifecycle.force();
-        let evd = self.reception.close();
-        if evd.is_some() {
-            self.release();
-        }
-        drop(evd);
-        self.base.leave();
+    fn stopped(&self) {
+        self.release();
     }
 
     fn reception(&self) -> &Reception {

@@ -95,8 +95,25 @@ pub(crate) trait Receiving: Based + Send + Sync {
     /// Handles a request that arrived; returns it if it cannot be delivered.
     fn arrived(&self, incoming: Incoming) -> Arrived;
 
+    /// Called once, when it has stopped listening and its dispatcher is still in use.
+    fn stopped(&self) {}
+
     /// Ends the service point even while it is in use.
-    fn abandon(&self);
+    fn abandon(&self) {
+        let base = self.base();
+        base.lifecycle.force();
+        if let Some(_evd) = self.reception().close() {
+            self.stopped();
+        }
+        base.leave();
+    }
+
+    /// Frees the service point.
+    fn free(&self, operation: &'static str) -> Result<()> {
+        self.base().retire(operation, Subtype::NoSubtype)?;
+        self.abandon();
+        Ok(())
+    }
 
     /// Whether it is live and listens on a qualifier.
     fn listens_on(&self, qualifier: u64) -> bool {

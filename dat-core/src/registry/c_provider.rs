@@ -5,8 +5,8 @@
 //! keeps the results for the listing.
 
 use super::entry::Origin;
-use super::errors;
 use super::line::Line;
+use super::line_errors;
 use super::version::{ApiVersion, LineVersion};
 use crate::error::Error;
 
@@ -43,12 +43,12 @@ impl Library {
     /// listing.
     #[must_use]
     pub fn unusable(&self, reason: impl Into<String>) -> Error {
-        errors::listed(&self.origin).because(reason.into())
+        line_errors::listed(&self.origin).because(reason.into())
     }
 
     /// Why it cannot be opened by such a name.
     pub(super) fn misnamed(&self) -> Option<Error> {
-        (!self.suffix.is_empty()).then(|| errors::parameters_for_c(&self.origin, &self.line))
+        (!self.suffix.is_empty()).then(|| line_errors::parameters_for_c(&self.origin, &self.line))
     }
 }
 

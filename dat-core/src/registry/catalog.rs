@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::c_provider::{Demand, Registration};
 use super::entry::{Entry, Fate, Origin};
-use super::errors;
 use super::line::Line;
+use super::line_errors;
 use super::provider_use::Registered;
 use super::source::{Configuration, Record};
 use super::version::{LineVersion, ProviderVersion, Space};
@@ -122,10 +122,10 @@ impl Catalog<'_> {
     fn serve_registered(&self, registration: &Registration) -> Result<()> {
         let (origin, version) = (&Origin::Registered, registration.version);
         if !self.demand.version.accepts(version) {
-            return Err(errors::other_version(origin, version, self.demand.version));
+            return Err(line_errors::other_version(origin, version, self.demand.version));
         }
         if self.loadable.is_none() {
-            return Err(errors::registered_for_c(registration));
+            return Err(line_errors::registered_for_c(registration));
         }
         self.check_threads(origin, registration.thread_safe)
     }
@@ -152,7 +152,7 @@ impl Catalog<'_> {
                 Match { entry, server, excess }
             }
             Err(error) => {
-                let mut entry = Entry::unusable(origin, errors::corrupt(file, error));
+                let mut entry = Entry::unusable(origin, line_errors::corrupt(file, error));
                 error.name().unwrap_or_default().clone_into(&mut entry.name);
                 entry.syntax_error = Some(error.clone());
                 Match::new(entry, None)
@@ -163,17 +163,17 @@ impl Catalog<'_> {
     /// What opens a line.
     fn serve(&self, origin: &Origin, line: &Line) -> Result<Opener> {
         if line.api_version.space == Space::Kernel {
-            return Err(errors::kernel(origin, line));
+            return Err(line_errors::kernel(origin, line));
         }
         if !self.demand.version.accepts(line.api_version) {
-            return Err(errors::other_version(origin, line.api_version, self.demand.version));
+            return Err(line_errors::other_version(origin, line.api_version, self.demand.version));
         }
         let server = self.providers.iter().find(|provider| provider.name() == line.library);
         if let Some(server) = server {
             return Ok(Opener::Provider(Arc::clone(server)));
         }
         let Some(unusable) = self.loadable else {
-            return Err(errors::foreign(origin, line, self.providers));
+            return Err(line_errors::foreign(origin, line, self.providers));
         };
         self.check_threads(origin, line.thread_safe)?;
         match unusable.get(origin) {
@@ -185,7 +185,7 @@ impl Catalog<'_> {
     /// Rejects a C provider registered as `nonthreadsafe` if the caller requires thread safety.
     fn check_threads(&self, origin: &Origin, thread_safe: bool) -> Result<()> {
         if self.demand.thread_safe == Some(true) && !thread_safe {
-            return Err(errors::unsafe_for_threads(origin));
+            return Err(line_errors::unsafe_for_threads(origin));
         }
         Ok(())
     }

@@ -29,8 +29,9 @@ mod announce;
 mod c_provider;
 mod catalog;
 mod entry;
-mod errors;
 mod line;
+mod line_errors;
+mod name_errors;
 mod provider_use;
 mod registration;
 mod related;
@@ -66,8 +67,10 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::numbering::{Numbering, Sequence};
 use crate::provider::Provider;
 use catalog::{Catalog, shadow};
-use errors::{ADD, REMOVE};
 use provider_use::Registered;
+
+const ADD: &str = "dat_registry_add_provider";
+const REMOVE: &str = "dat_registry_remove_provider";
 
 /// The names that can be opened and the providers that serve them.
 ///
@@ -190,7 +193,7 @@ impl Registry {
         };
         let mut providers = self.shared.providers.write();
         let Some(index) = providers.iter().position(|provider| provider.name() == name) else {
-            let known = errors::listing(providers.iter().map(|it| format!("{:?}", it.name())));
+            let known = line_errors::listing(providers.iter().map(|it| format!("{:?}", it.name())));
             let known = if known.is_empty() { "there is none".to_owned() } else { known };
             return Err(error(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
                 .because(format!("no provider of that name was added; those added: {known}"))

@@ -1,9 +1,9 @@
 //! C providers that register themselves at run time.
 
-use super::Registry;
 use super::c_provider::Registration;
-use super::errors::bad_length;
-use super::errors::{ADD, REMOVE};
+use super::name_errors::bad_length;
+use super::{ADD, REMOVE, Registry};
+
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 impl Registry {

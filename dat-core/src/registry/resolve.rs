@@ -7,7 +7,7 @@ use super::Registry;
 use super::c_provider::{Demand, Library, Registration};
 use super::catalog::{Catalog, Match, Opener, RequestedName, shadow};
 use super::entry::Origin;
-use super::errors::{self, OPEN};
+use super::name_errors::{self, OPEN};
 use super::provider_use::{Candidate, ProviderUse};
 use super::version::ApiVersion;
 use crate::compat::CompatWord;
@@ -73,7 +73,7 @@ impl Registry {
         loadable: Option<&BTreeMap<Origin, Error>>,
     ) -> Result<Vec<Choice>> {
         let asked = RequestedName::new(name);
-        if let Some(error) = errors::bad_name(asked) {
+        if let Some(error) = name_errors::bad_name(asked) {
             return Err(error);
         }
         loop {
@@ -96,7 +96,7 @@ impl Registry {
                 }
             }
             let Some((asked, picked)) = picked else {
-                return Err(errors::nothing_usable(asked, demand.version, &found));
+                return Err(name_errors::nothing_usable(asked, demand.version, &found));
             };
             // If a provider was removed in the meantime, another one may have the name.
             if let Some(choices) = self.take(asked, picked.iter().map(|&at| &found[at])) {

@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::errors::listed;
 use super::line::Line;
+use super::line_errors::listed;
 use super::syntax::SyntaxError;
 use crate::error::Error;
 

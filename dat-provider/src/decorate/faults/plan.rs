@@ -53,6 +53,18 @@ pub struct FaultPlan {
     pub(super) late_established: Option<AttemptSide>,
 }
 
+/// Methods that set a field of the plan.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $field:ident($argument:ident: $type:ty) = $value:expr;)+) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $field(mut self, $argument: $type) -> Self {
+            self.$field = $value;
+            self
+        }
+    )+};
+}
+
 impl FaultPlan {
     /// No fault.
     #[must_use]
@@ -60,73 +72,31 @@ impl FaultPlan {
         Self::default()
     }
 
-    /// Attempts to connect fail: all of them, or only the one chosen by [`Self::connect_nth`].
-    #[must_use]
-    pub fn connect(mut self, fault: ConnectFault) -> Self {
-        self.connect = Some(fault);
-        self
-    }
-
-    /// Only the n-th attempt to connect fails; 0 for all.
-    #[must_use]
-    pub fn connect_nth(mut self, n: u64) -> Self {
-        self.connect_nth = n;
-        self
-    }
-
-    /// Connections break after the n-th request on a side; 0 for never.
-    #[must_use]
-    pub fn break_after(mut self, n: u64) -> Self {
-        self.break_after = n;
-        self
-    }
-
-    /// The n-th registration fails; 0 for none.
-    #[must_use]
-    pub fn register_nth(mut self, n: u64) -> Self {
-        self.register_nth = n;
-        self
-    }
-
-    /// The n-th post fails; 0 for none.
-    #[must_use]
-    pub fn post_nth(mut self, n: u64) -> Self {
-        self.post_nth = n;
-        self
-    }
-
-    /// The n-th creation fails; 0 for none.
-    #[must_use]
-    pub fn create_nth(mut self, n: u64) -> Self {
-        self.create_nth = n;
-        self
-    }
-
-    /// Completions are held back for this number of polls.
-    #[must_use]
-    pub fn delay(mut self, polls: u64) -> Self {
-        self.delay = polls;
-        self
-    }
-
-    /// Completions of different streams are reordered pseudorandomly, starting from the seed.
-    #[must_use]
-    pub fn reorder(mut self, seed: u64) -> Self {
-        self.reorder = Some(seed);
-        self
+    setters! {
+        /// Attempts to connect fail: all of them, or only the one chosen by [`Self::connect_nth`].
+        connect(fault: ConnectFault) = Some(fault);
+        /// Only the n-th attempt to connect fails; 0 for all.
+        connect_nth(n: u64) = n;
+        /// Connections break after the n-th request on a side; 0 for never.
+        break_after(n: u64) = n;
+        /// The n-th registration fails; 0 for none.
+        register_nth(n: u64) = n;
+        /// The n-th post fails; 0 for none.
+        post_nth(n: u64) = n;
+        /// The n-th creation fails; 0 for none.
+        create_nth(n: u64) = n;
+        /// Completions are held back for this number of polls.
+        delay(polls: u64) = polls;
+        /// Completions of different streams are reordered pseudorandomly, starting from the seed.
+        reorder(seed: u64) = Some(seed);
+        /// On that side, a connection is reported as established only when a receive has completed.
+        late_established(side: AttemptSide) = Some(side);
     }
 
     /// An asynchronous error is raised after the n-th post to a queue pair; 0 for never.
     #[must_use]
     pub fn async_after(mut self, fault: AsyncFault, n: u64) -> Self {
         (self.async_fault, self.async_after) = (Some(fault), n);
-        self
-    }
-
-    /// On that side, a connection is reported as established only when a receive has completed.
-    #[must_use]
-    pub fn late_established(mut self, side: AttemptSide) -> Self {
-        self.late_established = Some(side);
         self
     }
 
@@ -190,80 +160,53 @@ struct Key {
 }
 
 const NUMBER: &str = "a whole number from 0 (never) to 18446744073709551615";
+const NUMBER_OR_ALL: &str = "a whole number from 0 (all) to 18446744073709551615";
 const SEED: &str = "a whole number from 0 to 18446744073709551615";
 
 const KEYS: [Key; 11] = [
-    Key {
-        name: "connect",
-        accepts: "refuse, unreachable or silent",
-        set: |plan, value| {
-            plan.connect = Some(match value {
-                "refuse" => ConnectFault::Refuse,
-                "unreachable" => ConnectFault::Unreachable,
-                "silent" => ConnectFault::Silent,
-                _ => return None,
-            });
-            Some(())
-        },
-    },
-    Key {
-        name: "connect_nth",
-        accepts: "a whole number from 0 (all) to 18446744073709551615",
-        set: |plan, value| number(&mut plan.connect_nth, value),
-    },
-    Key {
-        name: "break_after",
-        accepts: NUMBER,
-        set: |plan, value| number(&mut plan.break_after, value),
-    },
-    Key {
-        name: "register_nth",
-        accepts: NUMBER,
-        set: |plan, value| number(&mut plan.register_nth, value),
-    },
-    Key { name: "post_nth", accepts: NUMBER, set: |plan, value| number(&mut plan.post_nth, value) },
-    Key {
-        name: "create_nth",
-        accepts: NUMBER,
-        set: |plan, value| number(&mut plan.create_nth, value),
-    },
-    Key { name: "delay", accepts: NUMBER, set: |plan, value| number(&mut plan.delay, value) },
-    Key {
-        name: "reorder",
-        accepts: SEED,
-        set: |plan, value| number(plan.reorder.insert(0), value),
-    },
-    Key {
-        name: "async",
-        accepts: "catastrophic, internal or ep_broken",
-        set: |plan, value| {
-            plan.async_fault = Some(match value {
-                "catastrophic" => AsyncFault::Catastrophic,
-                "internal" => AsyncFault::Internal,
-                "ep_broken" => AsyncFault::EpBroken,
-                _ => return None,
-            });
-            Some(())
-        },
-    },
-    Key {
-        name: "async_after",
-        accepts: NUMBER,
-        set: |plan, value| number(&mut plan.async_after, value),
-    },
-    Key {
-        name: "late_established",
-        accepts: "connect or accept",
-        set: |plan, value| {
-            plan.late_established = Some(match value {
-                "connect" => AttemptSide::Connect,
-                "accept" => AttemptSide::Accept,
-                _ => return None,
-            });
-            Some(())
-        },
-    },
+    key("connect", "refuse, unreachable or silent", |plan, value| {
+        plan.connect = Some(match value {
+            "refuse" => ConnectFault::Refuse,
+            "unreachable" => ConnectFault::Unreachable,
+            "silent" => ConnectFault::Silent,
+            _ => return None,
+        });
+        Some(())
+    }),
+    key("connect_nth", NUMBER_OR_ALL, |plan, value| number(&mut plan.connect_nth, value)),
+    key("break_after", NUMBER, |plan, value| number(&mut plan.break_after, value)),
+    key("register_nth", NUMBER, |plan, value| number(&mut plan.register_nth, value)),
+    key("post_nth", NUMBER, |plan, value| number(&mut plan.post_nth, value)),
+    key("create_nth", NUMBER, |plan, value| number(&mut plan.create_nth, value)),
+    key("delay", NUMBER, |plan, value| number(&mut plan.delay, value)),
+    key("reorder", SEED, |plan, value| number(plan.reorder.insert(0), value)),
+    key("async", "catastrophic, internal or ep_broken", |plan, value| {
+        plan.async_fault = Some(match value {
+            "catastrophic" => AsyncFault::Catastrophic,
+            "internal" => AsyncFault::Internal,
+            "ep_broken" => AsyncFault::EpBroken,
+            _ => return None,
+        });
+        Some(())
+    }),
+    key("async_after", NUMBER, |plan, value| number(&mut plan.async_after, value)),
+    key("late_established", "connect or accept", |plan, value| {
+        plan.late_established = Some(match value {
+            "connect" => AttemptSide::Connect,
+            "accept" => AttemptSide::Accept,
+            _ => return None,
+        });
+        Some(())
+    }),
 ];
+
+const fn key(
+    name: &'static str,
+    accepts: &'static str,
+    set: fn(&mut FaultPlan, &str) -> Option<()>,
+) -> Key {
+    Key { name, accepts, set }
+}
 
 fn number(place: &mut u64, value: &str) -> Option<()> {
     *place = value.parse().ok()?;
