@@ -1,5 +1,5 @@
-//! Writes the Rust code that measures what the tables name: Rust can't look its own types up by
-//! name, so each row becomes an expression.
+//! Generates Rust code that measures the types and members in the tables. Rust has no reflection,
+//! so each row becomes an expression.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -46,7 +46,7 @@ fn measurements(tables: &Tables) -> Result<String, Box<dyn Error>> {
     Ok(out)
 }
 
-/// Where Rust has a member: what has no name in C has one here.
+/// The Rust path of a member: members without a name in C have one in Rust.
 fn path(of: &str, field: &str) -> String {
     match (of, field) {
         (_, "type") => "r#type".to_owned(),

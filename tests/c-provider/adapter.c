@@ -17,7 +17,7 @@ static int finis(void)
     return count == NULL ? 0 : atoi(count);
 }
 
-/* What the registry lists of a name, for a thread safety: how often. */
+/* How often the registry lists a name with this thread safety. */
 static int listed(const char *name, DAT_BOOLEAN thread_safe)
 {
     static DAT_PROVIDER_INFO infos[64];
@@ -42,14 +42,14 @@ static void lists(void)
     DAT_COUNT all = -1, some = -1;
 
     list[0] = &info;
-    /* Each name once, with the word about threads that opens it. A thread safe provider also opens
-     * for programs that need no thread safety. */
+    /* Each name is listed once, with the thread safety that opens it. A thread-safe provider also
+     * serves programs that need no thread safety. */
     CHECK(listed("good", DAT_FALSE) == 1 && listed("good", DAT_TRUE) == 0);
     CHECK(listed("safe", DAT_FALSE) == 0 && listed("safe", DAT_TRUE) == 1);
     CHECK(listed("other-version", DAT_FALSE) == 0);
-    /* Only where there is nothing else: it does not leave the process. */
+    /* Only if there is nothing else, since it does not leave the process. */
     CHECK(listed("loopback", DAT_FALSE) == 0 && listed("loopback", DAT_TRUE) == 0);
-    /* A list that is too short is refused with the number of entries. */
+    /* A list that is too short is refused, and the number of entries is returned. */
     CHECK(TYPE(dat_registry_list_providers(0, &all, NULL)) == DAT_INVALID_PARAMETER && all > 4);
     CHECK(TYPE(dat_registry_list_providers(9, &some, NULL)) == DAT_INVALID_PARAMETER &&
           some == all);
@@ -77,14 +77,14 @@ static void opens_and_closes(void)
     CHECK(strcmp(record->instance_data, "plain \"quoted\"") == 0);
     CHECK(strcmp(record->name, "good") == 0 && record->qlen == 8 && record->evd == NULL);
 
-    /* A dispatcher that the program names is passed on unchanged, and kept. */
+    /* A dispatcher that the program passes reaches the provider unchanged. */
     CHECK(dat_ia_open("good", 9, &evd, &second) == DAT_SUCCESS && second != first);
     CHECK(record->evd == (DAT_EVD_HANDLE)(WORD)0x5150 && record->evd == evd);
     CHECK(record->inits == 1 && record->calls[2] == 2);
     evd = DAT_HANDLE_NULL;
     CHECK(dat_ia_open("loopback", 8, &evd, &own) == DAT_SUCCESS && evd != DAT_HANDLE_NULL);
 
-    /* The provider's own address of its adapter, and back. */
+    /* The handle translates to the provider's own address of its adapter, and back. */
     CHECK(dats_get_ia_handle(first, &provider_s) == DAT_SUCCESS);
     CHECK(dat_ia_query(first, NULL, 0, NULL, 0, NULL) == DAT_SUCCESS);
     CHECK(record->words[0] == (WORD)provider_s);
@@ -92,7 +92,7 @@ static void opens_and_closes(void)
     CHECK(dats_get_ia_handle(provider_s, &provider_s) == DAT_SUCCESS && provider_s == first);
 #endif
 
-    /* The library stays for the second adapter, and goes with it. */
+    /* The library stays loaded until the second adapter is closed. */
     CHECK(dat_ia_close(first, DAT_CLOSE_GRACEFUL_FLAG) == DAT_SUCCESS);
     CHECK(record->close_flags == DAT_CLOSE_GRACEFUL_FLAG);
     CHECK(TYPE(dat_ia_close(first, DAT_CLOSE_ABRUPT_FLAG)) == DAT_INVALID_HANDLE);
@@ -101,12 +101,12 @@ static void opens_and_closes(void)
     CHECK(!is_loaded("provider.so") && finis() == before + 1);
     CHECK(dat_ia_close(own, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
 
-    /* And comes again. */
+    /* It is loaded again. */
     CHECK(open_name("good", &first) == DAT_SUCCESS && record->inits == 1);
     CHECK(dat_ia_close(first, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
     CHECK(!is_loaded("provider.so") && finis() == before + 2);
 
-    /* What a provider forgets to take back goes with its library. */
+    /* Registrations that a provider forgets to remove disappear with its library. */
     CHECK(open_name("forgetful", &first) == DAT_SUCCESS);
     CHECK(dat_ia_close(first, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
     CHECK(open_name("forgetful", &first) == DAT_SUCCESS);
@@ -135,7 +135,7 @@ static void refuses_to_close(void)
     CHECK(!is_loaded("provider.so"));
 }
 
-/* Thread safety is part of the name; a program that requests less is served too. */
+/* Thread safety is part of the name. A program that requests less is served, too. */
 static void matches_thread_safety(void)
 {
     DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;

@@ -19,17 +19,18 @@
 
 #include <stdint.h>
 
-/* Slots of a table, the two words at its beginning included. */
+/* Slots of a provider table, including the two words at its beginning. */
 #define SLOTS (sizeof(DAT_PROVIDER) / sizeof(void *))
 
-/* A word as arguments are passed: the longest call has 12, of which one fills two. */
+/* A word as arguments are passed. The longest call has 12 arguments, one of which takes two
+   words. */
 typedef uintptr_t WORD;
 enum { WORDS = 13 };
 
-/* What a slot answers that only records: no library makes such a code. */
+/* The return value of a slot that only records; no library returns such a code. */
 #define ANSWER(slot) (0x8abc0000u | (DAT_RETURN)(slot))
 
-/* What the provider has seen; its library exports one, named `record`. */
+/* What the provider has recorded. Its library exports one, named `record`. */
 struct record {
     int inits;
     DAT_PROVIDER_INFO info;  /* of dat_provider_init */
@@ -42,7 +43,7 @@ struct record {
     WORD words[WORDS];       /* of the last call that was only recorded */
 };
 
-/* The dispatcher that the provider makes up where it is asked to. */
+/* The dispatcher that the provider returns when it is asked to create one. */
 #define MADE_EVD ((DAT_EVD_HANDLE)(WORD)0x7e0d0)
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Every call lands in its slot of the provider's table, with the arguments and the answer as they
- * are; the provider knows its adapter by its own address.
+ * Every call reaches its slot of the provider table, with arguments and return value unchanged. The
+ * provider gets its own address of the adapter.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -11,7 +11,7 @@
 #include <dat2/dat_ib_extensions.h>
 #endif
 
-/* An address that is never dereferenced: the libraries pass it on. */
+/* An address that the libraries pass on and never dereference. */
 #define PLACE(n) ((void *)(WORD)(0x7a0000000000 + 16 * (n)))
 
 static DAT_IA_HANDLE ia;     /* the number that we know */
@@ -19,8 +19,8 @@ static WORD own_ia;          /* what the provider knows */
 static DAT_HANDLE object;    /* an object of the provider, used for every kind */
 static char covered[SLOTS];
 
-/* One call was made: it must have arrived once, in its slot, with the words. A word that fits
- * 32 bits may have been passed in as few. */
+/* Checks that one call arrived in its slot, with these words. A word that fits 32 bits may have
+ * been passed as 32 bits. */
 static void arrived(int slot, const char *call, DAT_RETURN answer, const WORD *words, int count)
 {
     int i;
@@ -79,7 +79,7 @@ static void on_any_object(void)
     ON1(6, dat_get_consumer_context, PLACE(1));
     ON1(7, dat_get_handle_type, PLACE(1));
     ARRIVES(5, dat_set_consumer_context(object, context()), W(object), CONTEXT);
-    /* The same calls take adapters, by their numbers. */
+    /* The same calls on adapters, by handle. */
     ARRIVES(6, dat_get_consumer_context(ia, PLACE(1)), own_ia, W(PLACE(1)));
     ARRIVES(7, dat_get_handle_type(ia, PLACE(1)), own_ia, W(PLACE(1)));
     ARRIVES(5, dat_set_consumer_context(ia, context()), own_ia, CONTEXT);
@@ -219,8 +219,8 @@ static void on_what_2_0_added(void)
     ON1(78, dat_cno_trigger, PLACE(1));
 }
 
-/* A query of an adapter that is not open: the provider gets the name in place of a handle, and
- * its own handle back. */
+/* Opening and closing a query: the provider gets the name in place of a handle to open it, and its
+ * own handle to close it. */
 static void looked(void)
 {
     DAT_IA_ATTR attr;
@@ -240,7 +240,7 @@ static void looked(void)
     record->calls[80] = 0;
 }
 
-/* The slot of extended operations is used only when an adapter says that it has some. */
+/* The slot for extended operations is used only if the adapter reports extensions. */
 static void extended(void)
 {
     DAT_IA_HANDLE other;
@@ -258,7 +258,7 @@ static void extended(void)
 }
 #endif
 
-/* Nothing of the library is between a macro and the provider. */
+/* A redirection macro calls the provider directly. */
 static void by_macro(void)
 {
     ARRIVES(56, DAT_EP_RESET(object), W(object));
@@ -289,7 +289,8 @@ void test_arguments(void)
     extended();
 #endif
     by_macro();
-    /* 0 and 1 are no functions, 2 to 4 and 52, 54 are real, 79 has no call of its own. */
+    /* 0 and 1 are not functions, 2 to 4, 52 and 54 do more than record, and 79 has no call of its
+       own. */
     for (slot = 5; slot < SLOTS; slot++) {
         if (!covered[slot] && slot != 52 && slot != 54 && slot != 79) {
             printf("NOT OK: no call for slot %d\n", (int)slot);

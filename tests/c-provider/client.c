@@ -1,6 +1,6 @@
 /*
- * A program that opens the provider of provider.c by name and uses it: `client`, or
- * `client open NAME` to see what an open answers. It is built as a plugin too.
+ * Opens the provider in provider.c by name and uses it: `client`, or `client open NAME` to print
+ * the result of an open. It is built as a plugin, too.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -34,7 +34,7 @@ DAT_RETURN open_name(const char *name, DAT_IA_HANDLE *ia)
     void *library;
 
     if (code == DAT_SUCCESS) {
-        /* The provider was loaded out of sight: it is asked by its file. */
+        /* The provider was loaded with RTLD_LOCAL, so it is looked up by its file. */
         library = dlopen(getenv("C_PROVIDER"), RTLD_NOW | RTLD_NOLOAD);
         record = library == NULL ? NULL : dlsym(library, "record");
         if (library != NULL)
@@ -74,7 +74,7 @@ int client(int argc, char **argv)
     test_failures();
     test_registration();
     test_threads();
-    /* Whenever a library was ended, its provider was no longer in use. */
+    /* Whenever a library was finalized, its provider was no longer in use. */
     CHECK(getenv("C_PROVIDER_STAYS") == NULL);
     if (failures != 0)
         printf("%d checks failed\n", failures);

@@ -1,5 +1,5 @@
 /*
- * What the parts of the client have in common.
+ * What the parts of the client share.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -12,7 +12,7 @@
 
 #include "api.h"
 
-/* Checks that failed. */
+/* The number of checks that failed. */
 extern int failures;
 
 #define CHECK(condition)                                                            \
@@ -26,16 +26,16 @@ extern int failures;
 
 #define TYPE(code) ((code) & DAT_TYPE_MASK)
 
-/* What the loaded provider has seen. */
+/* The record of the loaded provider. */
 extern struct record *record;
 
-/* Opens a name as a program of the headers does; the library's record is then at hand. */
+/* Opens a name as a C program does, and looks up the record of its library. */
 DAT_RETURN open_name(const char *name, DAT_IA_HANDLE *ia);
 
 /* Whether a file is mapped into the process. */
 int is_loaded(const char *file);
 
-/* The tests, a noun each. */
+/* The groups of tests. */
 void test_adapter(void);
 void test_arguments(void);
 void test_handles(void);

@@ -1,5 +1,5 @@
 /*
- * Opens that fail: each keeps its own reason.
+ * Opens that fail, each with its own reason.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -49,7 +49,7 @@ void test_failures(void)
     fails("good?option=1", DAT_PROVIDER_NOT_FOUND, "does not accept parameters in the name");
     CHECK(TYPE(dat_ia_openv("good", 8, &evd, &ia, 7, 1, DAT_FALSE)) == DAT_PROVIDER_NOT_FOUND);
 
-    /* Of a name with many lines, every line is explained. */
+    /* If a name has several lines, each line is explained. */
     CHECK(open_name("many", &ia) ==
           (DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY));
     for (i = 0; i < sizeof all / sizeof *all; i++) {
@@ -58,11 +58,11 @@ void test_failures(void)
             failures++;
         }
     }
-    /* A library that can't be loaded hinders no other one, nor does one that refuses. */
+    /* A library that can't be loaded, or that refuses, does not affect the others. */
     CHECK(open_name("rescued", &ia) == DAT_SUCCESS);
     CHECK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
 
-    /* A provider that registers twice gets an error, and serves. */
+    /* A provider that registers twice gets an error, but works. */
     CHECK(open_name("again", &ia) == DAT_SUCCESS);
     CHECK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
 }

@@ -1,5 +1,5 @@
 /*
- * Values that are no handles, while a provider in C is loaded.
+ * Invalid handles, while a C provider is loaded.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -9,7 +9,7 @@
 
 #include "client.h"
 
-/* What has no object of the kind of each call must be refused by all of them. */
+/* Calls every function with `handle`, which must be refused. */
 static void is_refused(DAT_HANDLE handle)
 {
     DAT_CONTEXT context;
@@ -36,7 +36,7 @@ static void made_up(void)
     CHECK(page != MAP_FAILED);
     for (i = 0; i < sizeof values / sizeof *values; i++)
         is_refused((DAT_HANDLE)values[i]);
-    /* Memory of this program whose first word is not a table, or that has none. */
+    /* Memory of this program whose first word is not a provider table, or that is too short. */
     for (i = 0; i < 4; i++)
         is_refused(&words[i]);
     is_refused(page);
@@ -48,7 +48,7 @@ static void made_up(void)
     munmap(page, 2 * 4096);
 }
 
-/* Handles of both kinds of providers, side by side; and each after its end. */
+/* Handles of both kinds of providers, while they are open and after they are closed. */
 static void mixed(void)
 {
     DAT_IA_HANDLE theirs, ours;
@@ -65,18 +65,18 @@ static void mixed(void)
         CHECK(dat_pz_create(ours, &our_pz) == DAT_SUCCESS);
         CHECK(dat_pz_query(their_pz, 1, &param) == ANSWER(53));
         CHECK(dat_pz_query(our_pz, 1, &param) == DAT_SUCCESS && param.ia_handle == ours);
-        /* The provider gave the page of its zone back: reading it crashes. */
+        /* The provider has unmapped the page of its zone: reading it would crash. */
         CHECK(dat_pz_free(their_pz) == DAT_SUCCESS);
         CHECK(TYPE(dat_pz_query(their_pz, 1, &param)) == DAT_INVALID_HANDLE);
         CHECK(dat_pz_free(our_pz) == DAT_SUCCESS);
         CHECK(TYPE(dat_pz_query(our_pz, 1, &param)) == DAT_INVALID_HANDLE);
     }
-    /* Our calls refuse what belongs to others. */
+    /* The library's own calls refuse handles of other providers. */
     CHECK(dat_pz_create(theirs, &their_pz) == DAT_SUCCESS);
     CHECK(dat_ia_open("good", 8, &evd, &ours) != DAT_SUCCESS);
     CHECK(strstr(dat_error_detail(), "belongs to another provider") != NULL);
     CHECK(dat_ia_close(theirs, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
-    /* With the provider gone, its object belongs to no library. */
+    /* Once the provider is gone, its objects belong to no library. */
     CHECK(!is_loaded("provider.so"));
     CHECK(TYPE(dat_pz_query(their_pz, 1, &param)) == DAT_INVALID_HANDLE);
     made_up();

@@ -1,6 +1,6 @@
 /*
- * A program that knows nothing of DAT and loads the client as a plugin, with RTLD_LOCAL: so the
- * DAT library, which the plugin needs, is out of the sight of the providers.
+ * A program without DAT that loads the client as a plugin with RTLD_LOCAL, so that the symbols of
+ * the DAT library are not visible to the providers.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

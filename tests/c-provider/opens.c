@@ -1,6 +1,6 @@
 /*
- * Opens a name that cannot be opened because its device is missing: `opens NAME`, where NAME.so.2 is the
- * provider. Prints why, and succeeds if the provider was loaded, asked and unloaded.
+ * Opens a name whose device is missing: `opens NAME`, where NAME.so.2 is the provider. Prints the
+ * reason, and succeeds if the provider was loaded, called and unloaded.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

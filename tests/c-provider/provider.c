@@ -1,8 +1,8 @@
 /*
- * A provider in C, for tests. It opens adapters and makes zones; every other slot of its table
- * records what arrives. The instance data of its line says how it misbehaves.
+ * A C provider for tests. It opens adapters and creates zones; every other slot of its table
+ * records its arguments. The instance data of its dat.conf line selects how it misbehaves.
  *
- * It names no DAT library at link time, as the providers of others do not.
+ * It is not linked with a DAT library; existing providers are not, either.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -27,7 +27,7 @@ static char behaviour[256];
 
 static int is(const char *word) { return strcmp(behaviour, word) == 0; }
 
-/* A page of its own for each object, so that one that was freed can't be touched. */
+/* Each object has a page of its own, so that using a freed one crashes. */
 static void *make_object(void)
 {
     struct object *object = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -91,7 +91,7 @@ static DAT_RETURN ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
 {
     record.calls[4]++;
     record.close_flags = flags;
-    /* As an adapter with objects on it does. */
+    /* Like an adapter with objects on it. */
     if (is("busy") && flags == DAT_CLOSE_GRACEFUL_FLAG)
         return DAT_CLASS_ERROR | DAT_INVALID_STATE | DAT_INVALID_STATE_IA_IN_USE;
     munmap(ia, 4096);
@@ -121,8 +121,8 @@ static DAT_RETURN recorded(int slot, const WORD words[WORDS])
     return ANSWER(slot);
 }
 
-/* One function a slot, that takes whatever comes: as many words as the longest call has. What a
- * shorter call leaves undefined is recorded too, and not compared. */
+/* One function per slot, which takes as many words as the longest call. Words that a shorter call
+ * leaves undefined are recorded, too, but not compared. */
 #define RECORDER(slot)                                                                      \
     static DAT_RETURN slot_##slot(WORD a, WORD b, WORD c, WORD d, WORD e, WORD f, WORD g,   \
                                   WORD h, WORD i, WORD j, WORD k, WORD l, WORD m)           \
@@ -142,8 +142,8 @@ ALL_2(RECORDER)
 #endif
 
 #if API == 2
-/* Queries are opened by name and closed by the provider's address; of other operations it is
- * recorded how they arrive. */
+/* Queries are opened by name and closed by the provider's address; other operations are
+ * recorded. */
 static DAT_RETURN extended(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
     if (op == DAT_OPEN_EXTENSION_BASE) {
@@ -217,7 +217,7 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info)
     const char *before = getenv("C_PROVIDER_FINIS");
     char after[16];
 
-    /* The one place that is left when the library is gone. */
+    /* The environment outlives the library. */
     snprintf(after, sizeof after, "%d", (before ? atoi(before) : 0) + 1);
     setenv("C_PROVIDER_FINIS", after, 1);
     if (is("forgetful") || is("silent") || is("other") || is("gone"))

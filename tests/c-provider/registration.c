@@ -1,5 +1,5 @@
 /*
- * Providers that are registered by a program, and what a library registers besides.
+ * Providers that a program registers, and additional names that a library registers.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -51,7 +51,7 @@ static void of_the_program(void)
 
     CHECK(dat_ia_open("of-the-program", 8, &evd, &ia) == DAT_SUCCESS);
     CHECK(TYPE(dat_registry_remove_provider(&table, &info)) == DAT_PROVIDER_IN_USE);
-    /* A slot that is empty is an answer, and no crash. */
+    /* An empty slot yields an error and no crash. */
     code = dat_pz_create(ia, &pz);
     CHECK(TYPE(code) == DAT_MODEL_NOT_SUPPORTED);
     CHECK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
@@ -59,7 +59,8 @@ static void of_the_program(void)
     CHECK(TYPE(dat_ia_open("of-the-program", 8, &evd, &ia)) == DAT_PROVIDER_NOT_FOUND);
 }
 
-/* One library, two names: the second is there while the first is open, and keeps it loaded. */
+/* One library with two names: the second exists while the first is open, and keeps the library
+   loaded. */
 static void of_a_library(void)
 {
     DAT_IA_HANDLE first, second;
@@ -85,7 +86,7 @@ static DAT_HA_RELATIONSHIP relation(const char *one, const char *other)
     return found;
 }
 
-/* There is no way to ask a provider in C. */
+/* A C provider cannot be queried for this. */
 static void related(void)
 {
     DAT_HA_RELATIONSHIP found;

@@ -1,6 +1,6 @@
 /*
- * Many threads open and close the same name: the library is started and ended as often, never
- * twice at once, and gone at the end.
+ * Many threads open and close the same name: the library is initialized and finalized equally
+ * often, never twice at once, and unloaded at the end.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

@@ -1,6 +1,7 @@
-//! Runs the suite over a C library. Arguments are filters, as of any test. `DAT_TEST_IA` names
-//! another adapter than loopback, `DAT_TEST_EXCLUDE` files of cases that it can't pass, like PATH, and
-//! `DAT_TEST_ROUNDS` how often cases repeat a race, in percent.
+//! Runs the suite over a C library. Arguments are filters, as for other tests. `DAT_TEST_IA`
+//! selects an adapter (default: loopback), `DAT_TEST_EXCLUDE` is a list of files with excluded
+//! cases, separated like PATH, and `DAT_TEST_ROUNDS` scales how often cases repeat a race, in
+//! percent.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,8 +22,8 @@ const LIMITS_OF_LINKS: &[&str] = &["the provider has no datagrams"];
 /// How long a case may take: several suites may share a guest.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs all cases but those excluded. A failure fails it; so does, over the software providers, a case
-/// that is skipped for another reason than a documented limit.
+/// Runs all cases that are not excluded. Fails if a case fails or, over the software providers, is
+/// skipped for another reason than a documented limit.
 pub(crate) fn run(exclusions: &str) -> ExitCode {
     let filters: Vec<String> = env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let adapter = env::var("DAT_TEST_IA").unwrap_or_else(|_| LOOPBACK.to_owned());
@@ -58,7 +59,7 @@ pub(crate) fn run(exclusions: &str) -> ExitCode {
     }
     println!("\n{}", human_summary(&verdicts));
     let limits = match adapter.as_str() {
-        // Loopback supports everything; what the API does not support is excluded by name.
+        // Loopback supports everything. Cases that the API does not support are excluded by name.
         LOOPBACK => Some(&[][..]),
         link if link == "shm" || link.starts_with("auto?") || link.starts_with("tcp-") => {
             Some(LIMITS_OF_LINKS)

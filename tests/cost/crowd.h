@@ -1,6 +1,6 @@
 /*
  * Many connected endpoints of one adapter, which are used in random order. They share dispatchers
- * and memory, so that nothing but the endpoints is many.
+ * and memory, so that only the endpoints are many.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -50,7 +50,7 @@ static void crowd_open(struct crowd *crowd, size_t pairs)
     CHECK(dat_psp_free(crowd->listener));
 }
 
-/* Two endpoints that are connected to each other; the same row of them each time. */
+/* The next pair of connected endpoints, in a reproducible random order. */
 static inline DAT_EP_HANDLE *crowd_any(struct crowd *crowd)
 {
     crowd->jumps = crowd->jumps * 6364136223846793005u + 1442695040888963407u;

@@ -1,7 +1,7 @@
 /*
- * The operations whose cost is measured, as a C program makes them: between two connected
- * endpoints of the loopback adapter, by one thread. A shared object, for DAT 2.0, or for DAT 1.2
- * when DAT_1_2 is defined. What a call answers is checked as a program would.
+ * The operations whose cost is measured, in C: between two connected endpoints of the loopback
+ * adapter, by one thread. Compiled into a shared object for DAT 2.0, or for DAT 1.2 if DAT_1_2 is
+ * defined. Return values are checked as in a real program.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -57,7 +57,7 @@ void cost_open(void)
     pthread_join(thread, NULL);
 }
 
-/* Frees what is many, so that it takes no cache from others. */
+/* Frees the crowd, so that its memory does not displace that of others from the caches. */
 void cost_disperse(void)
 {
     crowd_close(&hundred);
@@ -71,7 +71,7 @@ void cost_close(void)
     end_close(&far_end);
 }
 
-/* Takes the completion that is there. */
+/* Takes a completion, which must be there. */
 static inline void reap(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
 {
     const DAT_DTO_COMPLETION_EVENT_DATA *done;
@@ -215,7 +215,7 @@ void ep_status(unsigned long times)
     }
 }
 
-/* The endpoints of connections that begin and end, on adapters of their own. */
+/* The endpoints for connection setup, on adapters of their own. */
 static struct end caller, callee;
 static DAT_PSP_HANDLE called;
 #define CALLED (QUALIFIER + 1)
@@ -228,7 +228,7 @@ static void expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *eve
         unexpected("dat_evd_dequeue", result);
 }
 
-/* Connects, accepts, and leads both endpoints back to where they were. */
+/* Connects, accepts, disconnects, and resets both endpoints. */
 static void connect_cycle(unsigned long times, DAT_TIMEOUT timeout)
 {
     DAT_EVENT event;
@@ -267,7 +267,7 @@ void connect_timed(unsigned long times)
     connect_cycle(times, TEN_SECONDS);
 }
 
-/* Regions of one page of malloc'd memory, which is in use. */
+/* Regions of one page of malloc'd memory, which has been touched. */
 #define PAGE 4096
 static DAT_LMR_HANDLE regions[4000];
 static char *memory;
@@ -322,7 +322,7 @@ void lmr_free(unsigned long times)
     regions_free(times);
 }
 
-/* The system call that checks the memory, alone: malloc'd, it is a part of two pages. */
+/* The system call that checks the memory, alone. A malloc'd page spans two pages. */
 void check_floor_before(unsigned long times)
 {
     (void)times;
@@ -338,7 +338,7 @@ void check_floor(unsigned long times)
         madvise((void *)first, end - first, 23 /* MADV_POPULATE_WRITE */);
 }
 
-/* The fence for all threads, alone. */
+/* The membarrier system call alone. */
 void fence_floor(unsigned long times)
 {
     for (unsigned long at = 0; at < times; at++)

@@ -1,11 +1,11 @@
 /*
- * What UCX takes for the same inside one process: a message of 64 bytes into a receive that was
- * posted before, and a put of 64 bytes, in nanoseconds: the median of many rounds, with the worst
+ * The same operations through UCX in one process: a message of 64 bytes into a receive that was
+ * posted before, and a put of 64 bytes. Prints nanoseconds: the median of many rounds, the worst
  * and the best.
  *
  *   UCX_TLS=self ucx single|multi
  *
- * multi has a worker that several threads may use, as every object of DAT may be here.
+ * multi has a worker that several threads may use, like every object of DAT.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

@@ -137,7 +137,7 @@ static void connecting(void)
         MUST(dat_ep_connect(active, (DAT_IA_ADDRESS_PTR)&address, qualifier, 10000000, 0, NULL, DAT_QOS_BEST_EFFORT, 0));
         if (take(listening, "request", 1)) {
             said(dat_cr_handoff(request, qualifier));
-            /* It comes again, to the service point of that qualifier. */
+            /* It arrives again, at the service point with that qualifier. */
             if (take(listening, "request again", 1))
                 say("reject", "%s", code(reject(request)));
             take(connections, "connection", 1);

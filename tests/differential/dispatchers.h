@@ -127,7 +127,7 @@ static void dispatchers(void)
     }
 }
 
-/* A group of its own, since the incumbent hangs in each. */
+/* A group of its own, since the incumbent hangs in each case. */
 static void resizing(void)
 {
     DAT_EVD_HANDLE evd;

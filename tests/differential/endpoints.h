@@ -38,7 +38,7 @@ static void try_attributes(const char *name, DAT_EP_ATTR *attributes)
 
     if (!begins("create: %s", name))
         return;
-    /* Dispatchers of its own: some flags have to go together. */
+    /* Dispatchers of its own, since some flags must be combined. */
     DAT_EVD_HANDLE in, out;
     MUST(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &in));
     MUST(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, &out));
@@ -50,7 +50,7 @@ static void try_attributes(const char *name, DAT_EP_ATTR *attributes)
     dat_evd_free(out);
 }
 
-/* One field of what a query told, changed. */
+/* The attributes of a query with one field changed. */
 #define CHANGED(field, value)                             \
     do {                                                  \
         at = defaults;                                    \

@@ -1,5 +1,5 @@
 /*
- * Events, as the differential test says them.
+ * Printing of events.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -22,7 +22,7 @@ static const struct word statuses[] = {
     WORD(DAT_DTO_ERR_RECEIVER_NOT_READY), WORD(DAT_DTO_ERR_PARTIAL_PACKET),
     WORD(DAT_RMR_OPERATION_FAILED), {0, NULL}};
 
-/* The endpoints of a connection, which events name. */
+/* The endpoints of the current connection. */
 static DAT_EP_HANDLE active, passive;
 static DAT_CR_HANDLE request;
 
@@ -31,7 +31,7 @@ static const char *which(DAT_EP_HANDLE ep)
     return ep == active ? "active" : ep == passive ? "passive" : ep == DAT_HANDLE_NULL ? "none" : "other";
 }
 
-/* The end of a connection of an earlier case, which comes whenever the library gets to it. */
+/* Whether the event ends a connection of an earlier case, which may arrive at any time. */
 static int is_late(const DAT_EVENT *event)
 {
     switch (event->event_number) {
@@ -55,7 +55,7 @@ static void say_event(const char *part, const DAT_EVENT *event)
 
     switch (event->event_number) {
     case DAT_DTO_COMPLETION_EVENT:
-        /* A length means something for a success. */
+        /* The length is valid only for a success. */
         say(part, "%s, %s, cookie %u, %s, %u bytes", name, which(dto->ep_handle),
             (unsigned)dto->user_cookie.as_64, word(statuses, dto->status),
             dto->status == DAT_DTO_SUCCESS ? (unsigned)dto->transfered_length : 0);
@@ -81,7 +81,7 @@ static void say_event(const char *part, const DAT_EVENT *event)
     }
 }
 
-/* Takes as many events as are expected, and says each; fewer if a second goes by without one. */
+/* Takes and prints the expected number of events; fewer if none arrives for a second. */
 static int take(DAT_EVD_HANDLE evd, const char *from, int expected)
 {
     DAT_EVENT event;
@@ -104,7 +104,7 @@ static int take(DAT_EVD_HANDLE evd, const char *from, int expected)
     return 1;
 }
 
-/* No more events: what an empty dispatcher says. */
+/* Prints that the dispatcher is empty. */
 static void take_none(DAT_EVD_HANDLE evd, const char *from)
 {
     DAT_EVENT event;

@@ -26,7 +26,7 @@ static DAT_SRQ_ATTR srq_attr = {4, 1, 0};
 #ifndef DAT_1_2
 static DAT_COMM comm;
 #endif
-/* No header declares it: providers do. */
+/* Not declared in any header: providers declare it themselves. */
 DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle);
 static uint64_t result[256]; /* more than any struct needs */
 
@@ -57,7 +57,7 @@ struct call {
 #define VALUE(v) {.is = IS_VALUE, .value = (uintptr_t)(v)}
 #define P(i) ((void *)a[i])
 #define V(i) (a[i])
-/* The ones of this program are functions, and a pointer whose value is known at run time. */
+/* In this program these are functions, and a pointer whose value is known only at run time. */
 #define segment given_segment
 #define remote given_remote
 #define adapter given_name
@@ -75,7 +75,7 @@ static const struct call calls[] = {
 
 static DAT_HANDLE live[KINDS];
 
-/* A request that waits for its answer. */
+/* Creates a pending request. */
 static void make_request(void)
 {
     DAT_EVENT event;
@@ -125,7 +125,7 @@ static void handles(void)
     MUST(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &live[KIND_EVD]));
     MUST(dat_cno_create(ia, no_agent, &live[KIND_CNO]));
     ep_param.pz_handle = pz;
-    /* What a library does not have stays NULL. */
+    /* Objects that a library does not support stay NULL. */
     dat_rmr_create(pz, &live[KIND_RMR]);
     dat_srq_create(ia, pz, &srq_attr, &live[KIND_SRQ]);
     dat_rsp_create(ia, qualifier + 50, endpoint(NULL), listening, &live[KIND_RSP]);

@@ -1,10 +1,10 @@
 /*
- * The differential test: calls with valid, border and sloppy arguments, and what they answer.
+ * The differential test: the results of calls with valid, boundary and invalid arguments.
  *
  *     calls ADAPTER QUALIFIER [GROUP]...
  *
- * The same program runs over several libraries, and `compare` holds what it says over them against
- * each other. It listens on QUALIFIER and those that follow. For DAT 1.2 when DAT_1_2 is defined.
+ * The same program runs over several libraries, and `compare` compares its output. It listens on
+ * QUALIFIER and the following ones. For DAT 1.2 if DAT_1_2 is defined.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
             wanted |= strcmp(argv[j], groups[i].name) == 0;
         if (wanted)
             run_group(groups[i].name, groups[i].run);
-        /* Each group has qualifiers of its own, so that groups can run side by side. */
+        /* Each group has qualifiers of its own, so that groups can run in parallel. */
         qualifier += 100;
     }
     return 0;

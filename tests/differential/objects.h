@@ -1,5 +1,5 @@
 /*
- * The objects that the cases of the differential test begin with.
+ * The objects that the cases of the differential test use.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -117,7 +117,7 @@ static const char *state_of(DAT_EP_HANDLE ep)
 
     if (value != DAT_SUCCESS)
         return code(value);
-    /* 2.0 has other numbers than 1.2, for more states. */
+    /* The values differ between 1.2 and 2.0, which has more states. */
     switch (state) {
 #define STATE(name) case DAT_EP_STATE_##name: return #name
     STATE(UNCONNECTED);
@@ -134,7 +134,7 @@ static const char *state_of(DAT_EP_HANDLE ep)
     return text;
 }
 
-/* No event of an earlier case is taken for one of this. */
+/* Discards the events of earlier cases. */
 static void forget(void)
 {
     DAT_EVD_HANDLE all[] = {dtos, requests, connections, listening};
@@ -145,7 +145,7 @@ static void forget(void)
             ;
 }
 
-/* Takes an event of each side of a connection; which side gets its event first is random. */
+/* Takes one event per side of a connection, in any order. */
 static void take_both(void)
 {
     DAT_EVENT events[2];
@@ -173,7 +173,7 @@ static int connect_pair(const DAT_EP_ATTR *attributes, DAT_COUNT private_size, D
     forget();
     active = endpoint(attributes);
     passive = endpoint(attributes);
-    /* A qualifier of its own for each pair, since a port that was used may not be free at once. */
+    /* A qualifier of its own for each pair, since a port may not be free immediately after use. */
     qualifier++;
     MUST(dat_psp_create(ia, qualifier, listening, DAT_PSP_CONSUMER_FLAG, &psp));
     value = dat_ep_connect(active, (DAT_IA_ADDRESS_PTR)&address, qualifier, 10000000, private_size, private_data,

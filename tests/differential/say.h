@@ -1,9 +1,9 @@
 /*
- * Cases of the differential test: what they say, and what is said of those that crash or hang.
+ * Cases of the differential test and their output, including that of cases that crash or hang.
  *
- * A group of cases runs in a child process. When a case kills the child, the parent says so and
- * starts the group again: cases that were said already are repeated silently, the deadly one is
- * left out. Each line is "KEY = VALUE", and no value depends on addresses or times.
+ * A group of cases runs in a child process. If a case kills the child, the parent prints that and
+ * runs the group again: earlier cases are repeated silently, and the deadly one is left out. Each
+ * line is "KEY = VALUE", and no value depends on addresses or times.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -28,11 +28,11 @@
 #include <dat2/udat.h>
 #endif
 
-/* A case that takes longer hangs. */
+/* A case that takes longer counts as hanging. */
 #define CASE_SECONDS 15
 #define MOST_DEADLY 256
 
-/* What parent and child share. */
+/* Shared by parent and child. */
 static struct progress {
     unsigned current, said, deadly[MOST_DEADLY], deaths;
     char group[32], name[128];
@@ -41,7 +41,7 @@ static struct progress {
 /* Counted in each child. */
 static unsigned case_number;
 
-/* begins NAME: whether the case is to be run; what it says comes under its name. */
+/* Begins a case. Returns whether to run it; its output has its name. */
 __attribute__((format(printf, 1, 2))) static int begins(const char *name, ...)
 {
     va_list list;
@@ -60,7 +60,7 @@ __attribute__((format(printf, 1, 2))) static int begins(const char *name, ...)
     return 1;
 }
 
-/* Says something of the current case; PART is what of it, or "". */
+/* Prints a line of the current case; PART is the part of the case, or "". */
 __attribute__((format(printf, 2, 3))) static void say(const char *part, const char *value, ...)
 {
     char line[1024];
@@ -99,7 +99,7 @@ static const char *word(const struct word *words, uint32_t value)
     return unknown[turn];
 }
 
-/* Made from the tables of the ABI: codes.h. */
+/* From codes.h, which is generated from the tables of the ABI. */
 #define RETURN_TYPE(name, value) {(uint32_t)(value), #name},
 #define RETURN_SUBTYPE(name, value)
 static const struct word types[] = {
@@ -113,7 +113,7 @@ static const struct word subtypes[] = {
 #include "codes.h"
     {0, NULL}};
 
-/* Programs compare whole values: a code without the bits of its class is another one. */
+/* Programs compare whole values, so a code without its class bits counts as different. */
 static const char *code(DAT_RETURN value)
 {
     static char text[128];
@@ -141,7 +141,7 @@ static DAT_RETURN said(DAT_RETURN value)
             (void)said(call);     \
     } while (0)
 
-/* What a group needs before its cases. */
+/* For the setup of a group: ends the group if it fails. */
 static void must(DAT_RETURN value, const char *what)
 {
     if (value == DAT_SUCCESS)

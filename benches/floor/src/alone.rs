@@ -79,7 +79,7 @@ fn nothing(evd: &EventDispatcher, event: &mut Event) -> Result<(), CliError> {
     }
 }
 
-/// Sends whose receives are posted and taken outside of the time.
+/// Sends; posting and reaping the receives is not timed.
 struct Alone<'a> {
     send: &'a Buffers<'a>,
     depth: u32,
@@ -107,7 +107,7 @@ impl Alone<'_> {
 }
 
 impl Skeleton {
-    /// Repeats a piece of work.
+    /// Repeats `work`.
     fn repeat(count: u32, mut work: impl FnMut(u64) -> bool) -> Result<(), CliError> {
         for number in 0..count {
             if !work(number.into()) {

@@ -22,7 +22,7 @@ struct Axis {
     high: f64,
 }
 
-/// The plot.
+/// The plotting area.
 pub(super) fn svg(report: &Report) -> String {
     let rows = report.rows();
     let axis = Axis::around(rows);
@@ -64,7 +64,7 @@ fn draw(out: &mut String, axis: &Axis, row: &Row, top: f64) {
 }
 
 impl Axis {
-    /// An axis that all rows and their targets fit on, in powers of two.
+    /// An axis in powers of two that covers all rows and their targets.
     fn around(rows: &[Row]) -> Self {
         let costs = || rows.iter().flat_map(|row| [Some(row.cost()), row.target_cost()]).flatten();
         let sound = || costs().filter(|cost| cost.is_finite() && *cost > 0.0);
@@ -73,14 +73,14 @@ impl Axis {
         Self { low: low.log2().floor().exp2(), high: high.log2().ceil().exp2() }
     }
 
-    /// The horizontal position of a multiple; invalid values are at the low end.
+    /// The horizontal position of a multiple. Invalid values go to the low end.
     fn place(&self, cost: f64) -> f64 {
         let part = (cost / self.low).ln() / (self.high / self.low).ln();
         let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
         LEFT + part * (WIDTH - LEFT - RIGHT)
     }
 
-    /// Lines and numbers at powers of two.
+    /// Grid lines with labels, at powers of two.
     fn draw(&self, out: &mut String, bottom: f64) {
         let powers = (self.high / self.low).log2().round() as i32;
         for power in 0..=powers {

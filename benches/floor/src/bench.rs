@@ -4,22 +4,22 @@ use std::time::{Duration, Instant};
 
 use dat_cli::error::CliError;
 
-/// Rounds of every row; those of a row and of its floor take turns.
+/// Rounds per row. The rounds of a row alternate with those of its floor.
 pub(crate) const ROUNDS: usize = 31;
 
-/// What rows are measured with.
+/// The settings that all rows are measured with.
 pub(crate) struct Bench<'a> {
     pub(crate) name: &'a str,
     pub(crate) timeout: Duration,
-    /// For one round of a row or of its floor.
+    /// Time for one round of a row or of its floor.
     pub(crate) round: Duration,
 }
 
-/// Values of the rounds of one measurement.
+/// The results of one measurement, one per round.
 pub(crate) struct Samples(pub(crate) Vec<f64>);
 
 impl Samples {
-    /// Half of the rounds were better.
+    /// The median.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -36,9 +36,9 @@ impl Samples {
 }
 
 impl Bench<'_> {
-    /// Times a piece of work repeatedly for a round. Returns nanoseconds per piece.
+    /// Runs `work` repeatedly for one round. Returns nanoseconds per piece of work.
     ///
-    /// `work` gets the number of pieces to do before the clock is read again.
+    /// `work` is given the number of pieces to do before the clock is read again.
     pub(crate) fn time(
         &self,
         mut work: impl FnMut(u32) -> Result<(), CliError>,
@@ -57,7 +57,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Rounds of two measurements, in turn.
+    /// Rounds of two measurements, alternating.
     pub(crate) fn both(
         &self,
         mut one: impl FnMut() -> Result<f64, CliError>,

@@ -1,4 +1,4 @@
-//! Rows of transfers so large that the copy is most of them.
+//! Rows of large transfers, whose time is mostly the copy.
 
 use super::bench::Bench;
 use super::report::{Row, Unit};
@@ -10,7 +10,7 @@ use dat_cli::perf::memcpy::Copier;
 use dat_cli::perf::{bandwidth, plan::Plan};
 use dat_cli::units;
 
-/// Sizes and the part of a copy's bandwidth that is wanted.
+/// Sizes, and the target as a fraction of the bandwidth of a copy.
 const SIZES: [(u64, f64); 3] = [(4 << 10, 0.50), (64 << 10, 0.95), (1 << 20, 0.98)];
 
 pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {

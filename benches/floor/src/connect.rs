@@ -1,4 +1,4 @@
-//! Rows of connections that come and go.
+//! Rows of connections that are set up and torn down.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use dat_cli::error::CliError;
 use dat_cli::perf::fixture::Fixture;
 use dat_cli::session::poll;
 
-/// A place where endpoints of an adapter are connected to each other, by one thread.
+/// A service point through which one thread connects endpoints of an adapter to each other.
 pub(super) struct Meeting<'a> {
     fixture: &'a Fixture,
     arrivals: EventDispatcher,

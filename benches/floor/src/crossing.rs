@@ -9,16 +9,16 @@ use super::skeleton::MESSAGE;
 const SLOTS: usize = 64;
 const WORDS: usize = MESSAGE / 8;
 
-/// A way for messages, which are numbered from 1.
+/// A channel for messages, which are numbered from 1.
 pub(super) trait Way: Default + Sync {
-    /// Sends a message, spinning for a free slot. The last known free slot is cached.
+    /// Sends a message, spinning for a free slot. `room` caches the last slot known to be free.
     fn send(&self, number: u64, room: &mut u64);
 
     /// Spins until a message arrives, and frees its slot.
     fn receive(&self, number: u64);
 }
 
-/// A message that is written from some words and read, all of it.
+/// A message, which is written and read as words.
 type Message = [AtomicU64; WORDS];
 
 #[inline]
@@ -42,7 +42,7 @@ fn await_number(number: &AtomicU64, wanted: u64) {
     }
 }
 
-/// A ring whose slots carry a message: a line with its number and a cookie, and one with the bytes.
+/// A ring. A slot has one cache line for number and cookie, and one for the message.
 pub(super) struct Ring {
     slots: Vec<Slot>,
     taken: Padded,
@@ -92,13 +92,13 @@ impl Way for Ring {
     }
 }
 
-/// The shape of a send: a receive says where the message goes, the message goes there, and a
-/// completion says so. Unlocked, with the key of the receive checked and nothing else.
+/// The steps of a send: a posted receive names a buffer, the message is copied into it, and a
+/// completion is written. Without locks; the only check is that of the receive's key.
 pub(super) struct Receives {
-    /// Two to a line, as completions are.
+    /// Two per cache line, like completions.
     posted: Vec<Entry>,
     completed: Vec<Entry>,
-    /// Where messages go, by the key of a receive.
+    /// Receive buffers, by key.
     memory: Vec<Place>,
 }
 
@@ -108,7 +108,7 @@ struct Entry {
     number: AtomicU64,
     cookie: AtomicU64,
     length: AtomicU64,
-    /// Of a receive the key of its memory, of a completion its status.
+    /// The memory key of a receive; the status of a completion.
     rest: AtomicU64,
 }
 
@@ -116,7 +116,7 @@ struct Entry {
 #[derive(Default)]
 struct Place(Message);
 
-/// Receives that are posted ahead of messages, as programs do that answer quickly.
+/// Receives that are posted in advance, as in latency-sensitive programs.
 pub(super) const AHEAD: u64 = 16;
 
 impl Default for Receives {

@@ -1,4 +1,4 @@
-//! Measures loopback next to its floor: what the machine itself needs for the same work.
+//! Measures loopback against a floor: the time that the same work takes without any library.
 //!
 //! `make bench-floor`, or `cargo run --release -p dat-floor -- --plot docs/floor.svg`.
 
@@ -26,13 +26,13 @@ use dat_cli::units;
 use bench::{Bench, ROUNDS};
 use report::{Report, Row};
 
-/// Measures an adapter next to what the machine itself needs for the same work.
+/// Measures an adapter against a floor: the time that the same work takes without any library.
 #[derive(Debug, Parser)]
 struct Args {
     /// The name of the adapter
     #[arg(value_name = "IA", default_value = "loopback")]
     name: String,
-    /// The rows to measure; all by default
+    /// Rows to measure (default: all)
     #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_enum)]
     rows: Vec<Group>,
     /// Total time of all measurements
@@ -82,15 +82,15 @@ fn run(args: &Args, output: &mut Output) -> Result<(), String> {
 /// Rows that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Group {
-    /// Memory of endpoints that do nothing; first, while no memory was freed to be used again
+    /// Memory of idle endpoints. Runs first, before freed memory can be reused
     Idle,
     /// One thread that posts and polls
     Alone,
     /// Two threads that poll for each other's messages
     Polling,
-    /// Two threads that sleep until the other's message
+    /// Two threads that sleep until a message arrives
     Blocking,
-    /// Messages from one thread to another
+    /// Messages in one direction, from one thread to another
     OneWay,
     /// Two threads on endpoints of their own
     Apart,
@@ -98,7 +98,7 @@ enum Group {
     Bulk,
     /// Many endpoints, many regions
     Scale,
-    /// Connections that come and go
+    /// Connections that are set up and torn down
     Connect,
 }
 
@@ -117,7 +117,7 @@ impl Group {
         }
     }
 
-    /// Parts of the time that its rounds take.
+    /// Its share of the total time.
     fn shares(self) -> u32 {
         match self {
             Self::Idle => 0,
@@ -147,7 +147,7 @@ impl Group {
     }
 }
 
-/// Measures every row that the adapter has.
+/// Measures every row that the adapter supports.
 fn measure(
     name: &str,
     groups: &[Group],

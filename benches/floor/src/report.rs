@@ -7,19 +7,19 @@ use dat_cli::output::{Align, Output, Paint, Table};
 use dat_cli::perf::fixture::Fixture;
 use dat_cli::units;
 
-/// What a row counts in.
+/// The unit of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) enum Unit {
-    /// Nanoseconds: fewer are better.
+    /// Nanoseconds; lower is better.
     #[serde(rename = "ns")]
     Nanos,
-    /// Millions in a second: more are better.
+    /// Millions per second; higher is better.
     #[serde(rename = "M/s")]
     Millions,
-    /// Gigabytes in a second: more are better.
+    /// Gigabytes per second; higher is better.
     #[serde(rename = "GB/s")]
     Gigabytes,
-    /// Bytes: fewer are better.
+    /// Bytes; lower is better.
     #[serde(rename = "B")]
     Bytes,
 }
@@ -42,7 +42,7 @@ impl Unit {
 /// One result with its floor.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
-    /// For programs: it stays when the words change.
+    /// A stable identifier for programs.
     key: &'static str,
     what: String,
     unit: Unit,
@@ -53,15 +53,15 @@ pub(super) struct Row {
     floor_median: f64,
     floor_worst: f64,
     floor_best: f64,
-    /// The median as a part or a multiple of the floor's median.
+    /// The median divided by the floor's median.
     ratio: f64,
-    /// What the ratio is to be, at most or, of rates, at least.
+    /// The target for the ratio: a maximum or, for rates, a minimum.
     target: Option<f64>,
     reached: Option<bool>,
 }
 
 impl Row {
-    /// A row from the rounds of a measurement and of its floor.
+    /// A row from the samples of a measurement and of its floor.
     pub(super) fn new(
         key: &'static str,
         what: impl Into<String>,
@@ -98,7 +98,7 @@ impl Row {
     }
 }
 
-/// What a drawing needs of a row.
+/// What the bar chart needs.
 impl Row {
     pub(super) fn what(&self) -> &str {
         &self.what
@@ -113,12 +113,12 @@ impl Row {
         (self.median, self.floor_median)
     }
 
-    /// How many times the floor it costs: more is worse, of rates too.
+    /// The cost as a multiple of the floor; higher is worse, for rates as well.
     pub(super) fn cost(&self) -> f64 {
         self.cost_of(self.ratio)
     }
 
-    /// The most that it is to cost.
+    /// The target for the cost.
     pub(super) fn target_cost(&self) -> Option<f64> {
         self.target.map(|target| self.cost_of(target))
     }

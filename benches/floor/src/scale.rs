@@ -1,4 +1,4 @@
-//! Rows of many endpoints and many regions, and of what one more costs.
+//! Rows with many endpoints and many regions, and the cost of one more.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliErro
     fixture.end()
 }
 
-/// A row of numbers that jumps about: the same each time.
+/// A reproducible pseudo-random sequence.
 struct Jumps(u64);
 
 impl Jumps {
@@ -36,10 +36,10 @@ impl Jumps {
     }
 }
 
-/// As much memory as objects have, to tell what its lines alone cost.
+/// As much memory as the objects have, to measure the cost of its cache lines alone.
 struct Lines {
     lines: Vec<Line>,
-    /// Of one object.
+    /// Lines per object.
     each: usize,
 }
 
@@ -48,12 +48,12 @@ struct Lines {
 struct Line(u64);
 
 impl Lines {
-    /// Memory of a number of objects.
     fn new(objects: usize, each: usize) -> Self {
         Self { lines: vec![Line(1); objects * each], each }
     }
 
-    /// Reads lines of one of the objects: some in parallel, then those that they point to.
+    /// Reads lines of one of the objects. The lines of a step are read in parallel; each step
+    /// depends on the previous one.
     #[inline]
     fn read(&self, jumps: &mut Jumps, steps: &[usize]) {
         let mut first = jumps.below(self.lines.len() / self.each) * self.each;
@@ -64,7 +64,7 @@ impl Lines {
     }
 }
 
-/// What comes before each where nothing does.
+/// No extra work before an operation.
 #[inline]
 fn nothing(_: &mut Jumps) {}
 
@@ -104,7 +104,7 @@ impl Crowd {
         Ok(Self { pairs, recv, request, source, target })
     }
 
-    /// Send cycles on endpoints in random order, with something else before each.
+    /// Send cycles on endpoints in random order, each after `before`.
     fn cycles(
         &self,
         jumps: &mut Jumps,
@@ -145,16 +145,16 @@ fn take(evd: &EventDispatcher, event: &mut Event) -> Result<(), CliError> {
     }
 }
 
-/// The lines of an endpoint and its queue pair.
+/// Cache lines of an endpoint and its queue pair.
 const LINES_OF_ENDPOINT: usize = 14;
-/// The lines that a send cycle reads: the receiver's endpoint, queue pair and ring, and the sender's
-/// endpoint, its queue pair and that of the peer.
+/// Cache lines that a send cycle reads: the receiver's endpoint, queue pair and ring, and the
+/// sender's endpoint, its queue pair and that of the peer.
 const LINES_OF_CYCLE: [&[usize]; 2] = [&[1, 2, 2], &[1, 3, 2]];
 
 fn endpoints(bench: &Bench<'_>, fixture: &Fixture, rows: &mut Vec<Row>) -> Result<(), CliError> {
     for (key, count) in [("endpoints_100", 100), ("endpoints_10000", 10_000)] {
         let crowd = Crowd::new(fixture, count / 2, 1)?;
-        // As many handles for the floor, so that to have them costs the same.
+        // The floor has as many handles, so that reading them costs the same.
         let one = Crowd::new(fixture, 1, count / 2)?;
         let (mut event, mut other) = (Event::default(), Event::default());
         let (mut jumps, mut steps) = (Jumps(1), Jumps(1));
@@ -199,7 +199,7 @@ fn regions(bench: &Bench<'_>, fixture: &Fixture, rows: &mut Vec<Row>) -> Result<
         let many = (0..count).map(register).collect::<Result<Vec<_>, _>>()?;
         let (mut jumps, mut steps) = (Jumps(1), Jumps(1));
         let side = &fixture.pair.active;
-        // As many triplets for the floor, so that to have them costs the same.
+        // The floor has as many triplets, so that reading them costs the same.
         let all = many.iter().map(both_ends).collect::<Result<Vec<_>, _>>()?;
         let same = vec![both_ends(&one)?; count];
         let (time, floor) = bench.both(
@@ -211,7 +211,7 @@ fn regions(bench: &Bench<'_>, fixture: &Fixture, rows: &mut Vec<Row>) -> Result<
         let floors = ("the same with one region", &floor);
         rows.push(Row::new(key, what, Unit::Nanos, &time, floors, Some(target)));
         if count > 1_000 {
-            // Two regions have a line, in the table of the core and in that of the provider.
+            // Two regions share a line in the core's table and one in the provider's.
             let tables = [Lines::new(count / 2, 1), Lines::new(count / 2, 1)];
             let read = |jumps: &mut Jumps| tables.iter().for_each(|table| table.read(jumps, &[1]));
             let (with, without) = bench.both(
@@ -233,12 +233,12 @@ fn regions(bench: &Bench<'_>, fixture: &Fixture, rows: &mut Vec<Row>) -> Result<
     Ok(one.free()?)
 }
 
-/// What names a region, here and from the peer.
+/// The segments of a region, local and remote.
 fn both_ends(region: &Lmr) -> Result<(LmrTriplet, RmrTriplet), CliError> {
     Ok((region.triplet(0, MESSAGE as u64)?, region.remote_triplet(0, MESSAGE as u64)?))
 }
 
-/// Writes from and to regions in random order, with something else before each.
+/// Writes between regions in random order, each after `before`.
 fn writes(
     side: &Side,
     regions: &[(LmrTriplet, RmrTriplet)],
@@ -257,7 +257,7 @@ fn writes(
     Ok(())
 }
 
-/// Registers a number of regions at a time, and frees them outside the measured time.
+/// Registers regions in batches. Freeing them is not timed.
 fn registering(bench: &Bench<'_>, fixture: &Fixture, memory: &Memory) -> Result<f64, CliError> {
     const AT_ONCE: usize = 64;
     let (mut spent, mut done) = (Duration::ZERO, 0);
@@ -277,7 +277,7 @@ fn registering(bench: &Bench<'_>, fixture: &Fixture, memory: &Memory) -> Result<
     Ok(spent.as_secs_f64() * 1e9 / done as f64)
 }
 
-/// What it takes to allocate a small block: nanoseconds.
+/// Nanoseconds to allocate a small block.
 fn allocating(budget: Duration) -> f64 {
     const AT_ONCE: usize = 64;
     let (mut spent, mut done) = (Duration::ZERO, 0);
@@ -294,7 +294,7 @@ fn allocating(budget: Duration) -> f64 {
     spent.as_secs_f64() * 1e9 / done as f64
 }
 
-/// What endpoints that do nothing keep in memory.
+/// The memory of idle endpoints.
 pub(super) fn idle(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {
     const ENDPOINTS: usize = 4000;
     let fixture = Fixture::new(bench.name, bench.timeout)?;
@@ -304,7 +304,7 @@ pub(super) fn idle(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliErro
         EpSpec::new(&fixture.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&meeting.connection);
     let all =
         |count| (0..count).map(|_| fixture.ia.ep_create(&spec)).collect::<Result<Vec<_>, _>>();
-    // The first ones warm the allocator up.
+    // The first ones warm up the allocator.
     let few = all(ENDPOINTS / 8)?;
     let start = resident()?;
     let many = all(ENDPOINTS)?;
@@ -326,7 +326,7 @@ pub(super) fn idle(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliErro
     fixture.end()
 }
 
-/// The memory of this process, in bytes.
+/// The resident memory of this process, in bytes.
 fn resident() -> Result<f64, CliError> {
     let unknown = || CliError::unexpected("/proc/self/smaps_rollup can't be read".into());
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").map_err(|_| unknown())?;

@@ -1,14 +1,14 @@
-//! The minimum work that a transfer needs, without a layer: the floor of the rows with one thread.
+//! The minimum work of a transfer, without any layers: the floor of the rows with one thread.
 
 use std::hint::black_box;
 
-/// The bytes of a small message.
+/// The size of a small message, in bytes.
 pub(super) const MESSAGE: usize = 64;
 
 const SLOTS: usize = 64;
 
-/// A receive ring, two completion queues, a table of keys and a copy, for one thread. What an
-/// API would have as calls are calls here.
+/// A receive ring, two completion queues, a table of keys and a copy, for one thread. Each call of
+/// the API is one function that is not inlined.
 pub(super) struct Skeleton {
     memory: Vec<u8>,
     /// First byte and length, by key.
@@ -18,7 +18,7 @@ pub(super) struct Skeleton {
     received: Ring,
 }
 
-/// Slots of a cookie, a place and a key.
+/// Slots of cookie, offset and key.
 #[derive(Default)]
 struct Ring {
     slots: Vec<(u64, usize, usize)>,
@@ -69,7 +69,7 @@ impl Skeleton {
             .is_some_and(|(first, length)| place >= *first && place + MESSAGE <= first + length)
     }
 
-    /// Receive, send, and both completions taken.
+    /// A receive, a send, and both completions.
     #[inline]
     pub(super) fn cycle(&mut self, cookie: u64) -> bool {
         self.receive(cookie)
@@ -94,7 +94,7 @@ impl Skeleton {
         self.received.push((receive, MESSAGE, 0)) && self.sent.push((cookie, MESSAGE, 0))
     }
 
-    /// A write, and its completion taken.
+    /// A write and its completion.
     #[inline]
     pub(super) fn write(&mut self, cookie: u64) -> bool {
         self.post_write(cookie) && Self::reap(&mut self.sent)
@@ -111,7 +111,7 @@ impl Skeleton {
         self.sent.push((cookie, MESSAGE, 0))
     }
 
-    /// Takes a completion, all of it.
+    /// Takes a completion and reads all of it.
     #[inline(never)]
     fn reap(ring: &mut Ring) -> bool {
         let Some((cookie, length, status)) = ring.pop() else { return false };

@@ -1,4 +1,4 @@
-//! Rows of two threads: polling, asleep, one way, and apart from one another.
+//! Rows of two threads: polling, sleeping, in one direction, and independent of each other.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ const BATCH: u64 = 256;
 /// The floor of most rows here.
 const SHAPE: &str = "receives, message and completions alone, unlocked";
 
-/// How two threads wait for each other's messages.
+/// How the threads wait for each other's messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
     Awake,
@@ -57,13 +57,13 @@ pub(super) fn blocking(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Cli
     let floors = ("a futex to sleep and to wake", &floor);
     let what = "half a round trip, both in dat_evd_wait";
     rows.push(Row::new("blocking", what, Unit::Nanos, &time, floors, Some(1.05)));
-    // A waiter that is answered soon does not sleep, so polling is the floor.
+    // A waiter that gets its answer soon does not sleep, so polling is the floor.
     let (time, floor) = bench.both(
         || ping_pong(&fixture, bench.round, Wait::Asleep),
         || Ok(back_and_forth::<Receives>(bench.round)),
     )?;
     let what = "the same, relative to polling threads";
-    // 120 ns, where 80 are 1.3 floors.
+    // The target is 120 ns on a machine where 1.3 floors are 80 ns.
     let target = 120.0 / (80.0 / 1.3);
     rows.push(Row::new("awake", what, Unit::Nanos, &time, (SHAPE, &floor), Some(target)));
     fixture.end()
@@ -92,7 +92,7 @@ pub(super) fn apart(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliErr
     rigs.iter().try_for_each(Fixture::end)
 }
 
-/// Half of the time of a message and its answer, of two threads.
+/// Half a round trip between two threads.
 fn ping_pong(fixture: &Fixture, budget: Duration, wait: Wait) -> Result<f64, CliError> {
     let there = Buffers::there(fixture, Op::Send, MESSAGE as u64)?;
     let back = Buffers::back(fixture, MESSAGE as u64)?;
@@ -150,7 +150,7 @@ fn use_up(buffers: &Buffers<'_>, receives: u64) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Sends; some of the sends make a completion, which is taken at once.
+/// Sends; some of the sends are signalled, and their completions are taken at once.
 #[inline]
 fn say(buffers: &Buffers<'_>, turn: &mut u32, event: &mut Event) -> Result<(), CliError> {
     *turn = (*turn + 1) % buffers.fixture.signal_every;
@@ -173,7 +173,7 @@ fn hear(buffers: &Buffers<'_>, event: &mut Event, wait: Wait) -> Result<(), CliE
     buffers.whole(event)
 }
 
-/// As [`ping_pong`], on two ways.
+/// Like [`ping_pong`], over two channels.
 fn back_and_forth<W: Way>(budget: Duration) -> f64 {
     let (there, back) = (W::default(), W::default());
     let last = AtomicU64::new(u64::MAX);
@@ -209,7 +209,7 @@ fn back_and_forth<W: Way>(budget: Duration) -> f64 {
     })
 }
 
-/// One cache line across and back: nanoseconds of one way.
+/// Half the round trip of a cache line, in nanoseconds.
 fn cache_line(budget: Duration) -> f64 {
     #[repr(align(128))]
     struct Line(AtomicU64);
@@ -249,7 +249,7 @@ fn cache_line(budget: Duration) -> f64 {
     })
 }
 
-/// Two threads that park and unpark each other: nanoseconds of one way.
+/// Half the round trip of two threads that park and unpark each other, in nanoseconds.
 fn parking(budget: Duration) -> f64 {
     const OVER: u32 = u32::MAX;
     let turn = AtomicU32::new(0);
@@ -290,8 +290,8 @@ fn parking(budget: Duration) -> f64 {
     })
 }
 
-/// Millions of messages in a second from one thread to another. The sender learns of receives
-/// as any consumer would have to: now and then, by a number.
+/// Millions of messages per second from one thread to another. The receiver announces from time to
+/// time how many messages it has received.
 fn stream(fixture: &Fixture, budget: Duration, every: u32) -> Result<f64, CliError> {
     let buffers = Buffers::there(fixture, Op::Send, MESSAGE as u64)?;
     let (depth, step) = (u64::from(fixture.pair.depth), u64::from(fixture.pair.depth / 4).max(1));
@@ -361,7 +361,7 @@ fn stream(fixture: &Fixture, budget: Duration, every: u32) -> Result<f64, CliErr
     Ok(rate)
 }
 
-/// As [`stream`], on a way.
+/// Like [`stream`], over a channel.
 fn there<W: Way>(budget: Duration) -> f64 {
     let way = W::default();
     let last = AtomicU64::new(u64::MAX);
@@ -391,7 +391,7 @@ fn there<W: Way>(budget: Duration) -> f64 {
     })
 }
 
-/// Millions of send cycles in a second of as many threads as there are rigs.
+/// Millions of send cycles per second, with one thread per rig.
 fn cycles(rigs: &[Fixture], budget: Duration) -> Result<f64, CliError> {
     let start = Barrier::new(rigs.len());
     let one = |fixture: &Fixture| -> Result<f64, CliError> {

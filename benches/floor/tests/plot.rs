@@ -17,7 +17,7 @@ fn every_row_is_plotted() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let rows = report["rows"].as_array().expect("rows");
     assert!(rows.len() > 4, "{report}");
-    // The background is one more.
+    // The background is a rectangle, too.
     assert_eq!(svg.matches("<rect").count(), rows.len() + 1, "{svg}");
     let targets = rows.iter().filter(|row| !row["target"].is_null()).count();
     assert_eq!(svg.matches("stroke-width=\"2\"").count(), targets, "{svg}");

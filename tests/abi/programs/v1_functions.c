@@ -1,5 +1,5 @@
 /*
- * A client in the style of uDAPL programs of its time: DAT 1.2, calls by function.
+ * A DAT 1.2 client in the style of uDAPL programs, which calls functions.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /*
- * A server of DAT 1.2 that goes straight to its provider, as libraries do that count every
- * nanosecond: calls by redirection.
+ * A DAT 1.2 server that calls its provider through the redirection macros.
  */
 #include <dat/udat.h>
 #include <dat/udat_redirection.h>

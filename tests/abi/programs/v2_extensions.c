@@ -1,5 +1,5 @@
 /*
- * What a program does with the InfiniBand extensions.
+ * A program that uses the InfiniBand extensions.
  */
 #include <stdio.h>
 #include <dat2/udat.h>

@@ -1,5 +1,5 @@
 /*
- * A message passing layer over DAT 2.0, as MPI libraries have it: calls by function.
+ * A message-passing layer over DAT 2.0, like those of MPI libraries, which calls functions.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /*
- * A provider of DAT 2.0 in front of another one, and what calls it: the provider table and
- * the redirections.
+ * A DAT 2.0 provider that forwards to another one, and its caller: the provider table and the
+ * redirection macros.
  */
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>
 #include <string.h>
 
-/* An object of ours: the first word is our table. */
+/* An object of this provider; the first word points to its table. */
 struct endpoint {
 	DAT_PROVIDER *provider;
 	DAT_EP_HANDLE below;

@@ -1,4 +1,4 @@
-//! What the tables say, as assertions in C11.
+//! The tables as C11 assertions.
 
 use std::fmt::Write;
 
@@ -8,9 +8,9 @@ use dat_abi_table::{Constant, Field, Tables, Type};
 /// An assertion.
 #[derive(Debug)]
 pub struct Check {
-    /// What it is about; the compiler's message has it.
+    /// What it checks, which the compiler's message quotes.
     pub name: String,
-    /// C text.
+    /// Its source.
     pub code: String,
 }
 
@@ -30,14 +30,14 @@ impl Check {
         Self { name, code }
     }
 
-    /// Whether a compiler's messages say that it failed.
+    /// Whether the compiler reported that it failed.
     #[must_use]
     pub fn failed_in(&self, messages: &str) -> bool {
         messages.contains(&format!("<{}>", self.name))
     }
 }
 
-/// A program of all checks.
+/// A program with all checks.
 #[must_use]
 pub fn program(version: Version, checks: &[Check]) -> String {
     let mut text = String::from("#include <stddef.h>\n#include <stdarg.h>\n");
@@ -51,7 +51,7 @@ pub fn program(version: Version, checks: &[Check]) -> String {
     text
 }
 
-/// All that the tables say and a compiler can check.
+/// Everything in the tables that a compiler can check.
 #[must_use]
 pub fn all(tables: &Tables) -> Vec<Check> {
     let mut checks: Vec<Check> = tables.constants.iter().flat_map(constant).collect();
@@ -74,11 +74,11 @@ pub fn all(tables: &Tables) -> Vec<Check> {
 fn constant(row: &Constant) -> Vec<Check> {
     let name = &row.name;
     let mut checks = Vec::new();
-    // Programs may ask with #ifdef.
+    // Programs may test for it with #ifdef.
     if row.kind == "define" {
         checks.push(Check::preprocessor(format!("kind of {name}"), &format!("#ifndef {name}")));
     } else if row.value_dec.is_some_and(|value| i32::try_from(value).is_ok()) {
-        // ISO C has no larger enumerators.
+        // ISO C does not allow larger enumerators.
         checks.push(Check::preprocessor(format!("kind of {name}"), &format!("#ifdef {name}")));
     }
     if let (Some(value), false) = (row.value_dec, row.c_type.ends_with('*')) {
@@ -132,8 +132,8 @@ fn field(row: &Field) -> Vec<Check> {
     checks
 }
 
-/// The type of the address of something of type `c_type`. That an array is constant is left out:
-/// it would keep programs from copying the struct.
+/// The type of a pointer to `c_type`. An array's `const` is left out, since it would keep programs
+/// from copying the struct.
 fn pointer_to(c_type: &str) -> String {
     match c_type.split_once('[') {
         Some((element, rest)) => {
@@ -153,7 +153,7 @@ fn functions(tables: &Tables) -> Vec<Check> {
             let (name, returned) = (&rows[0].name, &rows[0].return_type);
             let pointer = format!("{returned} (*)({})", types.join(", "));
             let function = match rows[0].role.as_str() {
-                // Providers define these; the headers have the types of their addresses.
+                // Providers define these functions; the headers declare only their pointer types.
                 "provider_entry" => {
                     let word = name.trim_start_matches("dat_provider_").to_uppercase();
                     format!("(DAT_PROVIDER_{word}_FUNC)0")

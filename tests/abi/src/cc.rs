@@ -6,16 +6,16 @@ use std::process::{Command, Output, Stdio};
 
 use crate::include;
 
-/// What a source is written in.
+/// The language of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// C89, nothing else.
+    /// Strict C89.
     C89,
-    /// C89 as old programs use it: with what GNU adds.
+    /// C89 with GNU extensions, as in old programs.
     Gnu89,
-    /// C11, nothing else.
+    /// Strict C11.
     C11,
-    /// C++17, nothing else.
+    /// Strict C++17.
     Cxx17,
 }
 
@@ -33,22 +33,22 @@ impl Language {
     }
 }
 
-/// Compiles a source, with every warning an error.
+/// Compiles a source, treating every warning as an error.
 ///
 /// # Errors
 ///
-/// What the compiler says.
+/// The messages of the compiler.
 pub fn check(language: Language, source: &str) -> Result<(), String> {
     let mut command = language.command();
     command.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-"]);
     compile(command, source)
 }
 
-/// Compiles a source without warnings, for what it asserts.
+/// Compiles a source for its assertions, with warnings off.
 ///
 /// # Errors
 ///
-/// What the compiler says.
+/// The messages of the compiler.
 pub fn assert(source: &str) -> Result<(), String> {
     let mut command = Language::C11.command();
     command.args(["-w", "-fsyntax-only", "-fmax-errors=0", "-"]);
@@ -59,7 +59,7 @@ pub fn assert(source: &str) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// What the compiler says, or what the program prints when it fails.
+/// The messages of the compiler, or the output of the program if it fails.
 pub fn run(source: &str, program: &Path) -> Result<String, String> {
     let mut command = Language::C11.command();
     command.args(["-w", "-o"]).arg(program).arg("-");

@@ -1,9 +1,9 @@
-//! Holds the C headers in include/ and the Rust types in capi/abi against tables of the ABI: every
+//! Compares the C headers in include/ and the Rust types in capi/abi with tables of the ABI: every
 //! name, size, alignment, offset, value and prototype that programs and providers were built with.
 //!
-//! The tables were read out of other DAT libraries: DAT 1.2 as Linux programs know it, and DAT 2.0
-//! with the InfiniBand extensions of version 209. They are facts, not sources: a test that differs
-//! from them is wrong unless the incumbent has changed.
+//! The tables were extracted from other DAT libraries: DAT 1.2 as Linux programs know it, and DAT
+//! 2.0 with the InfiniBand extensions of version 209. They are facts about the existing ABI: what
+//! differs from them is wrong unless the incumbent has changed.
 
 #![allow(clippy::duplicate_mod, reason = "each version mounts the text that both have in common")]
 
@@ -47,7 +47,7 @@ impl Version {
     ///
     /// # Panics
     ///
-    /// If they can't be read: nothing can be tested then.
+    /// If they can't be read.
     #[must_use]
     pub fn tables(self) -> Tables {
         let name = match self {
@@ -58,7 +58,7 @@ impl Version {
         Tables::read(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
     }
 
-    /// The headers that have all names of the tables between them.
+    /// The headers that together define all names of the tables.
     #[must_use]
     pub fn headers(self) -> &'static [&'static str] {
         match self {

@@ -1,11 +1,11 @@
-//! What the tables say, held against the Rust types and constants.
+//! Compares the Rust types and constants with the tables.
 
 use std::collections::BTreeMap;
 
 use crate::Version;
 use dat_abi_table::Tables;
 
-/// A type's size, alignment and, for numbers, whether it has a sign.
+/// A type's size, alignment and, for numbers, whether it is signed.
 #[derive(Debug, PartialEq, Eq)]
 struct Layout {
     size: usize,
@@ -19,7 +19,7 @@ enum Value {
     Text(String),
 }
 
-/// What there is.
+/// What was measured.
 #[derive(Debug)]
 pub struct Measured {
     types: BTreeMap<&'static str, Layout>,
@@ -38,7 +38,7 @@ impl Measured {
         }
     }
 
-    /// The differences from the tables; each names the row.
+    /// The differences from the tables, each with its row.
     #[must_use]
     pub fn differences(&self, tables: &Tables) -> Vec<String> {
         let mut out = Vec::new();
@@ -78,7 +78,7 @@ fn compare<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// The size of what a pointer points to.
+/// The size of a pointer's target.
 const fn size_behind<T>(_: *const T) -> usize {
     size_of::<T>()
 }

@@ -1,5 +1,4 @@
-//! What C programs see in the headers is what the tables say: kind, value, size, alignment,
-//! offset, type, prototype.
+//! The headers agree with the tables: kind, value, size, alignment, offset, type, prototype.
 
 use dat_abi_table::Tables;
 use dat_abi_tests::c_checks::{self, Check};
@@ -16,7 +15,7 @@ fn the_headers_are_what_the_tables_say() {
     }
 }
 
-/// Every check can fail: with all rows wrong, each one does.
+/// Every check can fail: with every row changed, each one does.
 #[test]
 fn wrong_rows_are_noticed() {
     for version in VERSIONS {
@@ -31,10 +30,10 @@ fn wrong_rows_are_noticed() {
     }
 }
 
-/// The tables with every row wrong in all that it says.
+/// The tables with every value of every row changed.
 fn corrupted(mut tables: Tables) -> Tables {
     for row in &mut tables.constants {
-        // Where ISO C allows an enumerator; where not, the kind isn't checked.
+        // The kind is checked only where ISO C allows an enumerator.
         let number = row.value_dec.is_none_or(|value| i32::try_from(value).is_ok());
         if number || row.kind == "define" {
             row.kind = if row.kind == "enum" { "define" } else { "enum" }.to_owned();

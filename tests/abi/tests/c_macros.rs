@@ -1,11 +1,11 @@
-//! Every macro of the headers reaches the function that the tables say, with its arguments in
-//! their places; strings and pointers are what they must be.
+//! Every macro of the headers calls the function in the tables, with its arguments in order, and
+//! the strings and pointers have the values in the tables.
 
 use std::path::Path;
 
 use dat_abi_tests::{VERSIONS, Version, c_macros, cc};
 
-/// What a program of the test prints, if it fails.
+/// The output of the test program, if it fails.
 fn failures(version: Version, name: &str, source: &str) -> Result<String, String> {
     let program = format!("{name}-{}", version.folder());
     cc::run(source, &Path::new(env!("CARGO_TARGET_TMPDIR")).join(program))
@@ -23,7 +23,7 @@ fn macros_are_what_the_tables_say() {
     }
 }
 
-/// Calls that go to another provider are noticed for every redirection.
+/// A redirection to the wrong slot is noticed, for each of them.
 #[test]
 fn a_wrong_slot_is_noticed() {
     for version in VERSIONS {
@@ -46,7 +46,7 @@ fn a_wrong_slot_is_noticed() {
     }
 }
 
-/// So are operations and arguments of extensions, in every macro.
+/// Wrong operations and arguments of extensions are noticed, in every macro.
 #[test]
 fn wrong_operations_and_arguments_are_noticed() {
     let version = Version::V2;
@@ -63,7 +63,7 @@ fn wrong_operations_and_arguments_are_noticed() {
     let mut tables = version.tables();
     let mut turned = Vec::new();
     for row in tables.macros.iter_mut().filter(|row| row.group == "ib_extension") {
-        // Turned by one place, every argument arrives where another is wanted.
+        // Rotated by one, every argument arrives in the wrong place.
         let mut arguments: Vec<&str> = row.arguments.split("; ").collect();
         if arguments.len() > 1 {
             arguments.rotate_left(1);

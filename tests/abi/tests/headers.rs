@@ -30,7 +30,7 @@ fn headers() -> Vec<Vec<String>> {
 
 fn compiles(source: &str) {
     for language in LANGUAGES {
-        // ISO C wants something in every source.
+        // ISO C does not allow an empty translation unit.
         let source = format!("{source}extern int something;\n");
         if let Err(messages) = cc::check(language, &source) {
             panic!("as {language:?}:\n{source}\n{messages}");

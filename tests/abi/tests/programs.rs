@@ -1,19 +1,19 @@
-//! Programs and a provider as they were written for other DAT libraries compile: those of DAT 1.2
-//! and of 2.0, with functions and with the macros that go straight to a provider.
+//! Programs and a provider in the style of those for other DAT libraries compile, for DAT 1.2 and
+//! 2.0, with functions and with redirection macros.
 
 use std::fs;
 use std::path::Path;
 
 use dat_abi_tests::cc::{self, Language};
 
-/// What the same program compiles as with the headers that it was written for.
+/// The languages in which the program compiles with its original headers.
 const C: &[Language] = &[Language::Gnu89, Language::C11];
 const C_AND_CXX: &[Language] = &[Language::Gnu89, Language::C11, Language::Cxx17];
 
 fn compiles(name: &str, languages: &[Language]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(name);
     let source = fs::read_to_string(&path).unwrap();
-    // They use what POSIX has beyond ISO C, as all programs of sockets do.
+    // They use POSIX functions beyond ISO C, like every program with sockets.
     let source = format!("#define _DEFAULT_SOURCE 1\n#line 1 \"{name}\"\n{source}");
     for language in languages {
         if let Err(messages) = cc::check(*language, &source) {

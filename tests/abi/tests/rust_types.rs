@@ -1,4 +1,4 @@
-//! The Rust types and constants are what the tables say.
+//! The Rust types and constants agree with the tables.
 
 use dat_abi_tests::VERSIONS;
 use dat_abi_tests::rust_types::Measured;
@@ -11,7 +11,7 @@ fn the_types_are_what_the_tables_say() {
     }
 }
 
-/// Every row is checked: with all of them wrong, each one is named.
+/// Every row is checked: with every row changed, each one is reported.
 #[test]
 fn wrong_rows_are_noticed() {
     for version in VERSIONS {

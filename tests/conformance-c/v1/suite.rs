@@ -2,7 +2,7 @@
 
 use dat_conformance_c1 as suite;
 
-/// What can't be tried through this library, with reasons.
+/// Cases that can't be run through this library, with reasons.
 const EXCLUSIONS: [&str; 2] =
     [include_str!("../exclude/both.txt"), include_str!("../exclude/1.2.txt")];
 

@@ -1,11 +1,10 @@
-//! Many connected endpoints of one adapter, which are used in random order: the same as in
-//! `crowd.h`.
+//! Many connected endpoints of one adapter, which are used in random order, as in `crowd.h`.
 
 use dat_core::{Endpoint, EpSpec};
 
 use crate::end::{End, Failure, Meeting, loopback};
 
-/// They share dispatchers and memory, so that nothing but the endpoints is many.
+/// They share dispatchers and memory, so that only the endpoints are many.
 pub(crate) struct Crowd {
     pub(crate) hub: End,
     pairs: Vec<(Endpoint, Endpoint)>,
@@ -32,7 +31,7 @@ impl Crowd {
         Ok(Self { hub, pairs, jumps: 0 })
     }
 
-    /// Two endpoints that are connected to each other; the same row of them each time.
+    /// The next pair of connected endpoints, in a reproducible random order.
     #[inline]
     pub(crate) fn any(&mut self) -> &(Endpoint, Endpoint) {
         let next = self.jumps.wrapping_mul(6_364_136_223_846_793_005);

@@ -1,4 +1,4 @@
-//! Ends of connections over loopback, and how two of them meet.
+//! Ends of connections over loopback, and a service point to connect them.
 
 use std::error::Error;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use dat_core::{
     PspMaker, Registry, Timeout,
 };
 
-/// Bytes of a message; an end has memory for two.
+/// Size of a message, in bytes. An end has memory for two.
 pub(crate) const SIZE: u64 = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -64,7 +64,7 @@ pub(crate) fn loopback() -> Result<InterfaceAdapter, Failure> {
     Ok(registry.open("loopback")?)
 }
 
-/// Where endpoints of an adapter are connected to each other.
+/// A service point that connects endpoints of one adapter to each other.
 pub(crate) struct Meeting {
     requests: EventDispatcher,
     psp: Psp,
@@ -77,12 +77,12 @@ impl Meeting {
         Ok(Self { requests, psp })
     }
 
-    /// Starts connecting; the result arrives as an event at the dispatcher of each side.
+    /// Starts to connect. The result arrives as an event on the dispatcher of each side.
     pub(crate) fn connect(&self, from: &Endpoint, to: &Endpoint) -> Result<(), Failure> {
         self.connect_within(from, to, PATIENCE.into())
     }
 
-    /// The same with a time-out.
+    /// Like [`Self::connect`], with a time-out.
     pub(crate) fn connect_within(
         &self,
         from: &Endpoint,

@@ -1,4 +1,4 @@
-//! Instructions of each operation and call, and the table that bounds them.
+//! Instruction counts of each operation and call, and the table of their bounds.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,11 +10,11 @@ use crate::operation::Operation;
 use crate::profile::{Edge, Profile};
 use crate::shared::{Name, Shared};
 
-/// How many times an operation is repeated under callgrind: what only the first one does is
-/// less than one instruction of each.
+/// How many times an operation is repeated under callgrind, so that the extra work of the first one
+/// is less than one instruction of each.
 const TIMES: u64 = 4000;
 
-/// By how many percent a count may exceed the table: compilers and systems differ a little.
+/// By how many percent a count may exceed the table, since compilers and systems differ slightly.
 const SLACK_PERCENT: u64 = 5;
 const SLACK: u64 = 2;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(folder: &Path, name: Name) -> Result<(), Failure> {
     shared.close()
 }
 
-/// Which column of the table.
+/// A column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     Rust,
@@ -47,10 +47,10 @@ impl Way {
     }
 }
 
-/// Instructions by operation, by call (none for the whole operation with its loop) and by way.
+/// Instructions by operation, call (none for the whole operation with its loop) and column.
 type Counts = BTreeMap<(String, String), BTreeMap<&'static str, u64>>;
 
-/// The counts of the profiles, one of each library.
+/// The counts from the profiles, one per library.
 fn counts(profiles: &[(Name, Profile)]) -> Result<Counts, Failure> {
     let mut counts = Counts::new();
     let mut set = |operation: Operation, call: &str, way: Way, value| {
@@ -72,12 +72,12 @@ fn counts(profiles: &[(Name, Profile)]) -> Result<Counts, Failure> {
     Ok(counts)
 }
 
-/// Whether a function is that of an operation in `native.rs`.
+/// Whether this is the function of an operation in `native.rs`.
 fn is_native(function: &str, operation: Operation) -> bool {
     function.contains("native::") && function.split("::").any(|part| part == operation.name())
 }
 
-/// The instructions of one call, given how many were made.
+/// Instructions per call.
 fn each(edge: Edge, times: u64, what: &str) -> Result<u64, Failure> {
     if edge.calls == 0 || times == 0 {
         return Err(format!("{what} is not in the profile: are the symbols there?").into());

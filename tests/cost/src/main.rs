@@ -1,4 +1,4 @@
-//! What calls cost through the C libraries, next to the same calls in Rust.
+//! The cost of calls through the C libraries, compared to the same calls in Rust.
 //!
 //!     dat-cost time FOLDER       nanoseconds, taken in turns in one process (make bench-calls)
 //!     dat-cost run FOLDER dat2   to be run under callgrind (.ci/instructions)
@@ -21,7 +21,7 @@ use clap::{Parser, Subcommand};
 use end::Failure;
 use shared::Name;
 
-/// What calls cost through the C libraries, next to the same calls in Rust.
+/// The cost of calls through the C libraries, compared to the same calls in Rust.
 #[derive(Debug, Parser)]
 struct Options {
     #[command(subcommand)]
@@ -30,19 +30,19 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Times each operation, in Rust and through both libraries in turns.
+    /// Times each operation in Rust and through both C libraries, alternating.
     Time {
-        /// The folder with `operations.c` built as dat.so and dat2.so, each linked with its
+        /// Folder with `operations.c` compiled into dat.so and dat2.so, each linked with its
         /// library.
         folder: PathBuf,
         /// Rounds of a hundred operations.
         #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
-        /// Writes the figures there, too.
+        /// Also writes the results to this file, as JSON.
         #[arg(long)]
         json: Option<PathBuf>,
     },
-    /// Runs each operation, for callgrind to count the instructions.
+    /// Runs each operation once; callgrind counts the instructions.
     Run {
         /// As for `time`.
         folder: PathBuf,
@@ -50,7 +50,7 @@ enum Command {
         #[arg(value_parser = library)]
         library: Name,
     },
-    /// Compares what callgrind counted with a table.
+    /// Compares the counts of callgrind with a table.
     Check {
         /// The output file of callgrind for libdat.
         #[arg(long)]
@@ -58,7 +58,7 @@ enum Command {
         /// The output file of callgrind for libdat2.
         #[arg(long)]
         dat2: PathBuf,
-        /// Writes a new table instead.
+        /// Write the table instead of comparing.
         #[arg(long)]
         bless: bool,
         /// The table.

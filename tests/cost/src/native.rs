@@ -1,4 +1,4 @@
-//! The operations as a Rust program makes them: the same as in `operations.c`.
+//! The operations in Rust, as in `operations.c`.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use crate::operation::{Operation, When};
 const SOURCE_AT: u64 = 0;
 const TARGET_AT: u64 = SIZE;
 
-/// Bytes of a region.
+/// Size of a region, in bytes.
 const PAGE: usize = 4096;
 
 fn expect(evd: &EventDispatcher, kind: ConnectionEventKind) -> Result<(), Failure> {
@@ -41,7 +41,7 @@ fn fence_floor(times: u64) {
 pub(crate) struct Native {
     near: End,
     far: End,
-    /// Made by an operation among many, which then has it for itself.
+    /// Created by the operations on many endpoints.
     crowd: RefCell<Option<Crowd>>,
     caller: End,
     callee: End,
@@ -95,7 +95,7 @@ impl Native {
         }
     }
 
-    /// What has to be before or after a round, and is not part of it.
+    /// The untimed work before or after a round.
     pub(crate) fn beside(
         &self,
         operation: Operation,
@@ -144,7 +144,7 @@ impl Native {
         let address = self.memory.address() as usize & !(PAGE - 1);
         let start = std::ptr::with_exposed_provenance_mut(address);
         for _ in 0..times {
-            // SAFETY: brings pages in and changes no byte, whatever is mapped there.
+            // SAFETY: populates pages and changes no byte, whatever is mapped there.
             unsafe { libc::madvise(start, PAGE, libc::MADV_POPULATE_WRITE) };
         }
     }
@@ -175,7 +175,7 @@ impl Native {
         Ok(())
     }
 
-    /// Frees what is many, so that it takes no cache from others.
+    /// Frees the crowd, so that its memory does not displace that of others from the caches.
     pub(crate) fn disperse(&self) {
         *self.crowd.borrow_mut() = None;
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// An operation, by the name of its function in C and in Rust.
+/// An operation, named after its function in C and in Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Operation {
@@ -10,10 +10,10 @@ pub(crate) enum Operation {
     EmptyDequeue,
     /// A receive and a send of 64 bytes, and the completions of both.
     SendCycle,
-    /// The same on any two of 100 connected endpoints, in random order.
+    /// The same on pairs of 100 connected endpoints, in random order.
     #[serde(rename = "send_cycle_among_100")]
     SendCycleAmong100,
-    /// On any two of 10,000.
+    /// On pairs of 10,000 connected endpoints, in random order.
     #[serde(rename = "send_cycle_among_10000")]
     SendCycleAmong10000,
     /// An RDMA write of 64 bytes and its completion.
@@ -22,22 +22,22 @@ pub(crate) enum Operation {
     RdmaRead,
     /// An RDMA write of 64 bytes, and a wait that finds its completion at once.
     WaitAtOnce,
-    /// The type of the object behind a handle; Rust knows it without a call.
+    /// The type of the object behind a handle, which Rust knows without a call.
     HandleType,
     /// The state of an endpoint.
     EpStatus,
-    /// A connection without a time-out: connect, accept, disconnect, reset on both sides, with all
-    /// events.
+    /// A connection without a time-out: connect, accept, disconnect, and reset on both sides, with
+    /// all events.
     ConnectEndless,
     /// The same with a time-out of ten seconds.
     ConnectTimed,
-    /// The registration of a page of memory: in C, of malloc'd memory, which is checked.
+    /// The registration of a page of memory. In C, it is malloc'd memory, which is checked.
     LmrCreate,
-    /// The system call of that check alone, the same in C and in Rust.
+    /// The system call of that check, alone.
     CheckFloor,
     /// The end of a registration.
     LmrFree,
-    /// The system call that makes a fence for all threads alone, the same in C and in Rust.
+    /// The membarrier system call, alone.
     FenceFloor,
 }
 
@@ -60,14 +60,14 @@ impl Operation {
         Self::FenceFloor,
     ];
 
-    /// Those whose instructions are counted: of many endpoints they are those of two, and calls off
-    /// the data path have no bound.
+    /// The operations whose instructions are counted. With many endpoints the counts are the same
+    /// as with two, and calls off the data path have no bound.
     pub(crate) fn counted() -> impl Iterator<Item = Self> {
         let counted = |it: &Self| !it.is_among_many() && *it <= Self::EpStatus;
         Self::ALL.into_iter().filter(counted)
     }
 
-    /// Whether it is one on many endpoints, whose memory fills caches.
+    /// Whether it works on many endpoints, whose memory exceeds the caches.
     pub(crate) const fn is_among_many(self) -> bool {
         matches!(self, Self::SendCycleAmong100 | Self::SendCycleAmong10000)
     }
@@ -125,7 +125,7 @@ impl Operation {
     }
 }
 
-/// When the extra work of a round is done.
+/// When the untimed work of a round is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     Before,

@@ -1,4 +1,4 @@
-//! What callgrind writes: which function called which, how often, and the instructions inside.
+//! A profile of callgrind: which function called which, how often, and the instructions inside.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::end::Failure;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub(crate) calls: u64,
-    /// Instructions of the callee, and of what it called.
+    /// Instructions of the callee, including those of the functions that it called.
     pub(crate) instructions: u64,
 }
 
@@ -19,8 +19,8 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Reads the file format of callgrind (section "Callgrind Format Specification" of its
-    /// manual), of which only the lines about calls matter here.
+    /// Parses the file format of callgrind (section "Callgrind Format Specification" of its
+    /// manual). Only the lines about calls matter here.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let mut names = BTreeMap::new();
         let mut profile = Self::default();
@@ -64,8 +64,8 @@ impl Profile {
     }
 }
 
-/// A function, which is written with its name the first time and with only a number later. The
-/// symbol version is not part of its name.
+/// A function, which has its name only the first time, and its number later. The symbol version is
+/// not part of the name.
 fn function(names: &mut BTreeMap<String, String>, text: &str) -> Result<String, Failure> {
     let (number, name) =
         text.split_once(')').ok_or_else(|| format!("{text:?} is not a function"))?;
@@ -82,7 +82,7 @@ fn function(names: &mut BTreeMap<String, String>, text: &str) -> Result<String, 
 mod tests {
     use super::{Edge, Profile};
 
-    /// As the manual shows it, with compressed names.
+    /// The example in the manual, with compressed names.
     const FILE: &str = "\
 events: Ir
 

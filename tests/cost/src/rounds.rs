@@ -1,5 +1,5 @@
-//! Times, taken in turns: a round runs an operation in Rust and through each C library, one
-//! after the other, so that what slows the machine down slows all of them down.
+//! Times of operations. A round runs an operation in Rust and through each C library, one after the
+//! other, so that other load on the machine affects all of them.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,16 +11,16 @@ use crate::native::Native;
 use crate::operation::{Operation, When};
 use crate::shared::{Name, Shared};
 
-/// How many times a round repeats the operation: some microseconds.
+/// Repetitions of the operation in a round, which takes some microseconds.
 const TIMES: u64 = 100;
 
-/// Rounds before those that count.
+/// Warm-up rounds, which do not count.
 const WARM_UP: u32 = 50;
 
-/// Operations before those that count where endpoints are many, so that none is used first.
+/// Warm-up operations with many endpoints, so that each endpoint has been used before.
 const MANY_TIMES: u64 = 100_000;
 
-/// How often each way has its turn where the turns are long.
+/// The number of turns with many endpoints.
 const TURNS: u32 = 4;
 
 /// Nanoseconds of one operation.
@@ -45,15 +45,15 @@ struct ThroughC {
     library: Name,
     #[serde(flatten)]
     times: Times,
-    /// What each call costs more than in Rust: of the fastest rounds, and the median of the
-    /// differences within a round.
+    /// The overhead over Rust: the difference of the fastest rounds, and the median difference
+    /// within a round.
     added_per_call_min_ns: f64,
     added_per_call_median_ns: f64,
-    /// The fastest round over that in Rust.
+    /// The ratio of the fastest rounds.
     ratio: f64,
 }
 
-/// An operation, whichever way.
+/// An operation, in Rust or through a library.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     operation: Operation,
@@ -62,7 +62,7 @@ pub(crate) struct Row {
     c: Vec<ThroughC>,
 }
 
-/// Times all operations with the C libraries of a folder.
+/// Times all operations with the C libraries in a folder.
 pub(crate) fn measure(folder: &Path, rounds: u32) -> Result<Vec<Row>, Failure> {
     let native = Native::open()?;
     let shared: Vec<_> = Name::ALL
@@ -105,7 +105,7 @@ fn row(
     Ok(Row { operation, calls, rust: of_rust, c: c.collect() })
 }
 
-/// Nanoseconds of an operation, by round: in Rust, and through each library.
+/// Nanoseconds per operation, by round: in Rust, and through each library.
 type Rounds = (Vec<f64>, Vec<Vec<f64>>);
 
 fn in_turns(
@@ -146,8 +146,8 @@ fn in_turns(
     Ok((rust, c))
 }
 
-/// As in turns, but a turn is a part of the rounds, and what one way has is gone before the next
-/// one begins: three crowds fit into no cache.
+/// Like [`in_turns`], but a turn has many rounds, and its endpoints are freed before the next turn:
+/// three crowds would not fit into a cache.
 fn apart(
     operation: Operation,
     native: &Native,
@@ -172,7 +172,7 @@ fn apart(
     Ok((rust, c))
 }
 
-/// Some rounds of one way, after each of the many was used some times.
+/// Takes some rounds, after a warm-up that uses each endpoint several times.
 fn take_rounds(
     taken: &mut Vec<f64>,
     rounds: u32,
@@ -191,7 +191,7 @@ fn per_operation(start: Instant) -> f64 {
     start.elapsed().as_nanos() as f64 / TIMES as f64
 }
 
-/// The rows for a person.
+/// Prints the rows as text.
 pub(crate) fn print(rows: &[Row]) {
     println!("nanoseconds of one operation: the fastest round, the median, and the slowest");
     println!(

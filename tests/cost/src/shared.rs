@@ -1,4 +1,4 @@
-//! The operations as a C program makes them: `operations.c`, linked with one of the C libraries.
+//! The operations in C: `operations.c`, linked with one of the C libraries.
 
 use std::path::Path;
 
@@ -32,13 +32,13 @@ impl Name {
     }
 }
 
-/// Two connected endpoints, in the hands of C.
+/// Two connected endpoints, which belong to C.
 pub(crate) struct Shared {
     library: Library,
 }
 
 impl Shared {
-    /// Loads the operations with a library from a folder, and connects.
+    /// Loads the operations with a library from a folder, and connects the endpoints.
     pub(crate) fn open(folder: &Path, name: Name) -> Result<Self, Failure> {
         let path = folder.join(format!("{}.so", name.text()));
         // SAFETY: the object and the library that it needs have no constructors that matter here.
@@ -59,7 +59,7 @@ impl Shared {
         Ok(move |times| unsafe { function(times as std::ffi::c_ulong) })
     }
 
-    /// Runs what has to be before or after a round, and is not part of it, if there is anything.
+    /// Does the untimed work before or after a round, if there is any.
     pub(crate) fn beside(&self, operation: Operation, when: When, times: u64) {
         let name = format!("{}_{}", operation.name(), when.text());
         // SAFETY: the type of each of these functions in operations.c.
@@ -68,7 +68,7 @@ impl Shared {
         unsafe { function(times as std::ffi::c_ulong) }
     }
 
-    /// Frees what is many, so that it takes no cache from others.
+    /// Frees the crowd, so that its memory does not displace that of others from the caches.
     pub(crate) fn disperse(&self) -> Result<(), Failure> {
         // SAFETY: the type of the function in operations.c.
         let disperse = unsafe { self.library.get::<Open>(b"cost_disperse") }?;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-/// Edges from a file to a file, with the item that makes the edge.
+/// Edges between files, with the item that causes the edge.
 pub(crate) type Uses = BTreeSet<(usize, usize, String)>;
 
-/// The cycles of a graph of `nodes` nodes: its strongly connected components of two and more
-/// nodes, the largest first.
+/// The cycles of a graph of `nodes` nodes: its strongly connected components of at least two nodes,
+/// the largest first.
 pub(crate) fn cycles(nodes: usize, uses: &Uses) -> Vec<Vec<usize>> {
     let mut forward = vec![BTreeSet::new(); nodes];
     let mut backward = vec![BTreeSet::new(); nodes];
@@ -33,7 +33,7 @@ pub(crate) fn cycles(nodes: usize, uses: &Uses) -> Vec<Vec<usize>> {
     found
 }
 
-/// Appends `node` and what can be reached from it, each node after its successors.
+/// Appends `node` and all nodes that can be reached from it, each after its successors.
 fn visit(node: usize, edges: &[BTreeSet<usize>], seen: &mut [bool], order: &mut Vec<usize>) {
     if std::mem::replace(&mut seen[node], true) {
         return;

@@ -1,4 +1,4 @@
-//! The modules of a crate: which file holds each, what it defines and what it imports.
+//! The modules of a crate: the file of each, its definitions and its imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,7 +11,7 @@ use syn::{Attribute, Item, Meta, Visibility};
 use crate::graph::Uses;
 use crate::paths::{Import, imports, paths};
 
-/// Reads a file; the tests read from memory.
+/// Reads a file. Tests read from memory.
 pub(crate) type Reader<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
 
 /// A crate, read from its root file.
@@ -39,7 +39,7 @@ impl Krate {
         Ok(krate)
     }
 
-    /// The path of a file below the folder of the root.
+    /// A file's path relative to the folder of the root.
     pub(crate) fn name(&self, file: usize) -> String {
         let folder = self.files[0].parent().unwrap_or(Path::new(""));
         self.files[file].strip_prefix(folder).unwrap_or(&self.files[file]).display().to_string()
@@ -148,10 +148,10 @@ impl Krate {
         uses
     }
 
-    /// The module that defines what a path names as seen from a module; none for what other
-    /// crates define, and for names of the module itself.
+    /// The module that defines the item of a path, as seen from a module; none for items of other
+    /// crates and of the module itself.
     fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
-        // An import may lead to another one; no chain of them is long.
+        // An import may lead to another one. Chains of them are short.
         if depth > 16 {
             return None;
         }
@@ -172,7 +172,7 @@ impl Krate {
             return self.descend(here.parent?, rest, depth);
         }
         if let Some(child) = here.children.get(name) {
-            // `x::y` where y is both a function and a module: the module will do.
+            // In `x::y`, y may be both a function and a module: either is correct.
             return self.descend(*child, rest, depth);
         }
         if here.items.contains(name) {

@@ -7,10 +7,10 @@ use syn::UseTree;
 
 /// One name that a `use` declaration brings in.
 pub(crate) struct Import {
-    /// The name in the importing module; none for a glob, which brings in all names of `path`.
+    /// The name in the importing module; none for a glob import of `path`.
     pub(crate) name: Option<String>,
     pub(crate) path: Vec<String>,
-    /// Whether others see it there: a re-export.
+    /// Whether it is a re-export.
     pub(crate) public: bool,
 }
 
@@ -51,7 +51,7 @@ fn collect(tree: &UseTree, prefix: &mut Vec<String>, public: bool, found: &mut V
     }
 }
 
-/// All paths of two and more segments in a token stream, those in macro calls included.
+/// All paths of at least two segments in a token stream, including those in macro calls.
 pub(crate) fn paths(tokens: TokenStream) -> BTreeSet<Vec<String>> {
     let mut found = BTreeSet::new();
     scan(tokens, &mut found);

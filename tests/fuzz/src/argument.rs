@@ -1,4 +1,4 @@
-//! What an argument can be, and a random value of it.
+//! The kinds of arguments, and random values for them.
 
 use crate::pool::{ARENA, Kind, PARAM, Pool};
 use fastrand::Rng;
@@ -9,21 +9,21 @@ pub(crate) enum Argument {
     Handle(Kind),
     /// A handle that the call takes, or `DAT_HANDLE_NULL`.
     OptionalHandle(Kind),
-    /// Where the call leaves a handle.
+    /// The address of a handle that the call returns.
     OutHandle(Kind),
-    /// Where the call leaves anything else.
+    /// The address of another output.
     Out,
-    /// A struct, with small numbers in it.
+    /// A struct of small numbers.
     In,
     /// A struct, or NULL for defaults.
     OptionalIn,
-    /// An array of local segments; the argument before it says how many.
+    /// An array of local segments. The previous argument is its length.
     Iov,
     /// A remote segment.
     Remote,
-    /// Bytes; the argument before it says how many.
+    /// Bytes. The previous argument is their number.
     Bytes,
-    /// Memory to register, and how much of it: two arguments.
+    /// Memory to register, and its length: two arguments.
     Region,
     /// A socket address.
     Address,
@@ -33,9 +33,9 @@ pub(crate) enum Argument {
     List,
     /// A small number.
     Small,
-    /// How long a queue is to be: seldom 0.
+    /// The length of a queue: seldom 0.
     Size,
-    /// A small choice: the first, as a rule.
+    /// One of a few values, usually the first.
     Type,
     /// The streams of an event dispatcher.
     Streams,
@@ -43,30 +43,30 @@ pub(crate) enum Argument {
     Flags,
     /// A connection qualifier.
     Qualifier,
-    /// A time-out in microseconds: never long.
+    /// A short time-out, in microseconds.
     Timeout,
-    /// A time-out in microseconds for what does not block.
+    /// A time-out in microseconds for a call that does not block.
     Patience,
     /// A version of the API.
     Version,
     /// A return code.
     Code,
-    /// The kind of communication of a common service point.
+    /// The communicator of a common service point.
     Comm,
-    /// Which members of an endpoint to change, and to what: two arguments.
+    /// The mask and the values of endpoint parameters to change: two arguments.
     Change,
-    /// Which members of a struct are meant.
+    /// A mask of the members of a struct.
     Mask,
-    /// Anything.
+    /// A random word.
     Any,
     /// A proxy agent: two arguments.
     Agent,
 }
 
-/// Words of the memory that an argument can point to: more than any struct of the API has.
+/// Words of the memory that an argument can point to: more than in any struct of the API.
 const WORDS: usize = 128;
 
-/// How many provider descriptions fit: usually more than a call asks for.
+/// The capacity for provider descriptions: usually more than a call asks for.
 const LISTED: usize = 10;
 
 /// Memory for an argument.
@@ -98,7 +98,7 @@ impl Layout {
     }
 }
 
-/// The agent of notification objects: sees that its data arrived.
+/// The agent of notification objects, which checks its data.
 extern "C" fn agent(data: *mut libc::c_void, _evd: *mut libc::c_void) {
     assert_eq!(data.addr(), AGENT_DATA as usize, "the agent's data");
 }
@@ -106,7 +106,7 @@ extern "C" fn agent(data: *mut libc::c_void, _evd: *mut libc::c_void) {
 const AGENT_DATA: u64 = 0x5eed;
 
 impl Argument {
-    /// Adds a random value of the argument to a call, and the memory that it points to.
+    /// Appends a random value for the argument to a call, and the memory that it points to.
     pub(crate) fn make(
         self,
         pool: &Pool,
@@ -244,12 +244,12 @@ impl Argument {
                     true => usual,
                     false => random.u64(..12),
                 };
-                // Of an address family, and a stream.
+                // The type and the protocol of a communicator.
                 let words = [kind(random, 2) | kind(random, 1) << 32, 0];
                 pointer(values, rooms, random, &words);
             }
             Self::Change => {
-                // The attributes, one at a time as a rule.
+                // Usually changes one attribute.
                 values.push(match random.u64(..10) {
                     0 => random.u64(..),
                     1 => random.u64(..) & random.u64(..) & 0x7fff_f000,
@@ -275,7 +275,7 @@ impl Argument {
     }
 }
 
-/// A word of a struct: small numbers, never what could be an address that is mapped.
+/// A word of a struct: small numbers, which cannot be mapped addresses.
 fn small_words(random: &mut Rng) -> u64 {
     let mut half = || match random.u64(..4) {
         0 => 0,
@@ -283,12 +283,12 @@ fn small_words(random: &mut Rng) -> u64 {
         2 => random.u64(..1 << 11),
         _ => 1,
     };
-    // Two halves, but seldom: most structs have a pointer somewhere.
+    // Seldom two halves, since most structs contain a pointer.
     let low = half();
     if low == 1 { low | half() << 32 & 0x7_0000_0000 } else { low }
 }
 
-/// Usually the address of memory that holds the words, otherwise one that can be recognized as bad.
+/// Usually the address of memory with these words, otherwise a detectably invalid one.
 fn pointer(values: &mut Vec<u64>, rooms: &mut Vec<Room>, random: &mut Rng, words: &[u64]) {
     let mut room: Room = Box::new([0; WORDS]);
     for (place, word) in room.iter_mut().zip(words) {
@@ -306,7 +306,7 @@ fn pointer(values: &mut Vec<u64>, rooms: &mut Vec<Room>, random: &mut Rng, words
 }
 
 impl Argument {
-    /// How many words the argument takes.
+    /// The number of words that the argument takes.
     pub(crate) const fn words(self) -> usize {
         match self {
             Self::Region => 3,

@@ -1,4 +1,4 @@
-//! The functions of the API, with what their arguments are.
+//! The functions of the API, with the kinds of their arguments.
 
 use std::sync::atomic::AtomicU64;
 
@@ -14,22 +14,22 @@ pub(crate) struct Function {
     /// How often it is called, compared to others.
     pub(crate) weight: u64,
     arguments: Vec<Argument>,
-    /// How often it was called, and how often it did what it was asked to.
+    /// How often it was called, and how often it succeeded.
     pub(crate) calls: AtomicU64,
     pub(crate) done: AtomicU64,
 }
 
-/// The most arguments of a function, an argument of two words counted twice.
+/// The largest number of argument words of a function.
 pub(crate) const MOST: usize = 14;
 
-/// A call that is about to be made.
+/// The arguments of a call.
 pub(crate) struct Call {
     values: Vec<u64>,
     _rooms: Vec<Room>,
 }
 
 impl Call {
-    /// A call of those words.
+    /// A call with these words.
     pub(crate) fn of(values: Vec<u64>) -> Self {
         Self { values, _rooms: Vec::new() }
     }
@@ -39,14 +39,14 @@ impl Call {
         &self.values
     }
 
-    /// Remembers the handles that a call left.
+    /// Remembers the handles that a call returned.
     pub(crate) fn learn(&self, function: &Function, pool: &Pool) {
         let mut at = 0;
         for argument in &function.arguments {
             if let Argument::OutHandle(kind) = argument {
                 let place = std::ptr::with_exposed_provenance::<u64>(self.values[at] as usize);
                 if !place.is_null() && place.is_aligned() {
-                    // SAFETY: the call took the address, so it was that of a room of this call.
+                    // SAFETY: the call accepted the address, so it is that of a room of this call.
                     let left = unsafe { place.read() };
                     let left = if *kind == Kind::Context { left & 0xffff_ffff } else { left };
                     pool.learn(*kind, left);
@@ -54,11 +54,11 @@ impl Call {
             }
             at += argument.words();
         }
-        // An event may carry a request.
+        // An event may contain a connection request.
         if function.name == "dat_evd_dequeue" || function.name == "dat_evd_wait" {
             let at = if function.name == "dat_evd_wait" { 3 } else { 1 };
             let event = std::ptr::with_exposed_provenance::<[u64; 6]>(self.values[at] as usize);
-            // SAFETY: the call took the address of a room of this call, and every event has at
+            // SAFETY: the call accepted the address of a room of this call, and every event has at
             // least that size.
             let event = unsafe { event.read() };
             if event[0] as u32 == 0x2001 {
@@ -87,7 +87,7 @@ impl Function {
         }
     }
 
-    /// Chooses the arguments of a call.
+    /// Chooses random arguments.
     pub(crate) fn prepare(&self, pool: &Pool, random: &mut Rng) -> Call {
         let (mut values, mut rooms) = (Vec::with_capacity(MOST), Vec::with_capacity(MOST));
         for argument in &self.arguments {
@@ -97,7 +97,8 @@ impl Function {
     }
 }
 
-/// What ends objects is called seldom, so that others meet live ones; what makes them often.
+/// Functions that free objects are called seldom and functions that create them often, so that the
+/// others have live objects.
 fn weight(name: &str) -> u64 {
     match name {
         "dat_ia_close" => 1,
@@ -113,7 +114,7 @@ fn weight(name: &str) -> u64 {
     }
 }
 
-/// The argument that a word of the tables below denotes.
+/// The argument that a word in the tables below denotes.
 fn argument(word: &str) -> Argument {
     let (word, is_out) = match word.strip_prefix('>') {
         Some(word) => (word, true),
@@ -177,7 +178,7 @@ fn plain(word: &str, is_optional: bool) -> Argument {
     }
 }
 
-/// Functions that both versions have, with the same arguments.
+/// Functions with the same arguments in both versions.
 pub(crate) const BOTH: &[(&str, &str)] = &[
     ("dat_ia_openv", "name size >evd >ia version version n"),
     ("dat_ia_query", "ia >evd mask out mask out"),
@@ -249,14 +250,14 @@ pub(crate) const BOTH: &[(&str, &str)] = &[
     ("dats_get_ia_handle", "ia out"),
 ];
 
-/// Functions of DAT 1.2 whose arguments changed.
+/// Functions of DAT 1.2 whose arguments changed later.
 pub(crate) const ONE: &[(&str, &str)] = &[
     ("dat_cr_reject", "cr"),
     ("dat_lmr_create", "ia type region pz flags >lmr >context >context out out"),
     ("dat_rmr_bind", "rmr iov flags ep any flags >context"),
 ];
 
-/// Functions of DAT 2.0 whose arguments changed, or that are new.
+/// Functions of DAT 2.0 that are new or have different arguments.
 pub(crate) const TWO: &[(&str, &str)] = &[
     ("dat_cr_reject", "cr n bytes"),
     ("dat_lmr_create", "ia type region pz flags type >lmr >context >context out out"),

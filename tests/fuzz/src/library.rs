@@ -10,12 +10,12 @@ use fastrand::Rng;
 pub(crate) struct Library {
     pub(crate) functions: Vec<Function>,
     pub(crate) layout: Layout,
-    /// Keeps the functions where they are.
+    /// Keeps the functions loaded.
     _library: libloading::Library,
 }
 
-/// A function of the API, whatever its arguments: each is one word in a general register or on
-/// the stack, and those that a function doesn't have do no harm.
+/// Any function of the API: each argument is one word in a general register or on the stack, and
+/// superfluous ones do no harm.
 type AnyFunction = unsafe extern "C-unwind" fn(
     u64,
     u64,
@@ -53,7 +53,7 @@ impl Library {
         Ok(Self { functions, layout, _library: library })
     }
 
-    /// A function to call, by their weights.
+    /// Chooses a function to call, by weight.
     pub(crate) fn choose(&self, random: &mut Rng) -> &Function {
         let total: u64 = self.functions.iter().map(|it| it.weight).sum();
         let mut at = random.u64(..total);
@@ -70,12 +70,12 @@ impl Library {
     pub(crate) fn call(&self, function: &Function, call: &Call) -> u32 {
         let mut words = [0; MOST];
         words[..call.arguments().len()].copy_from_slice(call.arguments());
-        // SAFETY: the library answers whatever the arguments are: that is what is tried here.
+        // SAFETY: the library must survive any arguments: that is what is tested here.
         let run = unsafe {
             std::mem::transmute::<unsafe extern "C-unwind" fn(), AnyFunction>(function.address)
         };
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = words;
-        // SAFETY: the library must answer whatever the arguments are: that is what is tested here.
+        // SAFETY: the library must survive any arguments: that is what is tested here.
         let answer = unsafe { run(a, b, c, d, e, f, g, h, i, j, k, l, m, n) };
         function.calls.fetch_add(1, Ordering::Relaxed);
         if answer == 0 {
@@ -95,7 +95,7 @@ impl Library {
         function.map_or(u32::MAX, |function| self.call(function, &Call::of(words.to_vec())))
     }
 
-    /// Closes every adapter that is still open, so that what is left is lost.
+    /// Closes every adapter that is still open, so that memory that remains is a leak.
     pub(crate) fn close_all(&self) {
         for number in 1..=100_000 {
             if self.call_by_name("dat_ia_close", &[number, 0]) != 0 {

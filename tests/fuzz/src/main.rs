@@ -1,11 +1,11 @@
 //! Calls the functions of a C library at random, with handles and pointers of every kind: live,
-//! freed, of the wrong type, off by some bytes, made up, NULL. Whatever comes, the library must
-//! answer, and must not crash, hang or lose memory.
+//! freed, of the wrong type, off by some bytes, invented, NULL. Whatever the arguments, the library
+//! must return, and must not crash, hang or leak memory.
 //!
 //!     dat-fuzz --calls 1000000 --seed 7 libdat2.so.2
 //!
-//! Run it under valgrind to see every stray access. The same seed makes the same calls, with one
-//! thread.
+//! Run it under valgrind to detect every invalid access. With one thread, the same seed makes the
+//! same calls.
 
 mod argument;
 mod function;
@@ -25,21 +25,21 @@ use library::Library;
 use pool::Pool;
 use scenario::Scenario;
 
-/// Random calls through a C library of DAT.
+/// Makes random calls through a C library of DAT.
 #[derive(Debug, Parser)]
 struct Options {
     /// The library: libdat.so.1 or libdat2.so.2.
     library: PathBuf,
-    /// Calls that each thread makes.
+    /// Number of calls that each thread makes.
     #[arg(long, default_value_t = 100_000)]
     calls: u64,
-    /// Where the random numbers begin.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads that call at the same time, each with handles of its own and of the others.
+    /// Number of threads, each of which uses its own handles and those of the others.
     #[arg(long, default_value_t = 1)]
     threads: u64,
-    /// Prints each call before it is made, to see the one that crashes.
+    /// Prints each call before it is made, to find the one that crashes.
     #[arg(long)]
     verbose: bool,
 }
@@ -47,10 +47,10 @@ struct Options {
 /// The number of random calls between two scenarios.
 const SCENE: u64 = 1000;
 
-/// About how many adapters are open at a time.
+/// The approximate number of adapters that are open at a time.
 const OPEN: u64 = 8;
 
-/// With fewer calls than that, some may succeed in no function by chance.
+/// With fewer calls than this, some function may never succeed by chance.
 const ENOUGH: u64 = 250_000;
 
 fn run(library: &Library, pool: &Pool, options: &Options, thread: u64) {
@@ -58,9 +58,10 @@ fn run(library: &Library, pool: &Pool, options: &Options, thread: u64) {
     for at in 0..options.calls {
         if at % SCENE == 0 {
             let scenario = Scenario::new(library, pool);
-            // Threads have qualifiers of their own, so that each connects what it listens for.
+            // Threads have qualifiers of their own, so that each connects to its own service
+            // points.
             scenario.play(1000 + 10 * thread + random.u64(..3), 1 + random.u64(..OPEN));
-            // The locks of other threads stay locked in a child.
+            // Not with several threads: their locks would stay locked in a child.
             if options.threads == 1 && random.u64(..100) < 5 {
                 scenario.fork();
             }

@@ -1,10 +1,10 @@
-//! The handles and contexts that calls gave out, by kind; freed ones stay.
+//! The handles and contexts that calls returned, by kind, including freed ones.
 
 use std::sync::Mutex;
 
 use fastrand::Rng;
 
-/// What a handle is of. Contexts of memory regions are kept like handles.
+/// The kind of an object. Contexts of memory regions are kept like handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ia,
@@ -19,25 +19,25 @@ pub(crate) enum Kind {
     Csp,
     Cr,
     Srq,
-    /// A context for triplets.
+    /// A context of a memory region, for triplets.
     Context,
 }
 
 const KINDS: usize = Kind::Context as usize + 1;
 
-/// How many handles of a kind are remembered: the most recent ones.
+/// How many handles of a kind are remembered, the most recent ones.
 const REMEMBERED: usize = 32;
 
-/// Memory that calls may register and read and write in.
+/// Size of the memory that calls may register, read and write.
 pub(crate) const ARENA: usize = 1 << 16;
 
-/// Words of what a query of an endpoint gives, and more.
+/// At least the number of words in the parameters of an endpoint.
 pub(crate) const PARAM: usize = 64;
 
 pub(crate) struct Pool {
     known: Mutex<[Vec<u64>; KINDS]>,
     arena: Box<[u64]>,
-    /// What a query of an endpoint gave, for changes that differ from it in a few words.
+    /// The parameters of an endpoint from a query, for modifications that change a few words.
     param: Mutex<[u64; PARAM]>,
 }
 
@@ -50,8 +50,8 @@ impl Pool {
         }
     }
 
-    /// The address of the arena. It is the library's to write, from any thread; nothing here
-    /// reads it.
+    /// The address of the arena. The library may write to it from any thread; nothing here reads
+    /// it.
     pub(crate) fn arena(&self) -> u64 {
         self.arena.as_ptr().expose_provenance() as u64
     }
@@ -73,18 +73,18 @@ impl Pool {
         list.push(handle);
     }
 
-    /// The newest of a kind, or 0.
+    /// The newest handle of a kind, or 0.
     pub(crate) fn newest(&self, kind: Kind) -> u64 {
         let known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         known[kind as usize].last().copied().unwrap_or(0)
     }
 
-    /// One of a kind, as a rule, live or freed; else any value at all.
+    /// Usually a handle of this kind, live or freed; otherwise any value.
     pub(crate) fn handle(&self, kind: Kind, random: &mut Rng) -> u64 {
         let known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let list = &known[kind as usize];
         match random.u64(..100) {
-            // The newest, as a rule: those that it goes with are live too.
+            // Usually one of the newest, since related objects are live, too.
             0..60 if !list.is_empty() => {
                 list[list.len() - 1 - random.u64(..4).min(list.len() as u64 - 1) as usize]
             }
@@ -94,7 +94,7 @@ impl Pool {
                 if other.is_empty() { 0 } else { other[random.usize(..other.len())] }
             }
             90..93 => 0,
-            // Off by some bytes, into a cell or the one behind it.
+            // Off by some bytes, into the same cell or the next one.
             93..95 => list.last().map_or(1, |last| last.wrapping_add(random.u64(..64))),
             95..97 => random.u64(..16),
             97..98 => self.arena() + random.u64(..ARENA as u64),

@@ -1,11 +1,11 @@
-//! Calls in a sensible order, so that the random ones meet connected endpoints, registered
-//! memory, bound regions and requests that wait for their answer.
+//! Calls in a sensible order, so that the random ones find connected endpoints, registered memory,
+//! bound regions and pending requests.
 
 use crate::argument::Layout;
 use crate::library::Library;
 use crate::pool::{ARENA, Kind, PARAM, Pool};
 
-/// What a thread waits with.
+/// The arguments of a waiting thread.
 struct Waiter {
     address: unsafe extern "C-unwind" fn(),
     evd: u64,
@@ -16,7 +16,8 @@ struct Waiter {
 type Wait = unsafe extern "C-unwind" fn(u64, u64, u64, *mut [u64; 16], *mut u32) -> u32;
 
 unsafe extern "C-unwind" {
-    // A thread that may be unwound: this frame and the library's have nothing to drop.
+    // The main function of a thread that may be cancelled: neither this frame nor the library's has
+    // anything to drop.
     fn pthread_create(
         thread: *mut libc::pthread_t,
         attributes: *const libc::pthread_attr_t,
@@ -26,21 +27,21 @@ unsafe extern "C-unwind" {
     fn pthread_cancel(thread: libc::pthread_t) -> i32;
 }
 
-/// Waits until the thread is cancelled, or for the events that are there.
+/// Waits until the thread is cancelled or an event arrives.
 unsafe extern "C-unwind" fn wait(waiter: *mut libc::c_void) -> *mut libc::c_void {
     let waiter = waiter.cast::<Waiter>();
-    // SAFETY: the waiter of the thread, which no other thread uses meanwhile.
+    // SAFETY: the waiter of this thread, which no other thread uses meanwhile.
     let waiter = unsafe { &mut *waiter };
     // SAFETY: the function is dat_evd_wait; each argument fills one register.
     let call =
         unsafe { std::mem::transmute::<unsafe extern "C-unwind" fn(), Wait>(waiter.address) };
     let infinite = u64::from(u32::MAX);
-    // SAFETY: both places are of the waiter.
+    // SAFETY: both addresses belong to the waiter.
     unsafe { call(waiter.evd, infinite, 1, &raw mut waiter.event, &raw mut waiter.more) };
     std::ptr::null_mut()
 }
 
-/// Makes the calls of a scenario; what fails, because the random calls came between, fails.
+/// Makes the calls of a scenario. They may fail because of random calls in between.
 pub(crate) struct Scenario<'a> {
     library: &'a Library,
     pool: &'a Pool,
@@ -60,7 +61,7 @@ impl<'a> Scenario<'a> {
         Self { library, pool }
     }
 
-    /// Makes a call whose last argument leaves a handle.
+    /// Makes a call whose last argument is the address of a handle.
     fn make(&self, name: &str, kind: Kind, arguments: &[u64]) -> u64 {
         let mut left = 0_u64;
         let place = (&raw mut left).expose_provenance() as u64;
@@ -70,8 +71,8 @@ impl<'a> Scenario<'a> {
         left
     }
 
-    /// Opens an adapter and connects two endpoints on it. One that was opened before is closed,
-    /// so that there are never many.
+    /// Opens an adapter and connects two endpoints on it. Closes an earlier one, so that there are
+    /// never many.
     pub(crate) fn play(&self, qualifier: u64, close: u64) {
         self.library.call_by_name("dat_ia_close", &[close, 0]);
         let (mut evd, mut ia) = (0_u64, 0_u64);
@@ -101,7 +102,7 @@ impl<'a> Scenario<'a> {
         let mut event = [0_u64; 16];
         let place = event.as_mut_ptr().expose_provenance() as u64;
         self.library.call_by_name("dat_evd_dequeue", &[evd, place]);
-        // SAFETY: the call wrote it, or left it as it was.
+        // SAFETY: initialized, whether or not the call wrote to it.
         let event = unsafe { (&raw const event).read_volatile() };
         if event[0] as u32 == REQUEST {
             self.pool.learn(Kind::Cr, event[CR_FIELD]);
@@ -111,14 +112,14 @@ impl<'a> Scenario<'a> {
         self.change(ia, pz, evd, client);
         self.trigger(ia);
         self.cancel_waiter(evd);
-        // One more that waits for an answer.
+        // Another request, which stays pending.
         let other = self.make("dat_ep_create", Kind::Ep, &[ia, pz, evd, evd, evd, 0]);
         let connect = [other, address, qualifier, u64::from(u32::MAX), 0, 0, 0, 0];
         self.library.call_by_name("dat_ep_connect", &connect);
     }
 
     /// Leaves sends, receives and writes in flight, and their completions on the dispatcher.
-    /// The memory is a region and its context.
+    /// `memory` is a region and its context.
     fn transfer(&self, client: u64, server: u64, rmr: u64, (lmr, context): (u64, u64)) {
         let segment = match self.library.layout {
             Layout::One => [context, self.pool.arena(), 16],
@@ -141,9 +142,9 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    /// Makes the calls that random arguments seldom bring to succeed.
+    /// Makes calls that seldom succeed with random arguments.
     fn change(&self, ia: u64, pz: u64, evd: u64, connected: u64) {
-        // Four receives of a segment each.
+        // Four receives of one segment each.
         let attributes = [4_u64 | 1 << 32, 0];
         let place = attributes.as_ptr().expose_provenance() as u64;
         let srq = self.make("dat_srq_create", Kind::Srq, &[ia, pz, place]);
@@ -173,12 +174,12 @@ impl<'a> Scenario<'a> {
         self.library.call_by_name("dat_cno_trigger", &[cno, place + 64]);
     }
 
-    /// A thread waits on the dispatcher without an end, and is cancelled meanwhile.
+    /// Cancels a thread that waits on the dispatcher without a time-out.
     fn cancel_waiter(&self, evd: u64) {
         let Some(address) = self.library.address("dat_evd_wait") else { return };
         let mut waiter = Waiter { address, evd, event: [0; 16], more: 0 };
         let mut thread: libc::pthread_t = 0;
-        // SAFETY: the function takes the waiter, which stays until the thread has ended.
+        // SAFETY: the function takes the waiter, which outlives the thread.
         let started = unsafe {
             pthread_create(&raw mut thread, std::ptr::null(), wait, (&raw mut waiter).cast())
         };
@@ -190,12 +191,12 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    /// Makes some calls on the same objects in a child.
+    /// Makes some calls on the same objects in a forked child.
     pub(crate) fn fork(&self) {
-        // SAFETY: this is the only thread, but for those of the library.
+        // SAFETY: this is the only thread, except for those of the library.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: a child that hangs is to end.
+            // SAFETY: ends a child that hangs.
             unsafe { libc::alarm(60) };
             let mut words = [0_u64; PARAM];
             let place = words.as_mut_ptr().expose_provenance() as u64;
@@ -206,11 +207,12 @@ impl<'a> Scenario<'a> {
                 &[self.pool.newest(Kind::Evd), 10, 1, place, place + 256],
             );
             self.library.call_by_name("dat_ep_free", &[self.pool.newest(Kind::Ep)]);
-            // SAFETY: ends the child alone, at once: it has leaks that are the parent's memory.
+            // SAFETY: ends only the child, immediately: the parent's memory would be reported as
+            // leaks.
             unsafe { libc::raise(libc::SIGKILL) };
         }
         let mut status = 0;
-        // SAFETY: the child that was made.
+        // SAFETY: waits for the child from above.
         let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
         let by_itself = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
         assert!(waited == child && by_itself, "a child ended with status {status:#x}");

@@ -25,10 +25,9 @@ pub fn posts(ep: &Endpoint, buffer: &Buffer, receives: u64, requests: u64) -> Ve
     cookies
 }
 
-/// Takes completions until each cookie came, and returns their statuses.
+/// Takes completions until each cookie has arrived, and returns their statuses.
 ///
-/// # Panics
-/// If a cookie comes twice, or not at all.
+/// # Panics If a cookie arrives twice or not at all.
 pub fn each_once(queues: &[&EventDispatcher], cookies: &[u64]) -> HashMap<u64, DtoStatus> {
     let mut seen = HashMap::new();
     let take = |seen: &mut HashMap<u64, DtoStatus>| {

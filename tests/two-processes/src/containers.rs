@@ -1,5 +1,5 @@
-//! A peer in namespaces of its own, as in a container: the two sides connect, or the attempt fails and
-//! says why; neither hangs.
+//! A peer in namespaces of its own, as in a container: the two sides connect, or the attempt fails
+//! with a reason; neither hangs.
 
 use std::process::Command;
 
@@ -12,8 +12,8 @@ use crate::process;
 /// Options of unshare(1), each for one namespace.
 const NAMESPACES: [&str; 5] = ["--user", "--pid", "--net", "--ipc", "--mount"];
 
-/// The command that runs a test in new namespaces. A process without rights has them in a user
-/// namespace only.
+/// The command that runs a test in new namespaces. An unprivileged process can create them only in
+/// a user namespace.
 fn unshared(namespaces: &[&str], test: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args(namespaces);

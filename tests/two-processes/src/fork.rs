@@ -11,7 +11,7 @@ use dat_core::{
 
 use crate::completions::NONE;
 
-/// Runs a check in a child and waits for its end. The child is killed if it hangs.
+/// Runs a check in a child and waits for it. The child is killed if it hangs.
 ///
 /// # Panics
 /// If the check fails in the child.
@@ -26,15 +26,14 @@ pub fn in_child(check: impl FnOnce() -> bool) {
         unsafe { libc::_exit(i32::from(!holds)) };
     }
     let mut status = 0;
-    // SAFETY: the child that was made above.
+    // SAFETY: waits for the child from above.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0, "the check failed in the child: {status:#x}");
 }
 
-/// A child is refused, and its parent's connection goes on.
+/// A child gets errors, and its parent's connection continues.
 ///
-/// # Panics
-/// If the child may post or takes a completion, or a message of the parent is lost.
+/// # Panics If the child can post or takes a completion, or a message of the parent is lost.
 pub fn a_child_does_not_disturb_the_connections_of_its_parent(open: fn(&str) -> Node) {
     let node = open("");
     let (client, server) = node.pair();
@@ -47,8 +46,8 @@ pub fn a_child_does_not_disturb_the_connections_of_its_parent(open: fn(&str) -> 
     exchange(&node, &client, &server);
 }
 
-/// A call of a child on an object of its parent returns at once, with an error that names the parent
-/// and the cure. The child may close and drop the objects: those of the parent remain.
+/// Calls of a child on objects of its parent return at once, with an error that names the parent
+/// and the remedy. The child may close and drop the objects; those of the parent remain.
 ///
 /// # Panics
 /// If a call succeeds in the child or has another error, or if the parent is disturbed.
@@ -66,16 +65,16 @@ pub fn a_child_learns_which_process_owns_the_adapter(open: fn(&str) -> Node) {
             .chain(endpoint_refusals(&client))
             .filter(|(call, result)| !names_the_owner(call, result, parent))
             .count();
-        // Dropped, as a program does that leaves a scope.
+        // Dropped, as at the end of a scope.
         drop((client, server, idle, psp, cno, buffer, node));
         refused == 0
     });
 }
 
-/// As [`a_child_learns_which_process_owns_the_adapter`], for what remains of the parent.
+/// Like [`a_child_learns_which_process_owns_the_adapter`], but checks that the parent is not
+/// disturbed.
 ///
-/// # Panics
-/// If the connection of the parent does not go on.
+/// # Panics If the connection of the parent does not continue.
 pub fn a_child_that_drops_everything_does_not_disturb_its_parent(open: fn(&str) -> Node) {
     let node = open("");
     let (client, server) = node.pair();
@@ -88,7 +87,7 @@ pub fn a_child_that_drops_everything_does_not_disturb_its_parent(open: fn(&str) 
         unsafe { libc::_exit(0) };
     }
     let mut status = 0;
-    // SAFETY: the child that was made above.
+    // SAFETY: waits for the child from above.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
     exchange(&node, &client, &server);
@@ -142,7 +141,7 @@ fn endpoint_refusals(client: &Endpoint) -> Vec<Outcome> {
     ]
 }
 
-/// Whether the error says which process owns the adapter, and what to do.
+/// Whether the error names the process that owns the adapter, and what to do.
 fn names_the_owner(call: &str, result: &Result<()>, owner: u32) -> bool {
     let text = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let is_state = result.as_ref().is_err_and(|why| why.return_type() == ReturnType::InvalidState);

@@ -15,7 +15,7 @@ use crate::traffic::{self, DEPTH, LONGEST, Load};
 /// Connections to the process that ends.
 const CONNECTIONS: usize = 7;
 
-/// The number of moments: `LOST_ROUNDS`, or a few dozen.
+/// The number of rounds: `LOST_ROUNDS`, or a few dozen.
 fn moments() -> u64 {
     std::env::var("LOST_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(36)
 }
@@ -25,11 +25,12 @@ fn moments() -> u64 {
 pub enum Way {
     /// `kill -9`.
     Kill,
-    /// It executes another program, which lives on.
+    /// It executes another program, which keeps running.
     Exec,
 }
 
-/// The connections to a process, and what is outstanding on them: a cookie and whether it is a receive.
+/// The connections to a process, and their outstanding operations: a cookie, and whether it is a
+/// receive.
 struct Loaded<'a> {
     node: &'a Node,
     buffer: &'a Buffer,
@@ -87,8 +88,8 @@ impl<'a> Loaded<'a> {
         }
     }
 
-    /// Takes the end of each connection, and each cookie that is outstanding once: the operation was
-    /// executed or flushed. Returns how many were flushed.
+    /// Takes the final event of each connection, and each outstanding cookie once: the operation
+    /// was executed or flushed. Returns how many were flushed.
     fn end(self) -> usize {
         for (ep, ..) in &self.eps {
             expect_connection(&self.node.connect, ep, ConnectionEventKind::Disconnected);
@@ -110,12 +111,11 @@ fn end(child: &mut Child, way: Way) {
     }
 }
 
-/// The process that survives: it has seven connections to a process that ends, one to another, and
-/// afterwards nothing of the former.
+/// The surviving process: it has seven connections to a process that ends and one to another
+/// process. Afterwards nothing remains of the former.
 ///
-/// # Panics
-/// If a cookie is lost or comes twice, a connection ends in another way than it must, the other
-/// connection is disturbed, or something is left.
+/// # Panics If a cookie is lost or arrives twice, a connection ends with the wrong event, the other
+/// connection is disturbed, or resources leak.
 pub fn survivor(open: fn(&str) -> Node, way: Way) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
@@ -146,7 +146,7 @@ pub fn survivor(open: fn(&str) -> Node, way: Way) {
         let cookies = posts(&steady, &buffer, 4, 4);
         let done = each_once(&[&node.recv, &node.request], &cookies);
         assert!(done.values().all(|status| *status == DtoStatus::Success), "{done:?}");
-        // After the first round, nothing is left of any.
+        // After the first round, no round leaves anything behind.
         let (most, mapped) = *before.get_or_insert_with(|| (descriptors(), mapped_files()));
         until("no descriptor is left", || descriptors() <= most);
         until("no memory is left", || mapped_files() <= mapped);

@@ -1,5 +1,5 @@
-//! Tests and benchmarks that every provider between processes has in common: what the conformance
-//! suite, which runs in one process, cannot show.
+//! Tests and benchmarks for all providers that connect processes, for what the conformance suite,
+//! which runs in one process, cannot test.
 //!
 //! A test program of a provider calls [`tests!`] at its root with a function that opens its adapter
 //! with parameters.

@@ -10,15 +10,14 @@ use rustix::process::{Signal, kill_process};
 use crate::completions::{NONE, each_once, posts};
 use crate::process;
 
-/// Rounds of kill -9; LOST_ROUNDS=200 for more.
+/// Rounds of kill -9; LOST_ROUNDS overrides the number.
 fn rounds() -> u64 {
     std::env::var("LOST_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }
 
-/// The other process: accepts each request, and posts receives and sends without end.
+/// The other process: accepts each request, and keeps posting receives and sends.
 ///
-/// # Panics
-/// If it is refused what a live endpoint may do.
+/// # Panics If a call on a live endpoint fails.
 pub fn peer(open: fn(&str) -> Node) {
     let node = open("");
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
@@ -54,8 +53,8 @@ fn signal(child: &Child, signal: Signal) {
 
 /// A peer is killed at random moments: each post completes once.
 ///
-/// # Panics
-/// If a cookie is lost, comes twice, or the connection does not end as it must.
+/// # Panics If a cookie is lost or arrives twice, or the connection does not end with the right
+/// event.
 pub fn after_kill_9_of_the_peer_every_cookie_comes_once(open: fn(&str) -> Node) {
     let node = open("");
     let buffer = node.buffer(128);
@@ -77,10 +76,10 @@ pub fn after_kill_9_of_the_peer_every_cookie_comes_once(open: fn(&str) -> Node) 
     node.finish();
 }
 
-/// One process dies in the middle of messages of each kind; the connections to the others go on.
+/// One process dies in the middle of messages of each kind; the connections to the others continue.
 ///
-/// # Panics
-/// If a cookie is lost, comes twice, or the connection does not end as it must.
+/// # Panics If a cookie is lost or arrives twice, or the connection does not end with the right
+/// event.
 pub fn the_death_of_one_peer_does_not_disturb_the_others(open: fn(&str) -> Node) {
     const PEERS: usize = 4;
     let node = open("");
@@ -115,8 +114,8 @@ pub fn the_death_of_one_peer_does_not_disturb_the_others(open: fn(&str) -> Node)
 
 /// A peer that is stopped for a while loses nothing.
 ///
-/// # Panics
-/// If a cookie is lost, comes twice, or the connection does not end as it must.
+/// # Panics If a cookie is lost or arrives twice, or the connection does not end with the right
+/// event.
 pub fn a_peer_that_was_stopped_goes_on(open: fn(&str) -> Node) {
     let node = open("");
     let buffer = node.buffer(128);

@@ -5,7 +5,7 @@ use dat_core::{Close, ConnectionEventKind, DtoStatus, Endpoint};
 
 use crate::completions::{NONE, each_once};
 
-/// How many adapters' threads the process has.
+/// The number of threads of adapters in this process.
 fn threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux");
     let names =
@@ -13,7 +13,7 @@ fn threads() -> usize {
     names.filter(|name| name.trim() == "dat-progress").count()
 }
 
-/// 120 connections between two adapters complete to the same dispatchers.
+/// 120 connections between two adapters share dispatchers.
 ///
 /// # Panics
 /// If a message is lost.
@@ -59,8 +59,7 @@ pub fn hundreds_of_connections_share_dispatchers(open: fn(&str) -> Node) {
 
 /// 20 adapters have a thread each, until they are closed.
 ///
-/// # Panics
-/// If a thread stays.
+/// # Panics If a thread remains.
 pub fn the_thread_ends_with_its_adapter(open: fn(&str) -> Node) {
     let adapters: Vec<_> = (0..20).map(|_| open("")).collect();
     until("the threads run", || threads() >= 20);

@@ -28,17 +28,18 @@ pub fn run(test: &str) -> String {
     printed
 }
 
-/// Starts a test that calls [`announce`]; returns the process, whose input is open, and its port.
+/// Starts a test that calls [`announce`]. Returns the process, whose standard input is open, and
+/// its port.
 ///
-/// # Panics
-/// If it ends before that.
+/// # Panics If it ends before it announces its port.
 #[must_use]
 pub fn start(test: &str) -> (Child, u64) {
     let (child, port) = started(&mut command(test));
     (child, port.expect("the peer listens"))
 }
 
-/// As [`start`], for any command that runs it. There is no port if it ends without one.
+/// Like [`start`], with any command that runs the test. There is no port if it ends without
+/// announcing one.
 ///
 /// # Panics
 /// If the command cannot be run.
@@ -48,33 +49,31 @@ pub fn started(command: &mut Command) -> (Child, Option<u64>) {
     let mut output = BufReader::new(child.stdout.take().expect("piped"));
     let mut lines = output.by_ref().lines().map_while(Result::ok);
     let port = lines.find_map(|line| line.strip_prefix("port ")?.parse().ok());
-    // It stays open: the process may print more.
+    // Kept open, since the process may print more.
     child.stdout = Some(output.into_inner());
     (child, port)
 }
 
-/// In the other process: prints the port to connect to. From then on it ends with its parent.
+/// In the other process: prints the port to connect to. From then on, the process ends with its
+/// parent.
 ///
-/// # Panics
-/// If the system refuses that.
+/// # Panics If the system refuses this.
 pub fn announce(port: u64) {
     set_parent_process_death_signal(Some(Signal::KILL)).expect("Linux");
     println!("\nport {port}");
 }
 
-/// The number of a child.
+/// The process identifier of a child.
 ///
-/// # Panics
-/// Never: the system gives out positive numbers.
+/// # Panics Never: process identifiers are positive.
 #[must_use]
 pub fn pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("not 0")
 }
 
-/// The number of descriptors of this process.
+/// The number of open descriptors of this process.
 ///
-/// # Panics
-/// If the system does not show them.
+/// # Panics If /proc can't be read.
 #[must_use]
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("Linux").count()
@@ -82,8 +81,7 @@ pub fn descriptors() -> usize {
 
 /// The number of memory files that this process has mapped.
 ///
-/// # Panics
-/// If the system does not show them.
+/// # Panics If /proc can't be read.
 #[must_use]
 pub fn mapped_files() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");

@@ -1,4 +1,4 @@
-//! Half of a round trip between two processes, next to floors in the same run.
+//! Half a round trip between two processes, compared to floors measured in the same run.
 //!
 //! A batch has 1000 round trips, 100 of 1 MiB. The variants take turns, so that other load on the
 //! machine affects all of them. Prints microseconds: the median of the batches, the best and the worst.
@@ -19,7 +19,7 @@ const BATCH: u32 = 1000;
 const BATCHES: usize = 40;
 const SIZES: [usize; 4] = [64, 4 << 10, 64 << 10, 1 << 20];
 
-/// A side of a connection that sends and receives messages of one size.
+/// One side of a connection, which sends and receives messages of one size.
 pub trait Side {
     /// Sends a message.
     fn send(&mut self, size: usize);
@@ -27,10 +27,10 @@ pub trait Side {
     fn receive(&mut self, size: usize);
 }
 
-/// What the system itself needs for the same.
+/// A floor: the same messages without the library.
 #[derive(Clone, Copy, Debug)]
 pub struct Floor {
-    /// What is printed.
+    /// Its name in the table.
     pub name: &'static str,
     /// In the other process: prints a line "port NUMBER" and returns the side that answers, or
     /// returns `None` when the first process is done.
@@ -126,7 +126,7 @@ impl Side for Dat {
     }
 }
 
-/// How the provider is used, after the floors.
+/// The variants: the floors, then ways to use the provider.
 const POLLING: &str = "DAT, polling";
 const WAITING: &str = "DAT, waiting";
 
@@ -190,7 +190,7 @@ impl Measured {
     fn batch(&mut self, index: usize) {
         let size = SIZES[index];
         writeln!(self.child.stdin.as_mut().expect("piped"), "{size}").expect("a server");
-        // The first one waits until the server has read the line.
+        // The first batch includes the time until the server has read the line.
         self.side.send(size);
         self.side.receive(size);
         let (count, begin) = (rounds(size) - 1, Instant::now());

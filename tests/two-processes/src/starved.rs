@@ -1,5 +1,5 @@
-//! Descriptors that are used up at each step of a connection: the attempt is established or fails, and
-//! nothing is left.
+//! File descriptors run out at each step of a connection: the attempt succeeds or fails, and
+//! nothing leaks.
 
 use std::path::PathBuf;
 
@@ -14,11 +14,10 @@ use crate::traffic::{self, LONGEST, Load};
 /// More descriptors than an attempt needs.
 const MOST: u64 = 12;
 
-/// Both sides are one process, which has few descriptors left. For a process of its own, whose limit it
-/// lowers.
+/// Both sides are in one process, which has few descriptors left. Needs a process of its own, since
+/// it lowers the limit.
 ///
-/// # Panics
-/// If an attempt hangs, or something is left.
+/// # Panics If an attempt hangs, or something leaks.
 pub fn both_sides(open: fn(&str) -> Node) {
     let node = open("");
     let buffer = node.buffer(128);
@@ -32,7 +31,7 @@ pub fn both_sides(open: fn(&str) -> Node) {
     for more in 0..MOST {
         let (near, far) = (node.ep(), node.ep());
         let cookies = posts(&far, &buffer, 2, 0);
-        // One of them reads the folder.
+        // One of them is that of the folder being read.
         let soft = Rlimit { current: Some(before - 1 + more), ..limit };
         setrlimit(Resource::Nofile, soft).expect("lower");
         near.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
@@ -80,7 +79,7 @@ pub fn passive_side(open: fn(&str) -> Node) {
         until("it ends or is established", || state(&ep) != EpState::ActiveConnectionPending);
         ep
     };
-    // A connection that lives on, or the peer would end.
+    // Keeps a connection, so that the peer does not end.
     let first = attempt();
     expect_connection(&node.connect, &first, ConnectionEventKind::Established);
     let mut kept = Vec::new();

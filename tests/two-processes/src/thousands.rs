@@ -1,4 +1,4 @@
-//! Thousands of connections: what one costs.
+//! The cost of each of thousands of connections.
 
 use std::time::Instant;
 
@@ -8,12 +8,12 @@ use dat_core::{Close, Connect, Endpoint, EpState, EvdFlags, Event, PspMaker};
 use crate::completions::{NONE, each_once};
 use crate::process::{descriptors, mapped_files};
 
-/// How many; `MANY_CONNECTIONS` for others.
+/// The number of connections, which `MANY_CONNECTIONS` overrides.
 fn number() -> usize {
     std::env::var("MANY_CONNECTIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
 }
 
-/// Resident memory of this process in KiB; a page that is mapped twice counts once.
+/// Resident memory of this process in KiB. A page that is mapped twice counts once.
 fn resident() -> usize {
     let all = std::fs::read_to_string("/proc/self/smaps_rollup").expect("Linux");
     let line = all.lines().find_map(|line| line.strip_prefix("Pss:")).expect("Linux 4.14");
@@ -27,10 +27,9 @@ fn print(what: &str, pairs: usize, begin: Instant, before: usize) {
 }
 
 /// Connects thousands of endpoints of two adapters, sends a message on each, disconnects them, and
-/// prints time and memory. For a process of its own.
+/// prints time and memory. Needs a process of its own.
 ///
-/// # Panics
-/// If a connection or a message is lost, or something is left.
+/// # Panics If a connection or a message is lost, or something leaks.
 pub fn connections(open: fn(&str) -> Node) {
     let pairs = number();
     let (near, far) = (open(""), open(""));

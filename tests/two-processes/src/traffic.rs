@@ -1,5 +1,4 @@
-//! Operations of each kind and of three lengths, and a process that executes and posts them without
-//! end.
+//! Operations of each kind in three lengths, and a process that keeps executing and posting them.
 
 use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
@@ -11,24 +10,24 @@ use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, Event, PspMaker, Result
 use crate::completions::NONE;
 use crate::process;
 
-/// Bytes of the longest operation.
+/// Length of the longest operation, in bytes.
 pub const LONGEST: usize = 1 << 20;
 /// Lengths of operations, in bytes.
 const LENGTHS: [usize; 3] = [64, 4 << 10, LONGEST];
-/// Receives, and requests, of each endpoint.
+/// Receives and requests per endpoint.
 pub const DEPTH: u64 = 8;
 
-/// What a connection carries.
+/// The load of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// 0 sends, 1 RDMA writes, 2 RDMA reads.
     kind: u8,
-    /// The place of the length among the three.
+    /// The index of the length.
     length: u8,
 }
 
 impl Load {
-    /// One of the nine.
+    /// One of the nine combinations.
     #[must_use]
     pub const fn number(number: usize) -> Self {
         Self { kind: (number % 3) as u8, length: (number / 3 % 3) as u8 }
@@ -36,8 +35,7 @@ impl Load {
 
     /// Posts a request.
     ///
-    /// # Errors
-    /// As the post.
+    /// # Errors Like the post.
     pub fn post(
         self,
         ep: &Endpoint,
@@ -55,7 +53,7 @@ impl Load {
         }
     }
 
-    /// The private data that tell the peer of the load, and of memory.
+    /// Private data with the load and a memory region, for the peer.
     #[must_use]
     pub fn private_data(self, own: RmrTriplet) -> Vec<u8> {
         let mut bytes = vec![self.kind, self.length];
@@ -64,10 +62,9 @@ impl Load {
         bytes
     }
 
-    /// The load and the memory in private data.
+    /// Decodes private data.
     ///
-    /// # Panics
-    /// If they are other data.
+    /// # Panics If they are malformed.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> (Self, RmrTriplet) {
         let load = Self { kind: bytes[0], length: bytes[1] };
@@ -77,15 +74,15 @@ impl Load {
     }
 }
 
-/// Memory for the operations of all endpoints: the first half is the peers' and the receives'.
+/// Memory for the operations of all endpoints. The first half is for peers and receives.
 #[must_use]
 pub fn buffer(node: &Node) -> Buffer {
     node.buffer(2 * LONGEST)
 }
 
-/// The other process: accepts requests until all are disconnected, and posts what their private data
-/// name. Receives of its peers may run out, and then its sends wait. A byte of its input makes it
-/// execute another program.
+/// The other process: accepts requests until all connections have ended, and posts the load in
+/// their private data. Receives of its peers may run out, and then its sends wait. A byte on its
+/// standard input makes it execute another program.
 ///
 /// # Panics
 /// If it is refused what a live endpoint may do.

@@ -1,5 +1,5 @@
-//! One side of a connection, over the device that `DAT_TEST_RDMA` names by its address:
-//! `.ci/guest` has one.
+//! One side of a connection, over the device with the address in `DAT_TEST_RDMA`; `.ci/guest` has
+//! one.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -13,13 +13,13 @@ use dat_core::{
 };
 use dat_provider_verbs::VerbsProvider;
 
-/// How long anything may take.
+/// The time-out of every wait.
 pub const LIMIT: Duration = Duration::from_secs(20);
 /// No completion flags.
 pub const NONE: CompletionFlags = CompletionFlags::empty();
 
-/// The address of the device. Without one the test says on standard error that it did not run,
-/// whatever the test runner captures.
+/// The address of the device. Without one, the test prints on standard error that it did not run,
+/// even if the test runner captures output.
 pub fn device(test: &str) -> Option<IpAddr> {
     let Ok(address) = std::env::var("DAT_TEST_RDMA") else {
         let text = "NOT RUN: no RDMA device is named by DAT_TEST_RDMA";
@@ -29,7 +29,7 @@ pub fn device(test: &str) -> Option<IpAddr> {
     Some(address.parse().expect("DAT_TEST_RDMA is an address"))
 }
 
-/// An instance of the adapter of that address, named as a line of dat.conf names it.
+/// An instance of the adapter with that address, named as in a line of dat.conf.
 pub fn open(address: IpAddr) -> InterfaceAdapter {
     let name = VerbsProvider::NAME;
     let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
@@ -38,7 +38,7 @@ pub fn open(address: IpAddr) -> InterfaceAdapter {
     registry.open("here").expect("the adapter of DAT_TEST_RDMA")
 }
 
-/// An open adapter with what endpoints need.
+/// An open adapter with the objects that endpoints need.
 #[derive(Clone, Debug)]
 pub struct Side {
     /// The adapter.
@@ -52,7 +52,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// On an instance of the adapter of that address.
+    /// Opens an instance of the adapter with that address.
     pub fn open(address: IpAddr) -> Self {
         let ia = open(address);
         let evd = |flags| ia.evd_create(&EvdOptions::new(256, flags)).expect("a dispatcher");
@@ -81,7 +81,7 @@ pub fn next(evd: &EventDispatcher) -> Event {
     }
 }
 
-/// Waits for the next event, which must be one of a connection.
+/// Waits for the next event, which must be a connection event.
 #[track_caller]
 pub fn connection(evd: &EventDispatcher) -> ConnectionEventKind {
     match next(evd) {
@@ -106,7 +106,7 @@ impl Side {
         psp.free().expect("live");
     }
 
-    /// Memory with its registration, for everything.
+    /// Memory with its registration, with all privileges.
     pub fn memory(&self, length: usize) -> (Memory, Lmr) {
         let memory = Memory::zeroed(length).expect("memory");
         let source = MemorySource::Memory(&memory);

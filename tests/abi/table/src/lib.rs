@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// A constant: an enumerator, or a macro that has a value.
+/// A constant: an enumerator, or a macro with a value.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constant {
     /// Its name.
@@ -17,7 +17,7 @@ pub struct Constant {
     pub c_type: String,
     /// Its value, if it is a number or a pointer.
     pub value_dec: Option<i128>,
-    /// Its text, if it is a string.
+    /// Its value, if it is a string.
     pub string: String,
 }
 
@@ -28,43 +28,43 @@ pub struct Type {
     pub name: String,
     /// `struct`, `union`, `enum`, `typedef` or `function_pointer`.
     pub kind: String,
-    /// Bytes.
+    /// Size, in bytes.
     pub size: usize,
-    /// Bytes.
+    /// Alignment, in bytes.
     pub align: usize,
-    /// What it is another name of.
+    /// The type that it is an alias of.
     pub underlying: String,
     /// `signed` or `unsigned`, if it is a number.
     pub signedness: String,
-    /// What a function pointer points to.
+    /// The function type of a function pointer.
     pub prototype: String,
 }
 
 /// A member of a struct or union.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Field {
-    /// The type that it is a member of.
+    /// The type that contains it.
     #[serde(rename = "struct")]
     pub of: String,
     /// Its name, as C programs write it; with parentheses if it has none.
     pub field: String,
-    /// Bytes from the start of the type.
+    /// Offset in the type, in bytes.
     pub offset: usize,
-    /// Bytes.
+    /// Size, in bytes.
     pub size: usize,
     /// Its C type.
     #[serde(rename = "type")]
     pub c_type: String,
-    /// The member without a name that it is in.
+    /// The unnamed member that contains it.
     pub within: String,
 }
 
-/// An argument of a function, with the function.
+/// An argument of a function.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Argument {
     /// The function.
     pub name: String,
-    /// What it returns.
+    /// Its return type.
     pub return_type: String,
     /// The argument's C type; `...` for a variable number of arguments.
     pub arg_type: String,
@@ -72,10 +72,10 @@ pub struct Argument {
     pub role: String,
 }
 
-/// A slot of the table of a provider.
+/// A slot of the provider table.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Slot {
-    /// Bytes from the start of the table.
+    /// Offset in the table, in bytes.
     pub offset: usize,
     /// Its name.
     pub field: String,
@@ -84,22 +84,22 @@ pub struct Slot {
     pub c_type: String,
 }
 
-/// A macro that takes parameters.
+/// A macro with parameters.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Macro {
     /// Its name.
     pub name: String,
-    /// What it takes, separated by semicolons.
+    /// Its parameters, separated by semicolons.
     pub parameters: String,
-    /// `redirection`, `ib_extension`, or something that is tested by hand.
+    /// `redirection`, `ib_extension`, or another kind, which has tests of its own.
     pub group: String,
     /// The slot that a redirection calls.
     pub calls: String,
-    /// The first argument of what is called, with its type.
+    /// The first argument of the called function, with its type.
     pub handle: String,
-    /// The operation that an extension calls.
+    /// The operation code of an extension.
     pub op: String,
-    /// The other arguments in their order, with their types, separated by semicolons.
+    /// The other arguments with their types, in order, separated by semicolons.
     pub arguments: String,
 }
 
@@ -110,11 +110,11 @@ pub struct Tables {
     pub constants: Vec<Constant>,
     /// Types.
     pub types: Vec<Type>,
-    /// Members of types.
+    /// Members.
     pub fields: Vec<Field>,
-    /// Functions, a row an argument.
+    /// Functions, one row per argument.
     pub arguments: Vec<Argument>,
-    /// The table of a provider.
+    /// The provider table.
     pub slots: Vec<Slot>,
     /// Macros with parameters.
     pub macros: Vec<Macro>,
@@ -125,7 +125,7 @@ impl Tables {
     ///
     /// # Errors
     ///
-    /// A file that is missing, empty or not of the form above.
+    /// If a file is missing, empty or malformed.
     pub fn read(folder: &Path) -> Result<Self, Box<dyn Error>> {
         Ok(Self {
             constants: rows(folder, "constants")?,
