@@ -1,8 +1,7 @@
 //! Endpoints in every state in which an endpoint can be kept.
 
 use dat_core::{
-    Close, Connect, ConnectionEventKind, ConnectionRequest, Endpoint, EpChange, EpState, Psp,
-    PspMaker, Rsp,
+    Close, ConnectionEventKind, ConnectionRequest, Endpoint, EpChange, EpState, Psp, PspMaker, Rsp,
 };
 
 use crate::fixture::{Node, link};
@@ -60,8 +59,7 @@ fn qualifier() -> u64 {
 #[must_use]
 pub fn ep_in_state(node: &Node, wanted: EpState) -> EpInState {
     let ask = |qualifier| {
-        let client = node.ep();
-        client.connect(&Connect::to(node.address(), qualifier)).expect("an attempt");
+        let client = node.connecting(qualifier);
         (client, expect_request(&node.requests).request)
     };
     let reserve = |ep: Option<&Endpoint>| {
@@ -90,7 +88,7 @@ pub fn ep_in_state(node: &Node, wanted: EpState) -> EpInState {
             EpInState { request: None, ..staged }
         }
         EpState::ActiveConnectionPending => {
-            let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+            let psp = node.psp();
             let (ep, request) = ask(psp.qualifier());
             EpInState { request: Some(request), psp: Some(psp), ..EpInState::alone(ep) }
         }

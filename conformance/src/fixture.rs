@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use dat_core::attr::ProviderAttributes;
 use dat_core::{
     Address, Close, Cno, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, Csp,
     DtoStatus, Endpoint, EpAttributes, EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher,
@@ -72,6 +73,13 @@ impl Node {
         Self::on(open(parameters))
     }
 
+    /// Skips the case if the provider lacks a feature.
+    pub fn need(&self, has: impl FnOnce(&ProviderAttributes) -> bool, feature: &str) {
+        if !has(self.ia.provider_attributes()) {
+            skip(format!("the provider has no {feature}"));
+        }
+    }
+
     /// Whether the provider has remote memory regions.
     #[must_use]
     pub fn has_rmrs(&self) -> bool {
@@ -85,9 +93,7 @@ impl Node {
     #[track_caller]
     #[must_use]
     pub fn rmr(&self) -> Rmr {
-        if !self.has_rmrs() {
-            skip("the provider has no remote memory regions");
-        }
+        self.need(|it| it.rmr_supported, "remote memory regions");
         self.ia.rmr_create(&self.pz).expect("made")
     }
 
@@ -181,9 +187,7 @@ impl Node {
     #[track_caller]
     #[must_use]
     pub fn srq(&self, max_recv_dtos: u32) -> SharedReceiveQueue {
-        if !self.ia.provider_attributes().srq_supported {
-            skip("the provider has no shared receive queues");
-        }
+        self.need(|it| it.srq_supported, "shared receive queues");
         let attributes = SrqAttributes { max_recv_dtos, max_recv_iov: 1, low_watermark: 0 };
         self.ia.srq_create(&self.pz, attributes).expect("a queue")
     }
@@ -208,6 +212,28 @@ impl Node {
         let (client, server) = (self.ep(), self.ep());
         link(self, &client, self, &server);
         (client, server)
+    }
+
+    /// A new endpoint that connects to a qualifier of this adapter.
+    ///
+    /// # Panics
+    /// If a call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn connecting(&self, qualifier: u64) -> Endpoint {
+        let ep = self.ep();
+        ep.connect(&Connect::to(self.address(), qualifier)).expect("unconnected");
+        ep
+    }
+
+    /// A service point with an unused qualifier, whose requests arrive on [`Node::requests`].
+    ///
+    /// # Panics
+    /// If the call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn psp(&self) -> Psp {
+        self.ia.psp_create_any(&self.requests, PspMaker::Consumer).expect("a service point")
     }
 
     /// Registers `len` bytes of memory in the zone, with all privileges.
@@ -374,7 +400,7 @@ pub fn exchange(node: &Node, from: &Endpoint, to: &Endpoint) {
 /// If the endpoints do not connect.
 #[track_caller]
 pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
-    let psp = to.ia.psp_create_any(&to.requests, PspMaker::Consumer).expect("a service point");
+    let psp = to.psp();
     client.connect(&Connect::to(to.address(), psp.qualifier())).expect("an attempt to connect");
     let arrival = expect_request(&to.requests);
     arrival.request.accept(Some(server), b"").expect("an unconnected endpoint");

@@ -22,10 +22,10 @@ pub(crate) use crate::target::{
     HAS_2_0, LONGEST, MOST, Target, fresh_address, rounds, takes_parameters, target, try_open,
 };
 pub(crate) use crate::wait::{
-    Background, LIMIT, arrived, becomes, drain, expect_bind, expect_completion, expect_connection,
-    expect_connection_of, expect_connections, expect_dto, expect_event, expect_no_event,
-    expect_no_events, expect_request, expect_unsignalled_dto, is_readable, state, until,
-    until_waited_on,
+    Background, LIMIT, arrived, becomes, becomes_readable, drain, expect_bind, expect_completion,
+    expect_connection, expect_connection_of, expect_connections, expect_dto, expect_event,
+    expect_no_event, expect_no_events, expect_request, expect_unsignalled_dto, is_readable, state,
+    until, until_waited_on,
 };
 
 /// No completion flags.

@@ -2,7 +2,7 @@
 //! state of the objects.
 
 use std::cell::RefCell;
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
@@ -381,7 +381,22 @@ impl<T: Send + 'static> Background<T> {
 /// If `poll` fails.
 #[track_caller]
 #[must_use]
-pub fn is_readable(fd: BorrowedFd<'_>) -> bool {
-    let mut polled = [PollFd::new(fd, PollFlags::POLLIN)];
-    poll(&mut polled, PollTimeout::ZERO).expect("a descriptor that can be polled") == 1
+pub fn is_readable(object: &impl AsFd) -> bool {
+    polls(object, PollTimeout::ZERO)
+}
+
+/// Whether a descriptor becomes readable within [`LIMIT`].
+///
+/// # Panics
+/// If `poll` fails.
+#[track_caller]
+#[must_use]
+pub fn becomes_readable(object: &impl AsFd) -> bool {
+    polls(object, PollTimeout::try_from(LIMIT).expect("some seconds"))
+}
+
+#[track_caller]
+fn polls(object: &impl AsFd, timeout: PollTimeout) -> bool {
+    let mut polled = [PollFd::new(object.as_fd(), PollFlags::POLLIN)];
+    poll(&mut polled, timeout).expect("a descriptor that can be polled") == 1
 }

@@ -1,12 +1,10 @@
 //! Consumer notification objects.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::prelude::*;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 cases! {
     "dat_cno_create(3DAT)":
@@ -152,9 +150,8 @@ fn many_dispatchers_trigger_one_object() {
     becomes_triggered_by(&[&node.connect]);
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
     while cno.wait(Timeout::ZERO).is_ok() {}
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
-    let ep = node.ep();
-    ep.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let psp = node.psp();
+    let _ep = node.connecting(psp.qualifier());
     becomes_triggered_by(&[&node.requests]);
 }
 
@@ -315,7 +312,7 @@ fn the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event() {
     let cno = node.ia.cno_create(Some(agent)).expect("made");
     node.connect.modify_cno(Some(&cno)).expect("live");
     let [client, server] = &ends;
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    let psp = node.psp();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     expect_request(&node.requests).request.accept(Some(server), b"").expect("unconnected");
     let expect = |kind, state, reset| {
@@ -401,30 +398,23 @@ fn no_waiter_stays_asleep_when_a_trigger_races_with_a_free() {
     }
 }
 
-#[track_caller]
-fn readable(cno: &Cno, timeout: PollTimeout) -> bool {
-    let mut fds = [PollFd::new(cno.as_fd(), PollFlags::POLLIN)];
-    poll(&mut fds, timeout).expect("poll") == 1
-}
-
 fn the_descriptor_is_readable_while_a_trigger_is_pending() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     let evd = attached(&ia, &cno);
-    assert!(!readable(&cno, PollTimeout::ZERO));
+    assert!(!is_readable(&cno));
     evd.post_se(1).expect("within the limit");
-    assert!(readable(&cno, PollTimeout::ZERO));
+    assert!(is_readable(&cno));
     triggered_by(&cno, &evd);
-    assert!(!readable(&cno, PollTimeout::ZERO));
+    assert!(!is_readable(&cno));
     let producer = Background::with(&evd, move |evd| evd.post_se(2));
-    let limit = PollTimeout::try_from(LIMIT).expect("within range");
-    assert!(readable(&cno, limit));
+    assert!(becomes_readable(&cno));
     producer.join().expect("within the limit");
     // A descriptor that is opened after the trigger is readable too.
     let late = ia.cno_create(None).expect("made");
     evd.modify_cno(Some(&late)).expect("live");
     evd.post_se(3).expect("within the limit");
-    assert!(readable(&late, PollTimeout::ZERO));
+    assert!(is_readable(&late));
 }
 
 fn a_query_returns_the_adapter() {
@@ -439,11 +429,10 @@ fn a_query_returns_the_adapter() {
 fn a_free_makes_the_descriptor_readable() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
-    assert!(!readable(&cno, PollTimeout::ZERO));
+    assert!(!is_readable(&cno));
     let other = cno.clone();
     let free = Background::run(move || other.free());
-    let limit = PollTimeout::try_from(LIMIT).expect("within range");
-    assert!(readable(&cno, limit), "a thread that polls it must learn of the free");
+    assert!(becomes_readable(&cno), "a thread that polls it must learn of the free");
     assert_eq!(free.join(), Ok(()));
     assert_eq!(cno.trigger().expect_err("freed").return_type(), ReturnType::InvalidHandle);
 }

@@ -27,7 +27,7 @@ fn watched(node: &Node, cno: &Cno, flags: EvdFlags) -> EventDispatcher {
 }
 
 fn shows(cno: &Cno) -> bool {
-    is_readable(cno.fd().expect("a descriptor"))
+    is_readable(&cno.fd().expect("a descriptor"))
 }
 
 #[track_caller]

@@ -166,7 +166,7 @@ fn a_dispatcher_of_another_instance_is_in_use() {
 fn closing_an_instance_ends_its_dispatchers_for_the_other() {
     let (user, owner, peer) = (lenient(), lenient(), lenient());
     let (client, server) = (on_dispatchers_of(&user, &owner), peer.ep());
-    let psp = peer.ia.psp_create_any(&peer.requests, PspMaker::Consumer).expect("a service point");
+    let psp = peer.psp();
     let connect = Connect::to(peer.address(), psp.qualifier());
     client.connect(&connect).expect("an attempt to connect");
     let arrival = expect_request(&peer.requests);

@@ -38,11 +38,10 @@ fn every_kind_of_object_has_a_context() {
     }
     let offers = node.ia.provider_attributes();
     if offers.rmr_supported {
-        keeps!(node.ia.rmr_create(&node.pz).expect("a region"));
+        keeps!(node.rmr());
     }
     if offers.srq_supported {
-        let attributes = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
-        keeps!(node.ia.srq_create(&node.pz, attributes).expect("a queue"));
+        keeps!(node.srq(1));
     }
     keeps!(node.ia.async_evd().expect("a dispatcher of the adapter's own"));
     expect_no_event(&node.connect);
@@ -68,7 +67,7 @@ fn objects_do_not_share_contexts() {
 
 fn clones_share_the_context() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let clone = psp.clone();
     psp.set_consumer_context(5);
     assert_eq!(clone.consumer_context(), 5);

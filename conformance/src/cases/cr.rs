@@ -29,7 +29,7 @@ cases! {
 /// Creates a service point and an endpoint that connects to it, and returns both with the request.
 #[track_caller]
 fn asked(node: &Node, private_data: &[u8]) -> (Psp, Endpoint, ConnectionRequest) {
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+    let psp = node.psp();
     let client = node.ep();
     let connect = Connect::to(node.address(), psp.qualifier()).private_data(private_data);
     client.connect(&connect).expect("unconnected");
@@ -182,9 +182,8 @@ fn dropping_all_handles_rejects_the_request() {
 
 fn freeing_the_dispatcher_rejects_its_queued_requests() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
-    let client = node.ep();
-    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let psp = node.psp();
+    let client = node.connecting(psp.qualifier());
     psp.free().expect("live");
     node.requests.free().expect("unused");
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);

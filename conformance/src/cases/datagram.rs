@@ -17,9 +17,7 @@ cases! {
 const PREFIX: usize = DatagramAddress::PREFIX as usize;
 
 fn datagram_endpoint(node: &Node) -> Endpoint {
-    if !node.ia.provider_attributes().datagrams_supported {
-        skip("the provider has no datagrams");
-    }
+    node.need(|it| it.datagrams_supported, "datagrams");
     let service_type = EpAttributes::SERVICE_DATAGRAM;
     node.ep_with(|it| it.service_type = service_type)
 }
@@ -45,7 +43,7 @@ fn resolve(
     client: &Endpoint,
     server: &Endpoint,
 ) -> (DatagramAddress, DatagramAddress) {
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let connect = Connect::to(node.address(), psp.qualifier()).private_data(b"ask");
     client.connect(&connect).expect("an attempt");
     let arrival = expect_request(&node.requests);
@@ -144,7 +142,7 @@ fn a_receive_too_short_for_a_datagram_ends_with_a_length_error() {
 fn a_reject_and_a_missing_listener_are_reported() {
     let node = Node::new();
     let client = datagram_endpoint(&node);
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let connect = Connect::to(node.address(), psp.qualifier());
     client.connect(&connect).expect("an attempt");
     expect_request(&node.requests).request.reject(b"no").expect("live");
@@ -177,7 +175,7 @@ fn the_two_services_do_not_mix() {
         Subtype::InvalidStateEpNotready,
     );
     refused(datagrams.post_send(&piece, 0, NONE), state, Subtype::InvalidStateEpUnconnected);
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     datagrams.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
     let arrival = expect_request(&node.requests);
     refused(arrival.request.accept(Some(&connection), b""), state, Subtype::InvalidStateEpNotready);

@@ -269,18 +269,9 @@ fn sizes_are_rounded_up_to_those_of_the_adapter() {
     expect_completion(&node.request, &watched, 3, DtoStatus::Success);
 }
 
-/// A shared receive queue for one buffer, if the provider has shared queues.
-fn shared_queue(node: &Node) -> SharedReceiveQueue {
-    if !node.ia.provider_attributes().srq_supported {
-        skip("the provider has no shared receive queues");
-    }
-    let attributes = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
-    node.ia.srq_create(&node.pz, attributes).expect("a queue")
-}
-
 fn with_a_shared_receive_queue_sizes_are_exact() {
     let node = Node::new();
-    let srq = shared_queue(&node);
+    let srq = node.srq(1);
     let wanted = tiny(&node);
     let client = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("made");
     let server = node.ep();
@@ -297,7 +288,7 @@ fn with_a_shared_receive_queue_sizes_are_exact() {
 
 fn with_a_shared_receive_queue_segments_of_rdma_are_exact() {
     let node = Node::with(SMALL);
-    let srq = shared_queue(&node);
+    let srq = node.srq(1);
     let wanted = node.attributes_with(|it| {
         it.max_request_iov = 3;
         it.max_rdma_read_iov = 1;
@@ -557,7 +548,7 @@ fn a_watermark_without_a_shared_queue_is_ignored() {
 
 fn a_watermark_that_is_not_set_is_accepted_with_a_shared_queue() {
     let node = Node::new();
-    let srq = shared_queue(&node);
+    let srq = node.srq(1);
     for unset in [0, u32::MAX] {
         let wanted = node.attributes_with(|it| it.srq_soft_hw = unset);
         let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("not set");
@@ -585,9 +576,7 @@ fn segments_of_reads_are_ignored_without_reads() {
 
 fn rdma_attributes_of_datagrams_are_ignored() {
     let node = Node::new();
-    if !node.ia.provider_attributes().datagrams_supported {
-        skip("the provider has no datagrams");
-    }
+    node.need(|it| it.datagrams_supported, "datagrams");
     for left in LEFT {
         let wanted = node.attributes_with(|it| {
             it.service_type = EpAttributes::SERVICE_DATAGRAM;
@@ -608,8 +597,7 @@ fn rdma_attributes_of_datagrams_are_ignored() {
 
 fn with_a_shared_receive_queue_the_iov_of_receives_is_ignored() {
     let node = Node::with(SMALL);
-    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let srq = node.srq(4);
     let wanted = node.attributes_with(|it| it.max_recv_iov = MOST);
     let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("ignored");
     assert_eq!(ep.query().expect("a live endpoint").srq.as_ref(), Some(&srq));

@@ -101,11 +101,10 @@ fn a_freed_zone_is_refused() {
 
 fn a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused() {
     let (node, other) = (Node::new(), Node::new());
-    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-    let foreign = other.ia.srq_create(&other.pz, attributes).expect("a queue");
+    let foreign = other.srq(4);
     not_made(&node.ia, &node.spec().srq(&foreign), Subtype::InvalidHandleSrq);
     foreign.free().expect("the failure left it unused");
-    let freed = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let freed = node.srq(4);
     freed.free().expect("unused");
     not_made(&node.ia, &node.spec().srq(&freed), Subtype::InvalidHandleSrq);
     node.finish();
@@ -128,8 +127,7 @@ fn a_closed_adapter_is_refused() {
 fn a_failure_of_the_provider_leaves_nothing_in_use() {
     let (ia, faults) = fault_provider::open_with_faults("max_eps=1", |_| ());
     let node = Node::on(ia);
-    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let srq = node.srq(4);
     faults.no_queue_pairs.store(true, Ordering::Relaxed);
     for _ in 0..3 {
         let error = refused(

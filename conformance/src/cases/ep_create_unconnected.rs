@@ -97,7 +97,7 @@ fn a_free_discards_or_flushes_its_receives() {
 fn it_can_connect() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    let psp = node.psp();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
@@ -110,7 +110,7 @@ fn it_can_connect() {
 fn it_can_accept_a_request() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    let psp = node.psp();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     let request = expect_request(&node.requests).request;
     assert_eq!(request.query().expect("a live request").local_ep, None, "none associated yet");

@@ -36,7 +36,7 @@ fn merged(node: &Node) -> (EventDispatcher, Endpoint) {
 /// Has one endpoint ask and the other accept; takes no event of either.
 #[track_caller]
 fn meet(node: &Node, client: &Endpoint, server: &Endpoint) {
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    let psp = node.psp();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     let request = expect_request(&node.requests).request;
     request.accept(Some(server), b"").expect("unconnected");

@@ -26,19 +26,13 @@ fn word(node: &Node, value: u64) -> Buffer {
     Buffer { memory, lmr }
 }
 
-fn need_atomics(node: &Node) {
-    if !node.ia.provider_attributes().atomics_supported {
-        skip("the provider does not support atomic operations");
-    }
-}
-
 fn value(buffer: &Buffer) -> u64 {
     u64::from_ne_bytes(buffer.bytes(0, 8).try_into().expect("eight bytes"))
 }
 
 fn fetch_and_add_returns_the_value_before() {
     let node = Node::new();
-    need_atomics(&node);
+    node.need(|it| it.atomics_supported, "atomic operations");
     let (client, server) = node.pair();
     let (target, result) = (word(&node, u64::MAX - 1), node.buffer(8));
     for (round, before) in [u64::MAX - 1, 1, 4].into_iter().enumerate() {
@@ -56,7 +50,7 @@ fn fetch_and_add_returns_the_value_before() {
 
 fn compare_and_swap_changes_only_what_it_expects() {
     let node = Node::new();
-    need_atomics(&node);
+    node.need(|it| it.atomics_supported, "atomic operations");
     let (client, server) = node.pair();
     let (target, result) = (word(&node, 10), node.buffer(8));
     for (pair, before, after) in [((11, 1), 10, 10), ((10, 7), 10, 7), ((7, 7), 7, 7)] {
@@ -71,7 +65,7 @@ fn compare_and_swap_changes_only_what_it_expects() {
 
 fn atomics_use_the_first_word_of_longer_segments() {
     let node = Node::new();
-    need_atomics(&node);
+    node.need(|it| it.atomics_supported, "atomic operations");
     let (client, server) = node.pair();
     let memory = Memory::zeroed(32).expect("memory");
     let privileges = Privileges::ALL | Privileges::REMOTE_ATOMIC;
@@ -93,7 +87,7 @@ fn atomics_use_the_first_word_of_longer_segments() {
 
 fn atomics_need_an_aligned_64_bit_word() {
     let node = Node::new();
-    need_atomics(&node);
+    node.need(|it| it.atomics_supported, "atomic operations");
     let (client, _server) = node.pair();
     let (target, result) = (word(&node, 0), node.buffer(8));
     let far = node.buffer(32);
@@ -115,7 +109,7 @@ fn atomics_need_an_aligned_64_bit_word() {
 
 fn atomics_need_their_privilege() {
     let node = Node::new();
-    need_atomics(&node);
+    node.need(|it| it.atomics_supported, "atomic operations");
     let (client, server) = node.pair();
     let (target, result) = (node.buffer(8), node.buffer(8));
     let posted = client.post_fetch_and_add(1, result.piece(0, 8), 5, target.remote(0, 8), NONE);
@@ -127,9 +121,7 @@ fn atomics_need_their_privilege() {
 
 fn immediate_data_completes_a_receive() {
     let node = Node::new();
-    if !node.ia.provider_attributes().immediate_data_supported {
-        skip("the provider has no immediate data");
-    }
+    node.need(|it| it.immediate_data_supported, "immediate data");
     let (client, server) = node.pair();
     let (source, target, receive) = (node.buffer(16), node.buffer(16), node.buffer(16));
     source.fill(0, b"immediate bytes!");
@@ -155,9 +147,7 @@ fn immediate_data_completes_a_receive() {
 
 fn a_read_can_target_a_remote_context() {
     let node = Node::new();
-    if !node.ia.provider_attributes().read_to_rmr_supported {
-        skip("the provider has no RDMA read to a remote context");
-    }
+    node.need(|it| it.read_to_rmr_supported, "RDMA read to a remote context");
     let (client, server) = node.pair();
     let (source, target) = (node.buffer(32), node.buffer(32));
     source.fill(0, b"from there to a remote context..");

@@ -132,7 +132,7 @@ const MAKERS: [Maker; 8] = [
         Box::new(move || ep.free().expect("live"))
     }),
     ("PSP", |node| {
-        let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+        let psp = node.psp();
         Box::new(move || psp.free().expect("live"))
     }),
     ("SRQ", |node| {

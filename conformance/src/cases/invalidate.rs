@@ -20,12 +20,8 @@ cases! {
 
 fn node() -> Node {
     let node = Node::new();
-    if !node.ia.provider_attributes().invalidate_supported {
-        skip("the provider has no send with invalidate");
-    }
-    if !node.has_rmrs() {
-        skip("the provider has no remote memory regions");
-    }
+    node.need(|it| it.invalidate_supported, "send with invalidate");
+    node.need(|it| it.rmr_supported, "remote memory regions");
     node
 }
 

@@ -81,8 +81,7 @@ impl World {
         let (client, server) = (node.ep(), node.ep());
         link(&node, &client, &node, &server);
         let psp = ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
-        let asking = node.ep();
-        asking.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
+        let asking = node.connecting(psp.qualifier());
         let reserved = node.ep();
         let rsp = ia.rsp_create(fresh_port().into(), Some(&reserved), &node.requests);
         let socket = node.socket(fresh_port());

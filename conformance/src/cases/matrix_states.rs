@@ -206,7 +206,7 @@ impl Scene {
         let source = MemorySource::Memory(&memory);
         let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("a region");
         let staged = ep_in_state(&node, wanted);
-        let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+        let psp = node.psp();
         let address = node.address();
         let csp = HAS_2_0.then(|| {
             let socket = node.socket(PORT);
@@ -306,7 +306,11 @@ impl Scene {
 }
 
 /// Makes a call in every state; `done` checks its effect if it succeeds.
-fn try_everywhere(row: Row, call: fn(&Scene) -> Result<()>, done: fn(&Scene, EpState, Outcome)) {
+fn try_everywhere(
+    row: Row,
+    call: impl Fn(&Scene) -> Result<()>,
+    done: impl Fn(&Scene, EpState, Outcome),
+) {
     for (from, outcome) in STATES.into_iter().zip(row) {
         let scene = Scene::new(from);
         let before = scene.snapshot();
@@ -485,28 +489,24 @@ fn completed(scene: &Scene, outcome: Outcome, operation: Operation) {
     assert!(scene.ep().status().expect("live").request_idle);
 }
 
+/// Posts a request in every state, whose completion must be of an operation.
+fn try_request(operation: Operation, call: impl Fn(&Scene) -> Result<()>) {
+    try_everywhere(table::REQUEST, call, |scene, _, outcome| completed(scene, outcome, operation));
+}
+
 fn expected(outcome: Outcome) -> DtoStatus {
     if outcome == Outcome::Flushed { DtoStatus::Flushed } else { DtoStatus::Success }
 }
 
 fn post_send() {
-    let call = |scene: &Scene| scene.ep().post_send(&[scene.buffer.piece(32, 32)], COOKIE, NONE);
-    let done = |scene: &Scene, _, outcome| completed(scene, outcome, Operation::Send);
-    try_everywhere(table::REQUEST, call, done);
-}
-
-fn need(offered: fn(&Node) -> bool, what: &str) {
-    let node = Node::new();
-    let has = offered(&node);
-    node.finish();
-    if !has {
-        skip(format!("the provider does not support {what}"));
-    }
+    try_request(Operation::Send, |scene: &Scene| {
+        scene.ep().post_send(&[scene.buffer.piece(32, 32)], COOKIE, NONE)
+    });
 }
 
 fn post_send_with_invalidate() {
-    need(|node| node.ia.provider_attributes().invalidate_supported, "send with invalidate");
-    need(|node| node.ia.provider_attributes().rmr_supported, "remote memory regions");
+    Node::new().need(|it| it.invalidate_supported, "send with invalidate");
+    Node::new().need(|it| it.rmr_supported, "remote memory regions");
     for (from, outcome) in STATES.into_iter().zip(table::REQUEST) {
         let scene = Scene::new(from);
         let closable = region(&scene.node, &scene.node.pz);
@@ -542,66 +542,54 @@ fn whole(scene: &Scene) -> Bind<'_> {
 }
 
 fn post_rdma_write() {
-    let call = |scene: &Scene| {
+    try_request(Operation::RdmaWrite, |scene: &Scene| {
         let iov = [scene.buffer.piece(0, 32)];
         scene.ep().post_rdma_write(&iov, COOKIE, scene.target.remote(0, 32), NONE)
-    };
-    let done = |scene: &Scene, _, outcome| completed(scene, outcome, Operation::RdmaWrite);
-    try_everywhere(table::REQUEST, call, done);
+    });
 }
 
 fn post_rdma_write_immediate() {
-    need(|node| node.ia.provider_attributes().immediate_data_supported, "immediate data");
-    let call = |scene: &Scene| {
+    Node::new().need(|it| it.immediate_data_supported, "immediate data");
+    try_request(Operation::RdmaWriteImmediate, |scene: &Scene| {
         let iov = [scene.buffer.piece(0, 32)];
         let remote = scene.target.remote(0, 32);
         scene.ep().post_rdma_write_immediate(&iov, COOKIE, remote, 7, NONE)
-    };
-    let done = |scene: &Scene, _, outcome| completed(scene, outcome, Operation::RdmaWriteImmediate);
-    try_everywhere(table::REQUEST, call, done);
+    });
 }
 
 fn post_rdma_read() {
-    let call = |scene: &Scene| {
+    try_request(Operation::RdmaRead, |scene: &Scene| {
         let iov = [scene.buffer.piece(0, 32)];
         scene.ep().post_rdma_read(&iov, COOKIE, scene.target.remote(0, 32), NONE)
-    };
-    let done = |scene: &Scene, _, outcome| completed(scene, outcome, Operation::RdmaRead);
-    try_everywhere(table::REQUEST, call, done);
+    });
 }
 
 fn post_rdma_read_to_rmr() {
-    need(|node| node.ia.provider_attributes().read_to_rmr_supported, "reads to a remote context");
-    let call = |scene: &Scene| {
+    Node::new().need(|it| it.read_to_rmr_supported, "reads to a remote context");
+    try_request(Operation::RdmaRead, |scene: &Scene| {
         let local = scene.buffer.remote(0, 32);
         scene.ep().post_rdma_read_to_rmr(local, COOKIE, scene.target.remote(0, 32), NONE)
-    };
-    let done = |scene: &Scene, _, outcome| completed(scene, outcome, Operation::RdmaRead);
-    try_everywhere(table::REQUEST, call, done);
+    });
 }
 
 fn post_fetch_and_add() {
-    need(|node| node.ia.provider_attributes().atomics_supported, "atomic operations");
-    let call = |scene: &Scene| {
+    Node::new().need(|it| it.atomics_supported, "atomic operations");
+    try_request(Operation::FetchAdd, |scene: &Scene| {
         let (local, remote) = (scene.buffer.piece(0, 8), scene.target.remote(0, 8));
         scene.ep().post_fetch_and_add(1, local, COOKIE, remote, NONE)
-    };
-    let done = |scene: &Scene, _, outcome| completed(scene, outcome, Operation::FetchAdd);
-    try_everywhere(table::REQUEST, call, done);
+    });
 }
 
 fn post_compare_and_swap() {
-    need(|node| node.ia.provider_attributes().atomics_supported, "atomic operations");
-    let call = |scene: &Scene| {
+    Node::new().need(|it| it.atomics_supported, "atomic operations");
+    try_request(Operation::CompareSwap, |scene: &Scene| {
         let (local, remote) = (scene.buffer.piece(0, 8), scene.target.remote(0, 8));
         scene.ep().post_compare_and_swap((0, 1), local, COOKIE, remote, NONE)
-    };
-    let done = |scene: &Scene, _, outcome| completed(scene, outcome, Operation::CompareSwap);
-    try_everywhere(table::REQUEST, call, done);
+    });
 }
 
 fn bind() {
-    need(|node| node.ia.provider_attributes().rmr_supported, "remote memory regions");
+    Node::new().need(|it| it.rmr_supported, "remote memory regions");
     let call = |scene: &Scene| scene.rmr().bind(scene.ep(), &whole(scene)).map(|_| ());
     let done = |scene: &Scene, _: EpState, outcome: Outcome| {
         let done = expect_bind(&scene.node.request, &[scene.ep()]);
@@ -727,7 +715,7 @@ fn recv_query() {
 }
 
 fn set_watermark() {
-    need(|node| node.ia.provider_attributes().srq_watermarks_supported, "watermarks");
+    Node::new().need(|it| it.srq_watermarks_supported, "watermarks");
     let call = |scene: &Scene| scene.ep().set_watermark(Some(3), Some(4));
     try_everywhere(table::WATERMARK, call, |scene, _, _| {
         for evd in scene.dispatchers() {

@@ -17,7 +17,7 @@ const SINGLE: [EpState; 3] =
 
 fn requested_multipath_may_be_ignored() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let (client, server) = (node.ep(), node.ep());
     let mut connect = Connect::to(node.address(), psp.qualifier());
     connect.flags = ConnectFlags::MULTIPATH;
@@ -35,7 +35,7 @@ fn requested_multipath_may_be_ignored() {
 
 fn required_multipath_needs_support() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let client = node.ep();
     for flags in [
         ConnectFlags::MULTIPATH_REQUIRED,
@@ -59,7 +59,7 @@ fn required_multipath_needs_support() {
 
 fn unknown_connect_flags_are_refused() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let client = node.ep();
     for bits in [0x4, 0x8000_0000, 0x5] {
         let mut connect = Connect::to(node.address(), psp.qualifier());
@@ -73,7 +73,7 @@ fn unknown_connect_flags_are_refused() {
 
 fn a_duplicate_inherits_the_flags() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let mut connect = Connect::to(node.address(), psp.qualifier());
     connect.flags = ConnectFlags::MULTIPATH;
     let (first, second) = (node.ep(), node.ep());

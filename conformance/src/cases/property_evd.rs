@@ -2,13 +2,11 @@
 //! delivers the events that a simple queue would.
 
 use std::collections::VecDeque;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fastrand::Rng;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::prelude::*;
 use crate::random::for_seeds;
@@ -78,7 +76,7 @@ impl Bench {
         let caller = node.ia.ep_create(&node.spec().connect_evd(&evd)).expect("an endpoint");
         Self {
             capacity: evd.query().expect("live").qlen,
-            psp: node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point"),
+            psp: node.psp(),
             buffer: node.buffer(64),
             callee: node.ep(),
             model: VecDeque::new(),
@@ -311,9 +309,9 @@ impl Bench {
         let ready = self.evd.arm().expect("no thread waits");
         assert_eq!(ready, !self.model.is_empty());
         if !ready {
-            assert!(!readable(&self.evd, 0), "nothing arrived");
+            assert!(!is_readable(&self.evd), "nothing arrived");
             self.post_software(random);
-            assert!(readable(&self.evd, 10_000), "an event arrived");
+            assert!(becomes_readable(&self.evd), "an event arrived");
         }
         self.evd.disarm();
     }
@@ -380,12 +378,6 @@ impl Bench {
         drain(&node.connect);
         node.finish();
     }
-}
-
-fn readable(evd: &EventDispatcher, milliseconds: u16) -> bool {
-    let fd = evd.as_fd();
-    let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
-    poll(&mut fds, PollTimeout::from(milliseconds)).expect("a descriptor") > 0
 }
 
 fn a_dispatcher_is_a_queue() {

@@ -31,14 +31,6 @@ cases! {
         it_listens_at_its_qualifier_and_a_query_returns_it;
 }
 
-/// Connects a new endpoint to a qualifier.
-#[track_caller]
-fn ask(node: &Node, qualifier: u64) -> Endpoint {
-    let ep = node.ep();
-    ep.connect(&Connect::to(node.address(), qualifier)).expect("unconnected");
-    ep
-}
-
 fn it_listens_at_its_qualifier_and_a_query_returns_it() {
     let node = Node::new();
     let psp = node.ia.psp_create(1234, &node.requests, PspMaker::Consumer).expect("made");
@@ -47,7 +39,7 @@ fn it_listens_at_its_qualifier_and_a_query_returns_it() {
     assert_eq!((param.qualifier, &param.evd), (1234, &node.requests));
     assert_eq!(param.maker, PspMaker::Consumer);
     refused(node.requests.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
-    let _client = ask(&node, 1234);
+    let _client = node.connecting(1234);
     let arrival = expect_request(&node.requests);
     assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
     assert_eq!(arrival.qualifier, 1234);
@@ -121,15 +113,14 @@ fn a_failure_of_the_provider_leaves_nothing_in_use() {
 
 fn the_adapter_chooses_unused_qualifiers() {
     let node = Node::new();
-    let psps = [0, 1, 2, 3]
-        .map(|_| node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("one is free"));
+    let psps = [0, 1, 2, 3].map(|_| node.psp());
     let mut qualifiers = psps.clone().map(|psp| psp.qualifier()).to_vec();
     qualifiers.sort_unstable();
     qualifiers.dedup();
     assert_eq!(qualifiers.len(), 4);
     for psp in &psps {
         assert_eq!(psp.query().expect("live").qualifier, psp.qualifier());
-        let client = ask(&node, psp.qualifier());
+        let client = node.connecting(psp.qualifier());
         let arrival = expect_request(&node.requests);
         assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
         client.free().expect("any state");
@@ -159,8 +150,8 @@ fn unsupported_endpoint_creators_are_refused() {
 
 fn it_takes_any_number_of_requests() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
-    let clients: Vec<Endpoint> = (0..20).map(|_| ask(&node, psp.qualifier())).collect();
+    let psp = node.psp();
+    let clients: Vec<Endpoint> = (0..20).map(|_| node.connecting(psp.qualifier())).collect();
     for _ in &clients {
         let server = node.ep();
         let request = expect_request(&node.requests).request;
@@ -170,22 +161,22 @@ fn it_takes_any_number_of_requests() {
         server.free().expect("connected");
         expect_connection(&node.connect, client, ConnectionEventKind::Disconnected);
     }
-    let (rejected, _next) = (ask(&node, psp.qualifier()), ());
+    let (rejected, _next) = (node.connecting(psp.qualifier()), ());
     expect_request(&node.requests).request.reject(b"").expect("live");
     expect_connection(&node.connect, &rejected, ConnectionEventKind::PeerRejected);
 }
 
 fn requests_that_arrived_before_a_free_stay_valid() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
-    let (client, server) = (ask(&node, psp.qualifier()), node.ep());
+    let psp = node.psp();
+    let (client, server) = (node.connecting(psp.qualifier()), node.ep());
     let request = expect_request(&node.requests).request;
     let clone = psp.clone();
     psp.free().expect("live");
     let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandlePsp);
     refused(clone.free(), handle, subtype);
     refused(clone.query(), handle, subtype);
-    let late = ask(&node, psp.qualifier());
+    let late = node.connecting(psp.qualifier());
     expect_connection(&node.connect, &late, ConnectionEventKind::NonPeerRejected);
     assert!(request.is_live());
     request.accept(Some(&server), b"").expect("unconnected");
@@ -197,7 +188,7 @@ fn dropping_the_service_point_stops_listening() {
     let node = Node::new();
     let psp = node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("made");
     drop(psp);
-    let client = ask(&node, 5);
+    let client = node.connecting(5);
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("free").free().expect("live");
     node.finish_with(&[&client]);
@@ -210,7 +201,7 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
     for maker in [PspMaker::Consumer, PspMaker::Provider] {
         let psp = node.ia.psp_create_any(&evd, maker).expect("made");
         let qlen = evd.query().expect("live").qlen;
-        let asking: Vec<Endpoint> = (0..=qlen).map(|_| ask(&node, psp.qualifier())).collect();
+        let asking: Vec<Endpoint> = (0..=qlen).map(|_| node.connecting(psp.qualifier())).collect();
         // There is one request too many: the last to arrive is rejected.
         let refused =
             expect_connection_of(&node.connect, &asking, ConnectionEventKind::NonPeerRejected);
@@ -220,7 +211,7 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
         let client = requester(&asking, &request);
         request.reject(b"").expect("live");
         expect_connection(&node.connect, client, ConnectionEventKind::PeerRejected);
-        let next = ask(&node, psp.qualifier());
+        let next = node.connecting(psp.qualifier());
         assert_eq!(state(&next), EpState::ActiveConnectionPending);
         let refuse_all = || {
             for arrival in drain(&evd) {
@@ -248,7 +239,7 @@ fn an_endpoint_of_the_provider_must_be_configured_before_the_accept() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
     assert_eq!(psp.query().expect("live").maker, PspMaker::Provider);
-    let client = ask(&node, psp.qualifier());
+    let client = node.connecting(psp.qualifier());
     let request = expect_request(&node.requests).request;
     let ep = request.query().expect("live").local_ep.expect("made by the provider");
     let param = ep.query().expect("live");
@@ -275,7 +266,7 @@ fn a_reject_frees_the_endpoint_of_the_provider() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
     for dropped in [false, true] {
-        let client = ask(&node, psp.qualifier());
+        let client = node.connecting(psp.qualifier());
         let request = expect_request(&node.requests).request;
         let ep = request.query().expect("live").local_ep.expect("made by the provider");
         let tentative = Subtype::InvalidStateEpTentconnpending;
@@ -297,7 +288,7 @@ fn a_reject_frees_the_endpoint_of_the_provider() {
 fn a_request_is_rejected_if_the_provider_cannot_create_its_endpoint() {
     let node = Node::with("max_eps=1");
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
-    let client = ask(&node, psp.qualifier());
+    let client = node.connecting(psp.qualifier());
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     expect_no_event(&node.requests);
     node.finish_with(&[&client, &psp]);
@@ -305,7 +296,7 @@ fn a_request_is_rejected_if_the_provider_cannot_create_its_endpoint() {
 
 fn a_closed_adapter_does_not_listen() {
     let (near, far) = (Node::new(), Node::new());
-    let psp = far.ia.psp_create_any(&far.requests, PspMaker::Consumer).expect("made");
+    let psp = far.psp();
     let client = near.ep();
     client.connect(&Connect::to(far.address(), psp.qualifier())).expect("unconnected");
     far.ia.close(Close::Abrupt).expect("always possible");

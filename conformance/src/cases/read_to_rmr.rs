@@ -18,9 +18,7 @@ cases! {
 
 fn node() -> Node {
     let node = Node::new();
-    if !node.ia.provider_attributes().read_to_rmr_supported {
-        skip("the provider has no RDMA read to a remote context");
-    }
+    node.need(|it| it.read_to_rmr_supported, "RDMA read to a remote context");
     node
 }
 

@@ -73,9 +73,7 @@ fn a_new_bind_moves_the_region_to_another_endpoint() {
 
 fn only_its_endpoint_can_invalidate_the_region() {
     let node = node();
-    if !node.ia.provider_attributes().invalidate_supported {
-        skip("the provider has no send with invalidate");
-    }
+    node.need(|it| it.invalidate_supported, "send with invalidate");
     let (client, server) = node.pair();
     let (stranger, beside) = node.pair();
     let memory = node.buffer(8);

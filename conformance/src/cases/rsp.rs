@@ -27,13 +27,6 @@ cases! {
 
 const QUALIFIER: u64 = 42;
 
-#[track_caller]
-fn ask(node: &Node, qualifier: u64) -> Endpoint {
-    let ep = node.ep();
-    ep.connect(&Connect::to(node.address(), qualifier)).expect("unconnected");
-    ep
-}
-
 fn only_the_reserved_endpoint_can_accept() {
     let node = Node::new();
     let ep = node.ep();
@@ -42,7 +35,7 @@ fn only_the_reserved_endpoint_can_accept() {
     assert_eq!((rsp.qualifier(), param.qualifier), (QUALIFIER, QUALIFIER));
     assert_eq!((&param.ep, &param.evd), (&ep, &node.requests));
     assert_eq!(state(&ep), EpState::Reserved);
-    let client = ask(&node, QUALIFIER);
+    let client = node.connecting(QUALIFIER);
     let arrival = expect_request(&node.requests);
     assert_eq!(arrival.service_point, ServicePoint::Reserved(rsp.id()));
     assert_eq!(arrival.qualifier, QUALIFIER);
@@ -73,7 +66,7 @@ fn only_one_request_is_accepted() {
     let node = Node::new();
     let ep = node.ep();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
-    let clients = [ask(&node, QUALIFIER), ask(&node, QUALIFIER)];
+    let clients = [node.connecting(QUALIFIER), node.connecting(QUALIFIER)];
     let second =
         expect_connection_of(&node.connect, &clients, ConnectionEventKind::NonPeerRejected);
     let request = expect_request(&node.requests).request;
@@ -83,7 +76,7 @@ fn only_one_request_is_accepted() {
     request.reject(b"").expect("live");
     expect_connection(&node.connect, first, ConnectionEventKind::PeerRejected);
     // A further request is rejected also after the first is answered.
-    let third = ask(&node, QUALIFIER);
+    let third = node.connecting(QUALIFIER);
     expect_connection(&node.connect, &third, ConnectionEventKind::NonPeerRejected);
     expect_no_event(&node.requests);
     assert_eq!(state(&ep), EpState::Unconnected);
@@ -163,7 +156,7 @@ fn a_free_releases_the_endpoint() {
             refused(clone.query(), handle, subtype);
         }
         assert_eq!(state(&ep), EpState::Unconnected);
-        let late = ask(&node, QUALIFIER);
+        let late = node.connecting(QUALIFIER);
         expect_connection(&node.connect, &late, ConnectionEventKind::NonPeerRejected);
         node.finish_with(&[&ep, &late]);
     }
@@ -173,7 +166,7 @@ fn a_request_that_arrived_before_a_free_stays_valid() {
     let node = Node::new();
     let ep = node.ep();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
-    let client = ask(&node, QUALIFIER);
+    let client = node.connecting(QUALIFIER);
     let request = expect_request(&node.requests).request;
     rsp.free().expect("live");
     assert_eq!(state(&ep), EpState::PassiveConnectionPending);
@@ -186,7 +179,7 @@ fn a_reject_makes_the_endpoint_available_again() {
     let node = Node::new();
     let ep = node.ep();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
-    let client = ask(&node, QUALIFIER);
+    let client = node.connecting(QUALIFIER);
     let request = expect_request(&node.requests).request;
     refused(ep.free(), ReturnType::InvalidState, Subtype::InvalidStateEpPassconnpending);
     request.reject(b"").expect("live");
@@ -198,7 +191,7 @@ fn a_reject_makes_the_endpoint_available_again() {
     let next = node.ia.rsp_create(QUALIFIER + 1, Some(&ep), &node.requests).expect("unconnected");
     rsp.free().expect("live");
     assert_eq!(state(&ep), EpState::Reserved);
-    let other = ask(&node, QUALIFIER + 1);
+    let other = node.connecting(QUALIFIER + 1);
     let request = expect_request(&node.requests).request;
     assert_eq!(state(&ep), EpState::PassiveConnectionPending);
     request.accept(None, b"").expect("its own endpoint");
@@ -219,7 +212,7 @@ fn without_an_endpoint_the_provider_creates_one() {
             ep.modify(&complete).expect("reserved");
             assert_eq!(state(&ep), EpState::Reserved);
         }
-        let client = ask(&node, QUALIFIER);
+        let client = node.connecting(QUALIFIER);
         let request = expect_request(&node.requests).request;
         assert_eq!(request.query().expect("live").local_ep.as_ref(), Some(&ep));
         if !early {
@@ -248,7 +241,7 @@ fn a_reject_leaves_the_endpoint_of_the_provider_to_the_consumer() {
     let node = Node::new();
     let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
     let ep = rsp.query().expect("live").ep;
-    let client = ask(&node, QUALIFIER);
+    let client = node.connecting(QUALIFIER);
     expect_request(&node.requests).request.reject(b"").expect("live");
     assert_eq!(state(&ep), EpState::UnconfiguredUnconnected);
     assert_eq!(ep.query().expect("live").remote_address, None);
@@ -265,11 +258,11 @@ fn a_full_dispatcher_rejects_the_request_and_keeps_the_endpoint_reserved() {
     let ep = node.ep();
     let _rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &evd).expect("unconnected");
     while evd.post_se(1).is_ok() {}
-    let client = ask(&node, QUALIFIER);
+    let client = node.connecting(QUALIFIER);
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     assert_eq!(state(&ep), EpState::Reserved);
     drain(&evd);
-    let again = ask(&node, QUALIFIER);
+    let again = node.connecting(QUALIFIER);
     expect_request(&evd).request.accept(None, b"").expect("its own endpoint");
     expect_connections(&node.connect, &[&again, &ep], ConnectionEventKind::Established);
 }

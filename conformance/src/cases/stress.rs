@@ -486,7 +486,7 @@ fn an_accept_races_with_a_disconnect() {
     const ROUNDS: u64 = 800;
     const OVER: u64 = u64::MAX;
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let (far, heard) = (node.evd(EvdFlags::CONNECTION), node.evd(EvdFlags::CONNECTION));
     let client = node.ia.ep_create(&node.spec().connect_evd(&far)).expect("an endpoint");
     let server = node.ia.ep_create(&node.spec().connect_evd(&heard)).expect("an endpoint");
@@ -558,9 +558,6 @@ fn a_shared_receive_queue() {
     const EACH: u64 = 1_500;
     const DEPTH: u32 = 32;
     let node = Node::new();
-    if !node.ia.provider_attributes().srq_supported {
-        skip("the provider does not support shared receive queues");
-    }
     let srq = node.srq(DEPTH);
     let (buffer, source) = (node.buffer(DEPTH as usize * 8), node.buffer(THREADS as usize * 8));
     let place = |slot: u64| buffer.piece(slot as usize * 8, 8);

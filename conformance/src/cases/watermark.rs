@@ -29,9 +29,7 @@ cases! {
 
 fn node() -> Node {
     let node = Node::new();
-    if !node.ia.provider_attributes().srq_watermarks_supported {
-        skip("the provider has no watermarks of endpoints");
-    }
+    node.need(|it| it.srq_watermarks_supported, "watermarks of endpoints");
     node
 }
 
@@ -130,9 +128,6 @@ fn a_freed_endpoint_is_refused() {
 
 fn receives_on_a_shared_queue_do_not_count() {
     let node = Node::new();
-    if !node.ia.provider_attributes().srq_supported {
-        skip("the provider does not support shared receive queues");
-    }
     let srq = node.srq(4);
     let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
     let buffer = node.buffer(8);
@@ -224,7 +219,7 @@ fn the_hard_watermark_takes_effect_with_the_connection() {
 /// Connects to an endpoint that already has too many receives.
 fn connection_is_established_and_breaks(node: &Node, client: &Endpoint, server: &Endpoint) {
     use ConnectionEventKind::{Broken, Established};
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
     expect_request(&node.requests).request.accept(Some(server), b"").expect("unconnected");
     expect_kinds(node, server, client, &[Established, Broken]);

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use super::{flushed, listen, post_receives};
+use super::{flushed, post_receives};
 use crate::fault_provider;
 use crate::prelude::*;
 
@@ -41,7 +41,7 @@ pub(super) fn an_address_without_a_host_is_unreachable() {
 
 pub(super) fn an_unanswered_attempt_times_out() {
     let node = Node::new();
-    let psp = listen(&node);
+    let psp = node.psp();
     let mut time = Duration::from_millis(30);
     let mut event = Event::default();
     loop {
@@ -70,7 +70,7 @@ pub(super) fn an_unanswered_attempt_times_out() {
 
 pub(super) fn an_answer_in_time_cancels_the_timeout() {
     let node = Node::new();
-    let psp = listen(&node);
+    let psp = node.psp();
     let eps = [true, false].map(|accepted| {
         let (client, server) = (node.ep(), node.ep());
         let time = Duration::from_millis(200);
@@ -96,7 +96,7 @@ pub(super) fn an_answer_in_time_cancels_the_timeout() {
 
 pub(super) fn the_timeout_of_an_attempt_does_not_end_the_next() {
     let node = Node::new();
-    let psp = listen(&node);
+    let psp = node.psp();
     let client = node.ep();
     let connect = Connect::to(node.address(), psp.qualifier());
     client.connect(&connect.clone().timeout(Duration::from_millis(50))).expect("unconnected");
@@ -111,7 +111,7 @@ pub(super) fn the_timeout_of_an_attempt_does_not_end_the_next() {
 
 pub(super) fn a_reject_by_the_consumer_is_a_peer_reject() {
     let node = Node::new();
-    let psp = listen(&node);
+    let psp = node.psp();
     let client = node.ep();
     post_receives(&client);
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
@@ -125,7 +125,7 @@ pub(super) fn a_reject_by_the_consumer_is_a_peer_reject() {
 
 pub(super) fn an_accept_establishes_the_connection_with_one_event_per_side() {
     let (near, far) = (Node::new(), Node::new());
-    let psp = listen(&far);
+    let psp = far.psp();
     let (client, server) = (near.ep(), far.ep());
     post_receives(&client);
     post_receives(&server);
@@ -148,7 +148,7 @@ pub(super) fn an_accept_establishes_the_connection_with_one_event_per_side() {
 
 pub(super) fn the_ports_are_known_from_the_connect_call_on() {
     let node = Node::new();
-    let psp = listen(&node);
+    let psp = node.psp();
     let (client, server) = (node.ep(), node.ep());
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     let asking = client.query().expect("live");
@@ -190,7 +190,7 @@ pub(super) fn in_every_state_but_unconnected_a_connect_is_refused() {
     for wanted in STATES {
         let node = Node::new();
         let staged = ep_in_state(&node, wanted);
-        let psp = listen(&node);
+        let psp = node.psp();
         let before = staged.ep.query().expect("live");
         let connected = staged.ep.connect(&Connect::to(node.address(), psp.qualifier()));
         if wanted == EpState::Unconnected {
@@ -207,7 +207,7 @@ pub(super) fn in_every_state_but_unconnected_a_connect_is_refused() {
 
 pub(super) fn a_duplicate_connects_to_the_same_service_point() {
     let (near, far) = (Node::new(), Node::new());
-    let psp = listen(&far);
+    let psp = far.psp();
     let (client, server) = (near.ep(), far.ep());
     client.connect(&Connect::to(far.address(), psp.qualifier())).expect("unconnected");
     expect_request(&far.requests).request.accept(Some(&server), b"").expect("unconnected");

@@ -1,6 +1,6 @@
 //! Disconnects, and errors that end a connection.
 
-use super::{flushed, listen, post_receives};
+use super::{flushed, post_receives};
 use crate::prelude::*;
 
 /// The result of dat_ep_disconnect(3DAT) in a state: `None` if it is refused, `Some(false)` if it
@@ -59,7 +59,7 @@ pub(super) fn the_state_decides_what_a_disconnect_does() {
 pub(super) fn abandoning_an_attempt_flushes_the_receives_and_voids_the_request() {
     for how in [Close::Abrupt, Close::Graceful] {
         let node = Node::new();
-        let psp = listen(&node);
+        let psp = node.psp();
         let (client, server) = (node.ep(), node.ep());
         post_receives(&client);
         client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");

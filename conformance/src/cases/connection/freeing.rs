@@ -1,6 +1,6 @@
 //! Endpoints that are freed or reset.
 
-use super::{flushed, listen};
+use super::flushed;
 use crate::prelude::*;
 
 pub(super) fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
@@ -23,9 +23,8 @@ pub(super) fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
 
 pub(super) fn freeing_a_connecting_endpoint_abandons_the_attempt() {
     let node = Node::new();
-    let psp = listen(&node);
-    let client = node.ep();
-    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let psp = node.psp();
+    let client = node.connecting(psp.qualifier());
     let request = expect_request(&node.requests).request;
     client.free().expect("pending");
     let server = node.ep();
@@ -149,7 +148,7 @@ pub(super) fn late_events_of_a_connection_are_ignored_after_the_reset() {
         client.disconnect(Close::Abrupt).expect("connected or over");
         until("the end", || state(&client) == EpState::Disconnected);
         client.reset().expect("disconnected");
-        let psp = listen(&node);
+        let psp = node.psp();
         client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
         closer.join().expect("connected or over");
         assert_eq!(state(&client), EpState::ActiveConnectionPending);

@@ -49,11 +49,6 @@ cases! {
         the_ports_are_known_from_the_connect_call_on;
 }
 
-#[track_caller]
-fn listen(node: &Node) -> Psp {
-    node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point")
-}
-
 /// Posts receives with the cookies 0 to 2.
 #[track_caller]
 fn post_receives(ep: &Endpoint) {

@@ -1,28 +1,18 @@
 //! The descriptor of a dispatcher.
 
-use std::os::fd::AsFd;
-
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
 use super::{produce, software, waiter};
 use crate::prelude::*;
-
-#[track_caller]
-fn readable(evd: &EventDispatcher, timeout: PollTimeout) -> bool {
-    let mut fds = [PollFd::new(evd.as_fd(), PollFlags::POLLIN)];
-    poll(&mut fds, timeout).expect("poll") == 1
-}
 
 pub(super) fn the_next_event_makes_the_armed_descriptor_readable() {
     let evd = software(8);
     assert_eq!(evd.arm(), Ok(false), "nothing is queued: sleep");
-    assert!(!readable(&evd, PollTimeout::ZERO));
+    assert!(!is_readable(&evd));
     evd.post_se(1).expect("within the limit");
-    assert!(readable(&evd, PollTimeout::ZERO));
+    assert!(is_readable(&evd));
     assert_eq!(evd.arm(), Ok(true), "something is queued: do not sleep");
     drain(&evd);
     assert_eq!(evd.arm(), Ok(false));
-    assert!(!readable(&evd, PollTimeout::ZERO), "arming forgets what was taken");
+    assert!(!is_readable(&evd), "arming forgets what was taken");
     evd.disarm();
 }
 
@@ -31,16 +21,15 @@ pub(super) fn completions_and_connection_events_make_the_armed_descriptor_readab
     let (client, server) = node.pair();
     for evd in [&node.recv, &node.request, &node.connect] {
         assert_eq!(evd.arm(), Ok(false));
-        assert!(!readable(evd, PollTimeout::ZERO));
+        assert!(!is_readable(evd));
     }
     server.post_recv(&[], 1, NONE).expect("connected");
     client.post_send(&[], 2, NONE).expect("connected");
-    let soon = PollTimeout::try_from(LIMIT).expect("some seconds");
-    assert!(readable(&node.recv, soon));
-    assert!(readable(&node.request, soon));
-    assert!(!readable(&node.connect, PollTimeout::ZERO));
+    assert!(becomes_readable(&node.recv));
+    assert!(becomes_readable(&node.request));
+    assert!(!is_readable(&node.connect));
     client.disconnect(Close::Abrupt).expect("connected");
-    assert!(readable(&node.connect, soon));
+    assert!(becomes_readable(&node.connect));
 }
 
 pub(super) fn a_free_makes_the_armed_descriptor_readable() {
@@ -48,8 +37,7 @@ pub(super) fn a_free_makes_the_armed_descriptor_readable() {
     assert_eq!(evd.arm(), Ok(false));
     let other = evd.clone();
     let free = Background::run(move || other.free());
-    let soon = PollTimeout::try_from(LIMIT).expect("some seconds");
-    assert!(readable(&evd, soon), "a thread that polls it must learn of the free");
+    assert!(becomes_readable(&evd), "a thread that polls it must learn of the free");
     assert_eq!(free.join(), Ok(()));
     assert_eq!(evd.arm().expect_err("freed").return_type(), ReturnType::InvalidHandle);
 }
@@ -72,8 +60,7 @@ fn count_by_poll(evd: &EventDispatcher, expected: u64) {
             seen += 1;
         }
         if seen < expected && !evd.arm().expect("live") {
-            let limit = PollTimeout::try_from(LIMIT).expect("within range");
-            assert!(readable(evd, limit), "a wake-up was lost after {seen} events");
+            assert!(becomes_readable(evd), "a wake-up was lost after {seen} events");
         }
     }
     assert_eq!(seen, expected);
@@ -113,8 +100,7 @@ pub(super) fn no_wake_up_is_lost_to_a_producer_of_completions() {
             server.post_recv(&[], 0, NONE).expect("connected");
         }
         if seen < MESSAGES && !recv.arm().expect("live") {
-            let limit = PollTimeout::try_from(LIMIT).expect("within range");
-            assert!(readable(&recv, limit), "a wake-up was lost after {seen} messages");
+            assert!(becomes_readable(&recv), "a wake-up was lost after {seen} messages");
         }
     }
     producer.join();

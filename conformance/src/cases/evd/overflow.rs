@@ -56,11 +56,7 @@ pub(super) fn an_overflow_by_requests_is_reported_once_until_it_is_drained() {
     let evd = node.ia.evd_create(&EvdOptions::new(1, EvdFlags::CONNECTION_REQUEST)).expect("made");
     let psp = node.ia.psp_create_any(&evd, PspMaker::Consumer).expect("a service point");
     for _ in 0..3 {
-        let eps = [0, 1, 2].map(|_| {
-            let ep = node.ep();
-            ep.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
-            ep
-        });
+        let eps = [0, 1, 2].map(|_| node.connecting(psp.qualifier()));
         let event = expect_event(&asynchronous, &[]);
         assert!(matches!(event, Event::Async(error) if error.object == evd.id()), "{event:?}");
         expect_no_event(&asynchronous);

@@ -65,10 +65,3 @@ pub(super) fn modest(node: &Node) -> EpAttributes {
         ..node.ia.default_ep_attributes().clone()
     }
 }
-
-/// Skips the case if the provider has no shared receive queues.
-pub(super) fn need_srq(node: &Node) {
-    if !node.ia.provider_attributes().srq_supported {
-        skip("the provider does not support shared receive queues");
-    }
-}

@@ -2,7 +2,7 @@
 
 use dat_core::attr::IaAttributes;
 
-use super::bounds::{modest, names, need_srq, out_of_bounds, small};
+use super::bounds::{modest, names, out_of_bounds, small};
 use crate::prelude::*;
 
 /// An endpoint attribute with a limit.
@@ -129,9 +129,7 @@ pub(super) fn endpoint_attributes_above_their_limits_are_refused() {
 
 pub(super) fn endpoint_attributes_with_a_shared_queue() {
     let node = small();
-    need_srq(&node);
-    let attributes = SrqAttributes { max_recv_dtos: 2, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let srq = node.srq(2);
     let modest = modest(&node);
     for attribute in BOUNDED {
         let bound = (attribute.bound)(node.ia.attributes());

@@ -10,7 +10,7 @@ pub(super) fn private_data_of_a_request_reach_the_limit() {
     let node = small();
     let most = node.ia.provider_attributes().max_private_data_size as usize;
     let data: Vec<u8> = (1..=200).cycle().take(most + 1).collect();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let address = node.address();
     let socket = node.socket(5_151);
     let can_ask_commonly = HAS_2_0 && address.ip().is_some();
@@ -50,10 +50,9 @@ pub(super) fn private_data_of_an_answer_reach_the_limit() {
     let node = small();
     let most = node.ia.provider_attributes().max_private_data_size as usize;
     let data: Vec<u8> = (1..=200).cycle().take(most + 1).collect();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let ask = || {
-        let ep = node.ep();
-        ep.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
+        let ep = node.connecting(psp.qualifier());
         (ep, expect_request(&node.requests).request)
     };
     let (client, request) = ask();
@@ -80,7 +79,7 @@ pub(super) fn private_data_of_an_answer_reach_the_limit() {
 
 pub(super) fn a_timeout_is_positive() {
     let node = small();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let psp = node.psp();
     let (base, _server) = node.pair();
     let to = Connect::to(node.address(), psp.qualifier());
     let socket = node.socket(5_252);

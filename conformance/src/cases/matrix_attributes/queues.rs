@@ -1,6 +1,6 @@
 //! Dispatchers, shared receive queues and watermarks.
 
-use super::bounds::{affordable, modest, names, need_srq, out_of_bounds, small};
+use super::bounds::{affordable, modest, names, out_of_bounds, small};
 use crate::prelude::*;
 
 /// The longest queue, if it is affordable.
@@ -83,7 +83,7 @@ pub(super) fn thresholds_reach_the_queue_length() {
 
 pub(super) fn shared_queues_reach_the_limits() {
     let node = small();
-    need_srq(&node);
+    node.need(|it| it.srq_supported, "shared receive queues");
     let ia = node.ia.attributes();
     let (most, segments) = (ia.max_recv_per_srq, ia.max_iov_segments_per_dto);
     let good = SrqAttributes { max_recv_dtos: 2, max_recv_iov: 1, low_watermark: 0 };
@@ -125,7 +125,6 @@ pub(super) fn shared_queues_reach_the_limits() {
 
 pub(super) fn a_resize_of_a_shared_queue_has_the_same_limits() {
     let node = small();
-    need_srq(&node);
     let most = node.ia.attributes().max_recv_per_srq;
     let srq = node.srq(2);
     for cookie in 0..2 {
@@ -147,12 +146,8 @@ pub(super) fn a_resize_of_a_shared_queue_has_the_same_limits() {
 
 pub(super) fn low_watermarks_reach_the_queue_length() {
     let node = small();
-    need_srq(&node);
-    if !node.ia.provider_attributes().srq_watermarks_supported {
-        skip("the provider has no watermarks");
-    }
-    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    node.need(|it| it.srq_watermarks_supported, "watermarks");
+    let srq = node.srq(4);
     let limit = srq.query().expect("live").attributes.max_recv_dtos;
     for cookie in 0..limit {
         srq.post_recv(&[], cookie.into()).expect("within the queue");
@@ -186,9 +181,7 @@ pub(super) fn low_watermarks_reach_the_queue_length() {
 
 pub(super) fn high_watermarks_reach_the_limit() {
     let node = small();
-    if !node.ia.provider_attributes().srq_watermarks_supported {
-        skip("the provider has no watermarks");
-    }
+    node.need(|it| it.srq_watermarks_supported, "watermarks");
     let most = node.ia.attributes().max_dto_per_ep;
     let attributes = EpAttributes { max_recv_dtos: most, ..modest(&node) };
     let ep = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");

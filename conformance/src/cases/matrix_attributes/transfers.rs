@@ -1,6 +1,6 @@
 //! Transfers: lengths, segments, and the number that is outstanding.
 
-use super::bounds::{affordable, modest, need_srq, out_of_bounds, small};
+use super::bounds::{affordable, modest, out_of_bounds, small};
 use crate::prelude::*;
 
 /// A pair whose active side has attributes; the passive side has those of the adapter.
@@ -37,7 +37,6 @@ pub(super) fn messages_reach_the_limit() {
 
 pub(super) fn messages_are_limited_by_the_endpoint() {
     let node = small();
-    need_srq(&node);
     let srq = node.srq(1);
     let attributes = EpAttributes { max_message_size: 10, max_rdma_size: 20, ..modest(&node) };
     // Only endpoints with a shared queue have bounds below the adapter's.
