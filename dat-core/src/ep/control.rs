@@ -114,7 +114,7 @@ impl EpInner {
         control.attempt += 1;
         control.connect_evd = None;
         stop_clock(control);
-        self.let_receives_go(control);
+        self.release_held_receives(control);
         let resolving = control.resolving.take().unwrap_or_default();
         for key in resolving.0.into_values().filter_map(|it| it.clock) {
             timer::cancel(key);
@@ -198,7 +198,7 @@ impl EpInner {
                 | Action::ResetQueuePair => {}
             }
         }
-        self.let_receives_go(control);
+        self.release_held_receives(control);
     }
 
     /// Holds back the receives of the attempt that begins until its outcome has been raised:
@@ -216,7 +216,7 @@ impl EpInner {
 
     /// Releases the receives that were held back, unless the attempt is still pending. They follow
     /// the events raised before.
-    fn let_receives_go(&self, control: &mut Control) {
+    fn release_held_receives(&self, control: &mut Control) {
         if control.pending.is_none() || self.state().is_some_and(EpState::is_attempt_pending) {
             return;
         }
@@ -416,7 +416,7 @@ impl EpInner {
                     Action::StartAttempt => {}
                 }
             }
-            self.let_receives_go(&mut self.control());
+            self.release_held_receives(&mut self.control());
         }
         Ok(taken)
     }

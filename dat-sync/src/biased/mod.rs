@@ -33,28 +33,28 @@ use crate::sync::{Mutex, MutexGuard, pause};
 /// beginning of the value.
 #[repr(C)]
 pub struct BiasedLock<T> {
-    /// The token of the thread that may enter without the mutex; [`NOBODY`] if there is none.
+    /// The token of the thread that may enter without the mutex; [`NO_THREAD`] if there is none.
     /// Changed only under the mutex.
     owner: AtomicUsize,
     /// One of two slots for threads: the owner, and former owners that have not taken the mutex
     /// since and may be about to enter as if they were still owners. A slot holds the token of its
     /// thread, or [`INSIDE`] while that thread is inside or about to find that it must not be. Only
-    /// that thread writes it; a free slot holds [`NOBODY`], and is taken under the mutex.
+    /// that thread writes it; a free slot holds [`NO_THREAD`], and is taken under the mutex.
     first: AtomicUsize,
     value: UnsafeCell<T>,
     second: AtomicUsize,
     mutex: Mutex<()>,
     /// Protected by the mutex.
-    habit: Cell<Habit>,
+    history: Cell<BiasHistory>,
 }
 
 /// Tokens that no thread has.
-const NOBODY: usize = 0;
+const NO_THREAD: usize = 0;
 const INSIDE: usize = 1;
 
 /// The recent takers of the mutex.
 #[derive(Clone, Copy)]
-struct Habit {
+struct BiasHistory {
     /// The low bits of the last taker's token. A collision only biases the lock too early.
     last: u32,
     /// Number of times in a row that this thread took the mutex.
@@ -72,20 +72,20 @@ const LONGEST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 1 << 10 };
 
 // SAFETY: the lock gives the value to one thread at a time, which may be any thread.
 unsafe impl<T: Send> Send for BiasedLock<T> {}
-// SAFETY: references to the value come only from the guards, one at a time, and `habit` is accessed
-// only by the holder of the mutex.
+// SAFETY: references to the value come only from the guards, one at a time, and `history` is
+// accessed only by the holder of the mutex.
 unsafe impl<T: Send> Sync for BiasedLock<T> {}
 
 impl<T> BiasedLock<T> {
     /// Creates a lock around a value.
     pub fn new(value: T) -> Self {
-        let habit = Habit { last: 0, streak: 0, wanted: FIRST_STREAK };
+        let history = BiasHistory { last: 0, streak: 0, wanted: FIRST_STREAK };
         Self {
-            owner: AtomicUsize::new(NOBODY),
-            first: AtomicUsize::new(NOBODY),
-            second: AtomicUsize::new(NOBODY),
+            owner: AtomicUsize::new(NO_THREAD),
+            first: AtomicUsize::new(NO_THREAD),
+            second: AtomicUsize::new(NO_THREAD),
             mutex: Mutex::new(()),
-            habit: Cell::new(habit),
+            history: Cell::new(history),
             value: UnsafeCell::new(value),
         }
     }
@@ -95,7 +95,7 @@ impl<T> BiasedLock<T> {
     pub fn lock(&self) -> BiasedGuard<'_, T> {
         let me = token();
         match self.enter(me) {
-            Some(place) => BiasedGuard::new(self, Way::Owner(place)),
+            Some(slot) => BiasedGuard::new(self, Entry::Owner(slot)),
             None => self.lock_with_mutex(me),
         }
     }
@@ -104,27 +104,27 @@ impl<T> BiasedLock<T> {
     /// has happened, and any thread can use [`lock`](Self::lock).
     #[inline(always)]
     pub fn lock_as_owner(&self) -> Option<OwnerGuard<'_, T>> {
-        let place = self.enter(token())?;
-        Some(OwnerGuard { lock: self, place, value: PhantomData })
+        let slot = self.enter(token())?;
+        Some(OwnerGuard { lock: self, slot, value: PhantomData })
     }
 
     /// Enters if this thread is the owner; returns its slot. An owner that is inside already does
     /// not find its slot, and then deadlocks on the mutex path.
     #[inline(always)]
     fn enter(&self, me: usize) -> Option<&AtomicUsize> {
-        let place = if self.first.load(Ordering::Relaxed) == me {
+        let slot = if self.first.load(Ordering::Relaxed) == me {
             &self.first
         } else if self.second.load(Ordering::Relaxed) == me {
             &self.second
         } else {
             return None;
         };
-        place.store(INSIDE, Ordering::Relaxed);
+        slot.store(INSIDE, Ordering::Relaxed);
         fence::light();
         if self.owner.load(Ordering::Relaxed) == me {
-            return Some(place);
+            return Some(slot);
         }
-        place.store(me, Ordering::Release);
+        slot.store(me, Ordering::Release);
         None
     }
 
@@ -132,11 +132,11 @@ impl<T> BiasedLock<T> {
     /// that is biased to another thread counts as taken.
     pub fn try_lock(&self) -> Option<BiasedGuard<'_, T>> {
         let me = token();
-        if let Some(place) = self.enter(me) {
-            return Some(BiasedGuard::new(self, Way::Owner(place)));
+        if let Some(slot) = self.enter(me) {
+            return Some(BiasedGuard::new(self, Entry::Owner(slot)));
         }
         let mutex = self.mutex.try_lock()?;
-        let is_free = self.owner.load(Ordering::Relaxed) == NOBODY;
+        let is_free = self.owner.load(Ordering::Relaxed) == NO_THREAD;
         is_free.then(|| self.take_mutex(me, mutex))
     }
 
@@ -148,57 +148,55 @@ impl<T> BiasedLock<T> {
 
     /// Enters with the mutex, after revoking the bias to another thread.
     fn take_mutex<'a>(&'a self, me: usize, mutex: MutexGuard<'a, ()>) -> BiasedGuard<'a, T> {
-        let mut habit = self.habit.get();
+        let mut history = self.history.get();
         let owner = self.owner.load(Ordering::Relaxed);
-        if owner != NOBODY {
-            self.revoke(&mut habit);
+        if owner != NO_THREAD {
+            self.revoke(&mut history);
         }
         // This thread is no longer an owner, and knows it: free its slot.
-        if let Some(place) = self.place_of(me) {
-            place.store(NOBODY, Ordering::Relaxed);
+        if let Some(slot) = self.slot_of(me) {
+            slot.store(NO_THREAD, Ordering::Relaxed);
         }
         // Tokens are even.
         let last = (me / 2) as u32;
-        habit.streak = if habit.last == last { habit.streak.saturating_add(1) } else { 1 };
-        habit.last = last;
-        let place = if habit.streak >= habit.wanted && fence::is_available() {
+        history.streak = if history.last == last { history.streak.saturating_add(1) } else { 1 };
+        history.last = last;
+        let slot = if history.streak >= history.wanted && fence::is_available() {
             // Former owners that have not entered since may occupy both slots.
-            self.place_of(NOBODY)
+            self.slot_of(NO_THREAD)
         } else {
             None
         };
-        self.habit.set(habit);
-        let Some(place) = place else { return BiasedGuard::new(self, Way::Mutex(mutex)) };
+        self.history.set(history);
+        let Some(slot) = slot else { return BiasedGuard::new(self, Entry::Mutex(mutex)) };
         // From here on this thread is inside as the owner; the mutex makes both stores visible to
         // the next taker.
-        place.store(INSIDE, Ordering::Relaxed);
+        slot.store(INSIDE, Ordering::Relaxed);
         self.owner.store(me, Ordering::Relaxed);
         drop(mutex);
-        BiasedGuard::new(self, Way::Owner(place))
+        BiasedGuard::new(self, Entry::Owner(slot))
     }
 
     /// The slot that holds this token.
-    fn place_of(&self, thread: usize) -> Option<&AtomicUsize> {
-        [&self.first, &self.second]
-            .into_iter()
-            .find(|place| place.load(Ordering::Relaxed) == thread)
+    fn slot_of(&self, thread: usize) -> Option<&AtomicUsize> {
+        [&self.first, &self.second].into_iter().find(|slot| slot.load(Ordering::Relaxed) == thread)
     }
 
     /// Revokes the bias; the caller holds the mutex.
-    fn revoke(&self, habit: &mut Habit) {
-        self.owner.store(NOBODY, Ordering::Relaxed);
+    fn revoke(&self, history: &mut BiasHistory) {
+        self.owner.store(NO_THREAD, Ordering::Relaxed);
         fence::heavy();
         self.await_owner();
-        habit.streak = 0;
-        habit.wanted = habit.wanted.saturating_mul(2).min(LONGEST_STREAK);
+        history.streak = 0;
+        history.wanted = history.wanted.saturating_mul(2).min(LONGEST_STREAK);
     }
 
     /// Waits until an owner that was inside before the last heavy fence has left; others are about
     /// to step back. Acquire pairs with the Release store of the leaving owner.
     fn await_owner(&self) {
-        for place in [&self.first, &self.second] {
+        for slot in [&self.first, &self.second] {
             let mut turn = 0;
-            while place.load(Ordering::Acquire) == INSIDE {
+            while slot.load(Ordering::Acquire) == INSIDE {
                 pause(&mut turn);
             }
         }
@@ -212,7 +210,7 @@ impl<T> BiasedLock<T> {
     pub fn pass(&self) {
         let mutex = self.mutex.lock();
         let owner = self.owner.load(Ordering::Relaxed);
-        if owner != NOBODY && owner != token() {
+        if owner != NO_THREAD && owner != token() {
             self.await_owner();
         }
         drop(mutex);
@@ -227,7 +225,7 @@ impl<T> BiasedLock<T> {
         let mutex = self.mutex.lock();
         let owner = self.owner.load(Ordering::Relaxed);
         drop(mutex);
-        owner == NOBODY || owner == token()
+        owner == NO_THREAD || owner == token()
     }
 
     /// The value, through an exclusive reference to the lock.
@@ -244,7 +242,7 @@ impl<T: Default> Default for BiasedLock<T> {
 
 impl<T> fmt::Debug for BiasedLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let biased = self.owner.load(Ordering::Relaxed) != NOBODY;
+        let biased = self.owner.load(Ordering::Relaxed) != NO_THREAD;
         f.debug_struct("BiasedLock").field("biased", &biased).finish_non_exhaustive()
     }
 }
@@ -252,13 +250,13 @@ impl<T> fmt::Debug for BiasedLock<T> {
 /// Grants access to the value of a [`BiasedLock`].
 pub struct BiasedGuard<'a, T> {
     lock: &'a BiasedLock<T>,
-    way: Way<'a>,
+    entry: Entry<'a>,
     /// Acts as an exclusive reference to the value.
     value: PhantomData<&'a mut T>,
 }
 
 /// How the thread entered.
-enum Way<'a> {
+enum Entry<'a> {
     /// Through its slot.
     Owner(&'a AtomicUsize),
     Mutex(#[expect(dead_code, reason = "its drop is what it is for")] MutexGuard<'a, ()>),
@@ -266,8 +264,8 @@ enum Way<'a> {
 
 impl<'a, T> BiasedGuard<'a, T> {
     #[inline]
-    fn new(lock: &'a BiasedLock<T>, way: Way<'a>) -> Self {
-        Self { lock, way, value: PhantomData }
+    fn new(lock: &'a BiasedLock<T>, entry: Entry<'a>) -> Self {
+        Self { lock, entry, value: PhantomData }
     }
 }
 
@@ -293,9 +291,9 @@ impl<T> DerefMut for BiasedGuard<'_, T> {
 impl<T> Drop for BiasedGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if let Way::Owner(place) = self.way {
+        if let Entry::Owner(slot) = self.entry {
             // Release: the accesses inside happen before those of a thread that sees this store.
-            place.store(token_again(), Ordering::Release);
+            slot.store(token_again(), Ordering::Release);
         }
     }
 }
@@ -309,7 +307,7 @@ impl<T> fmt::Debug for BiasedGuard<'_, T> {
 /// Grants the owner access to the value of a [`BiasedLock`].
 pub struct OwnerGuard<'a, T> {
     lock: &'a BiasedLock<T>,
-    place: &'a AtomicUsize,
+    slot: &'a AtomicUsize,
     /// Acts as an exclusive reference to the value, in this thread only.
     value: PhantomData<(&'a mut T, *const ())>,
 }
@@ -337,7 +335,7 @@ impl<T> Drop for OwnerGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: the accesses inside happen before those of a thread that sees this store.
-        self.place.store(token_again(), Ordering::Release);
+        self.slot.store(token_again(), Ordering::Release);
     }
 }
 

@@ -8,7 +8,7 @@
 
 mod chunks;
 pub mod per_process;
-pub(crate) mod places;
+pub(crate) mod slab;
 
 pub use chunks::{Chunks, Zeroed};
 

@@ -32,7 +32,7 @@ unsafe impl crate::pages::Zeroed for Slot {}
 /// No valid context is 0.
 const VACANT: u64 = 0;
 /// The head of a slot that never has a region: no slot has this context.
-const NOBODYS: u64 = u32::MAX as u64;
+const CLOSED: u64 = u32::MAX as u64;
 
 const ACCESS_BITS: u32 = 8;
 const ACCESS: u64 = (1 << ACCESS_BITS) - 1;
@@ -118,7 +118,7 @@ impl Slot {
 
     /// Makes the slot unfindable, even for context 0 and owner 0.
     pub(super) fn close(&self) {
-        self.head.store(NOBODYS, Ordering::Relaxed);
+        self.head.store(CLOSED, Ordering::Relaxed);
     }
 
     #[inline(always)]

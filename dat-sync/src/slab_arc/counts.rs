@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 #[cfg(not(all(test, loom)))]
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::pages::places::{self, LINE, MOST_LINES};
+use crate::pages::slab::{self, CACHE_LINE, MAX_LINES};
 
 /// A greater number of references is a bug that would overflow the count.
 const MOST: u32 = u32::MAX / 2;
@@ -32,7 +32,7 @@ impl Block {
     /// The block of an object with that layout.
     fn of(object: Layout) -> Self {
         match object.extend(Layout::new::<Counts>()) {
-            Ok((layout, counts)) => match layout.align_to(LINE) {
+            Ok((layout, counts)) => match layout.align_to(CACHE_LINE) {
                 Ok(layout) => Self { layout: layout.pad_to_align(), counts },
                 Err(_) => handle_alloc_error(object),
             },
@@ -47,8 +47,8 @@ impl Block {
 
     /// The size in cache lines, if the slab allocator has slots of that size.
     fn lines(self) -> Option<usize> {
-        let lines = self.layout.size() / LINE;
-        (self.layout.align() == LINE && lines <= MOST_LINES).then_some(lines)
+        let lines = self.layout.size() / CACHE_LINE;
+        (self.layout.align() == CACHE_LINE && lines <= MAX_LINES).then_some(lines)
     }
 }
 
@@ -56,7 +56,7 @@ impl Block {
 pub(super) fn allocate(object: Layout) -> NonNull<u8> {
     let block = Block::of(object);
     let place = match block.lines() {
-        Some(lines) => places::take(lines),
+        Some(lines) => slab::take(lines),
         // SAFETY: the block has a size above 0, because it contains the counts.
         None => NonNull::new(unsafe { alloc(block.layout) })
             .unwrap_or_else(|| handle_alloc_error(block.layout)),
@@ -137,7 +137,7 @@ pub(super) unsafe fn end_weak(place: NonNull<u8>, object: Layout) {
     let block = Block::of(object);
     match block.lines() {
         // SAFETY: `allocate` took the slot with this size, and the last reference is gone.
-        Some(lines) => unsafe { places::give_back(place, lines) },
+        Some(lines) => unsafe { slab::free(place, lines) },
         // SAFETY: `allocate` used this layout, and the last reference is gone.
         None => unsafe { dealloc(place.as_ptr(), block.layout) },
     }

@@ -12,23 +12,23 @@ use parking_lot::{Mutex, const_mutex};
 use super::{HUGE, Pages, Size};
 
 /// Size of a cache line in bytes.
-pub(crate) const LINE: usize = 64;
+pub(crate) const CACHE_LINE: usize = 64;
 
 /// Maximum size of an object in cache lines.
-pub(crate) const MOST_LINES: usize = 64;
+pub(crate) const MAX_LINES: usize = 64;
 
 /// Size of a mapping in bytes if the system does not have memory for a huge page.
-const LITTLE: usize = 64 << 10;
+const FALLBACK_MAPPING: usize = 64 << 10;
 
 /// Maximum size of one mapping in bytes.
-const MUCH: usize = 64 << 20;
+const MAX_MAPPING: usize = 64 << 20;
 
 /// A free slot holds the next free one of the same size.
 struct Free(Option<NonNull<Free>>);
 
-struct Places {
+struct Slab {
     /// The first free slot, by its size in cache lines.
-    free: [Option<NonNull<Free>>; MOST_LINES + 1],
+    free: [Option<NonNull<Free>>; MAX_LINES + 1],
     /// The unused part of the last mapping: its start and its end.
     fresh: *mut u8,
     end: *mut u8,
@@ -40,42 +40,42 @@ struct Places {
 }
 
 // SAFETY: the addresses point into memory that this allocator owns, or that is free.
-unsafe impl Send for Places {}
+unsafe impl Send for Slab {}
 
-static PLACES: Mutex<Places> = const_mutex(Places::new());
+static SLAB: Mutex<Slab> = const_mutex(Slab::new());
 
-/// Allocates a slot of this many cache lines, at most [`MOST_LINES`]. Its contents are undefined.
+/// Allocates a slot of this many cache lines, at most [`MAX_LINES`]. Its contents are undefined.
 pub(crate) fn take(lines: usize) -> NonNull<u8> {
-    debug_assert!((1..=MOST_LINES).contains(&lines));
-    PLACES.lock().take(lines)
+    debug_assert!((1..=MAX_LINES).contains(&lines));
+    SLAB.lock().take(lines)
 }
 
 /// Frees a slot.
 ///
 /// # Safety
 /// It was [taken](take) with the same number of lines, and is not used any more.
-pub(crate) unsafe fn give_back(place: NonNull<u8>, lines: usize) {
+pub(crate) unsafe fn free(slot: NonNull<u8>, lines: usize) {
     // SAFETY: the caller's guarantees are those that this method requires.
-    unsafe { PLACES.lock().give_back(place, lines) };
+    unsafe { SLAB.lock().free(slot, lines) };
 }
 
-impl Places {
+impl Slab {
     const fn new() -> Self {
-        let (null, free) = (null_mut(), [None; MOST_LINES + 1]);
+        let (null, free) = (null_mut(), [None; MAX_LINES + 1]);
         Self { free, fresh: null, end: null, middle: null, taken: 0, pages: Vec::new() }
     }
 
     fn take(&mut self, lines: usize) -> NonNull<u8> {
-        let place = match self.free[lines] {
+        let slot = match self.free[lines] {
             Some(first) => {
-                // SAFETY: the slot is free, so it holds what `give_back` has written there.
+                // SAFETY: the slot is free, so it holds what `free` has written there.
                 self.free[lines] = unsafe { first.as_ref() }.0;
                 first.cast()
             }
-            None => self.open(lines * LINE),
+            None => self.open(lines * CACHE_LINE),
         };
         self.taken += 1;
-        place
+        slot
     }
 
     /// Allocates a slot from the unused part of the last mapping.
@@ -83,24 +83,24 @@ impl Places {
         if self.end.addr() - self.fresh.addr() < len {
             self.map(len);
         }
-        let place = self.fresh;
-        self.fresh = place.wrapping_add(len);
-        if (place.addr()..self.fresh.addr()).contains(&self.middle.addr()) {
+        let slot = self.fresh;
+        self.fresh = slot.wrapping_add(len);
+        if (slot.addr()..self.fresh.addr()).contains(&self.middle.addr()) {
             self.pages[0].collapse();
         }
         // Never null: `map` has provided memory. The rest of the former mapping is left unused.
-        NonNull::new(place).unwrap_or(NonNull::dangling())
+        NonNull::new(slot).unwrap_or(NonNull::dangling())
     }
 
     /// Maps as much as all mappings before, so that there are few of them.
     fn map(&mut self, len: usize) {
         let before: usize = self.pages.iter().map(Pages::len).sum();
         let size = if before == 0 { Size::Small } else { Size::Huge };
-        let pages = Pages::zeroed((before & !(HUGE - 1)).clamp(HUGE, MUCH), size)
-            .or_else(|| Pages::zeroed(LITTLE, Size::Small))
+        let pages = Pages::zeroed((before & !(HUGE - 1)).clamp(HUGE, MAX_MAPPING), size)
+            .or_else(|| Pages::zeroed(FALLBACK_MAPPING, Size::Small))
             .unwrap_or_else(|| {
                 handle_alloc_error(
-                    Layout::from_size_align(len, LINE).unwrap_or(Layout::new::<u8>()),
+                    Layout::from_size_align(len, CACHE_LINE).unwrap_or(Layout::new::<u8>()),
                 )
             });
         self.pages.push(pages);
@@ -117,17 +117,17 @@ impl Places {
     }
 
     /// # Safety
-    /// As for [`give_back`].
-    unsafe fn give_back(&mut self, place: NonNull<u8>, lines: usize) {
-        let place = place.cast::<Free>();
+    /// As for [`free`].
+    unsafe fn free(&mut self, slot: NonNull<u8>, lines: usize) {
+        let slot = slot.cast::<Free>();
         // SAFETY: the slot has at least one cache line, is aligned to one, and is not used by any
         // code.
-        unsafe { place.write(Free(self.free[lines])) };
-        self.free[lines] = Some(place);
+        unsafe { slot.write(Free(self.free[lines])) };
+        self.free[lines] = Some(slot);
         self.taken -= 1;
         if self.taken == 0 && self.pages.len() > 1 {
             // After a peak, the memory goes back to the system once all slots are free.
-            self.free = [None; MOST_LINES + 1];
+            self.free = [None; MAX_LINES + 1];
             self.pages.truncate(1);
             self.begin_last();
         }
@@ -139,55 +139,55 @@ mod tests {
     use super::*;
 
     /// Takes a slot and fills it.
-    fn fill(places: &mut Places, lines: usize, with: u8) -> NonNull<u8> {
-        let place = places.take(lines);
-        assert_eq!(place.as_ptr().addr() % LINE, 0);
+    fn fill(slab: &mut Slab, lines: usize, with: u8) -> NonNull<u8> {
+        let slot = slab.take(lines);
+        assert_eq!(slot.as_ptr().addr() % CACHE_LINE, 0);
         // SAFETY: the slot has this many bytes and only this test uses it.
-        unsafe { place.write_bytes(with, lines * LINE) };
-        place
+        unsafe { slot.write_bytes(with, lines * CACHE_LINE) };
+        slot
     }
 
-    fn holds(place: NonNull<u8>, lines: usize, with: u8) -> bool {
+    fn holds(slot: NonNull<u8>, lines: usize, with: u8) -> bool {
         // SAFETY: all bytes of the slot were written above, and only this test uses it.
-        let bytes = unsafe { std::slice::from_raw_parts(place.as_ptr(), lines * LINE) };
+        let bytes = unsafe { std::slice::from_raw_parts(slot.as_ptr(), lines * CACHE_LINE) };
         bytes.iter().all(|byte| *byte == with)
     }
 
     #[test]
     fn slots_do_not_overlap_on_any_page() {
-        let mut places = Places::new();
-        let sizes = (1..=MOST_LINES).cycle().take(3 * HUGE / LINE / 32);
+        let mut slab = Slab::new();
+        let sizes = (1..=MAX_LINES).cycle().take(3 * HUGE / CACHE_LINE / 32);
         let taken: Vec<_> = sizes
             .zip((0..=250).cycle())
-            .map(|(lines, with)| (fill(&mut places, lines, with), lines, with))
+            .map(|(lines, with)| (fill(&mut slab, lines, with), lines, with))
             .collect();
-        assert!(places.pages.len() > 1);
-        assert!(taken.iter().all(|&(place, lines, with)| holds(place, lines, with)));
+        assert!(slab.pages.len() > 1);
+        assert!(taken.iter().all(|&(slot, lines, with)| holds(slot, lines, with)));
     }
 
     #[test]
     fn a_freed_slot_is_reused_for_the_same_size() {
-        let mut places = Places::new();
-        let (first, other) = (fill(&mut places, 3, 1), fill(&mut places, 3, 2));
+        let mut slab = Slab::new();
+        let (first, other) = (fill(&mut slab, 3, 1), fill(&mut slab, 3, 2));
         // SAFETY: the slot was taken above with this size.
-        unsafe { places.give_back(first, 3) };
-        assert_ne!(fill(&mut places, 4, 4), first);
-        assert_eq!(fill(&mut places, 3, 3), first);
+        unsafe { slab.free(first, 3) };
+        assert_ne!(fill(&mut slab, 4, 4), first);
+        assert_eq!(fill(&mut slab, 3, 3), first);
         assert!(holds(other, 3, 2));
     }
 
     #[test]
     fn memory_is_returned_when_the_last_slot_is_freed() {
-        let mut places = Places::new();
+        let mut slab = Slab::new();
         for _ in 0..3 {
             let taken: Vec<_> =
-                (0..3 * HUGE / (8 * LINE)).map(|_| fill(&mut places, 8, 1)).collect();
-            assert!(places.pages.len() > 1);
-            for place in taken {
+                (0..3 * HUGE / (8 * CACHE_LINE)).map(|_| fill(&mut slab, 8, 1)).collect();
+            assert!(slab.pages.len() > 1);
+            for slot in taken {
                 // SAFETY: the slot was taken above with this size.
-                unsafe { places.give_back(place, 8) };
+                unsafe { slab.free(slot, 8) };
             }
-            assert_eq!((places.taken, places.pages.len()), (0, 1));
+            assert_eq!((slab.taken, slab.pages.len()), (0, 1));
         }
     }
 }
