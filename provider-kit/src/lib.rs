@@ -29,6 +29,7 @@ pub mod credits;
 pub mod descriptors;
 pub mod direct;
 pub mod domain;
+pub mod doorbell;
 pub mod engine;
 pub mod errors;
 pub mod fork;

@@ -9,10 +9,12 @@
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use dat_provider::mem::Span;
 
 use crate::direct::{Access, Accessed, Gate};
+use crate::doorbell::Doorbell;
 use crate::frame::{Frame, Malformed};
 
 /// The result of [`Writer::write`].
@@ -119,6 +121,17 @@ pub enum Progress {
     More,
 }
 
+/// What the reader of a link waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Armed {
+    /// Nothing: it reads the link all the time.
+    Nothing,
+    /// The [doorbell](Reader::doorbell).
+    Doorbell,
+    /// The descriptor.
+    Descriptor,
+}
+
 /// The reading half of a link.
 pub trait Reader: Send {
     /// Reads the frames that have arrived and passes them to the sink.
@@ -140,10 +153,14 @@ pub trait Reader: Send {
     /// [`Reader::is_readable_for_room`] says that it becomes readable instead.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Announces whether a thread waits for the descriptor; initially one does. While none does, the
-    /// link is polled often, and its peer need not make the descriptor readable. Returns whether data
-    /// has arrived for which the descriptor may not become readable.
-    fn arm(&mut self, _is_armed: bool) -> bool {
+    /// The doorbell of the link, if it has one that the peer rings.
+    fn doorbell(&self) -> Option<Arc<Doorbell>> {
+        None
+    }
+
+    /// Announces what the reader waits for; initially the descriptor. The peer need not do more than
+    /// that. Returns whether data has arrived that the link may not announce.
+    fn arm(&mut self, _armed: Armed) -> bool {
         false
     }
 

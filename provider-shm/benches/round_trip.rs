@@ -10,7 +10,7 @@ use dat_core::{InterfaceAdapter, Memory, Registry};
 use dat_provider::mem::Span;
 use dat_provider_kit::engine::{Connected, Transport};
 use dat_provider_kit::frame::{Body, Frame, MAX_PIECE};
-use dat_provider_kit::link::{Budget, Destinations, FrameSink, Refused, Written};
+use dat_provider_kit::link::{Armed, Budget, Destinations, FrameSink, Refused, Written};
 use dat_provider_shm::Rings;
 use dat_two_processes::round_trip::{self, Floor, Side};
 
@@ -54,7 +54,7 @@ fn part(memory: &Memory, at: usize, length: usize) -> Span {
 
 impl Plain {
     fn new(mut link: Connected) -> Self {
-        link.reader.arm(false);
+        link.reader.arm(Armed::Nothing);
         let memory = Memory::zeroed(1 << 20).expect("memory");
         Self { link, sink: Sink { memory, length: 0, received: 0 }, segments: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! The socket of a connection: a doorbell in both directions, which also reports the end of the peer.
+//! The socket of a connection: it wakes the peer, and says when the peer has ended.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -8,6 +8,9 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
 /// How many rings are taken in one call; what is left keeps the descriptor readable.
 const AT_ONCE: usize = 8;
+
+/// The first byte of a ring.
+pub(crate) const RING: u8 = 1;
 
 /// A connected socket of packets.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl Bell {
     #[cold]
     pub(crate) fn ring(&self) {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        while rustix::net::send(&self.socket, &[1], flags) == Err(Errno::INTR) {}
+        while rustix::net::send(&self.socket, &[RING], flags) == Err(Errno::INTR) {}
     }
 
     /// Takes the rings that came.

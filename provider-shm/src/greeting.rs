@@ -1,4 +1,5 @@
-//! The first packet on a connected socket: it carries the descriptor of the segment.
+//! The first packets on a connected socket. That of the active side carries the descriptors of the segment
+//! and of its doorbells, that of the passive side the descriptor of its doorbells.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -12,39 +13,123 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
+use crate::bell::RING;
+use crate::boards::OwnDoorbell;
+
 /// What the packet says; the last byte is the version of the segment's layout.
-const MAGIC: [u8; 8] = *b"dat-shm\x02";
-/// Descriptors beyond the first are received, so that they can be closed.
+const MAGIC: [u8; 8] = *b"dat-shm\x03";
+/// Behind it, or behind the byte of a ring, is the number of the doorbell, if there is one.
+const NUMBER: usize = size_of::<u32>();
+/// Descriptors beyond the first two are received, so that they can be closed.
 const MOST: usize = 4;
 
-/// Sends the descriptor of a segment.
-pub(crate) fn send(socket: BorrowedFd<'_>, segment: BorrowedFd<'_>) -> Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+/// A board of doorbells, and the number of one of them.
+pub(crate) type SentDoorbell = (OwnedFd, u32);
+
+/// What the active side has sent.
+pub(crate) struct Greeting {
+    pub(crate) segment: OwnedFd,
+    pub(crate) doorbell: Option<SentDoorbell>,
+}
+
+/// Sends the descriptor of a segment, and a doorbell.
+pub(crate) fn send(
+    socket: BorrowedFd<'_>,
+    segment: BorrowedFd<'_>,
+    doorbell: Option<&OwnDoorbell>,
+) -> Result<()> {
+    match doorbell {
+        None => send_packet(socket, &[&MAGIC], &[segment]),
+        Some(own) => {
+            let number = own.doorbell.number().to_le_bytes();
+            send_packet(socket, &[&MAGIC, &number], &[segment, own.file()])
+        }
+    }
+}
+
+/// Sends a ring with a doorbell.
+pub(crate) fn send_doorbell(socket: BorrowedFd<'_>, own: &OwnDoorbell) -> Result<()> {
+    let number = own.doorbell.number().to_le_bytes();
+    send_packet(socket, &[&[RING], &number], &[own.file()])
+}
+
+fn send_packet(
+    socket: BorrowedFd<'_>,
+    parts: &[&[u8]],
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [segment];
-    if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+    if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(Errno::NOBUFS);
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    rustix::net::sendmsg(socket, &[IoSlice::new(&MAGIC)], &mut control, flags).map(drop)
+    let packet = parts.concat();
+    rustix::net::sendmsg(socket, &[IoSlice::new(&packet)], &mut control, flags).map(drop)
 }
 
-/// Receives the descriptor of the peer's segment; nothing if the packet has not come yet.
+/// Receives the segment of the peer; nothing if the packet has not come yet.
 ///
 /// # Errors
 /// The peer closed the socket, or its packet is another one.
-pub(crate) fn receive(socket: BorrowedFd<'_>) -> Result<Option<OwnedFd>> {
+pub(crate) fn receive(socket: BorrowedFd<'_>) -> Result<Option<Greeting>> {
+    let Some(Packet { bytes, length, descriptors }) = receive_packet(socket)? else {
+        return Ok(None);
+    };
+    let rest = bytes[..length].strip_prefix(&MAGIC).ok_or(Errno::PROTO)?;
+    let mut descriptors = descriptors.into_iter();
+    let segment = descriptors.next().ok_or(Errno::PROTO)?;
+    let doorbell = doorbell(rest, descriptors)?;
+    Ok(Some(Greeting { segment, doorbell }))
+}
+
+/// Receives the first ring of the peer, and its doorbell if it has one; nothing if it has not rung yet.
+///
+/// # Errors
+/// The peer closed the socket, or its packet is another one.
+pub(crate) fn receive_doorbell(socket: BorrowedFd<'_>) -> Result<Option<Option<SentDoorbell>>> {
+    let Some(Packet { bytes, length, descriptors }) = receive_packet(socket)? else {
+        return Ok(None);
+    };
+    let number = bytes[..length].strip_prefix(&[RING]).ok_or(Errno::PROTO)?;
+    doorbell(number, descriptors.into_iter()).map(Some)
+}
+
+/// What bytes and descriptors say of a doorbell.
+fn doorbell(
+    number: &[u8],
+    mut descriptors: impl Iterator<Item = OwnedFd>,
+) -> Result<Option<SentDoorbell>> {
+    let (board, more) = (descriptors.next(), descriptors.next());
+    match (board, number.try_into()) {
+        (None, _) if number.is_empty() => Ok(None),
+        (Some(board), Ok(number)) if more.is_none() => {
+            Ok(Some((board, u32::from_le_bytes(number))))
+        }
+        _ => Err(Errno::PROTO),
+    }
+}
+
+/// A packet and its descriptors.
+struct Packet {
+    bytes: [u8; MAGIC.len() + NUMBER + 1],
+    length: usize,
+    descriptors: Vec<OwnedFd>,
+}
+
+/// Receives a packet, if there is one.
+fn receive_packet(socket: BorrowedFd<'_>) -> Result<Option<Packet>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut packet = [0; MAGIC.len() + 1];
+    let mut bytes = [0; MAGIC.len() + NUMBER + 1];
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let mut places = [IoSliceMut::new(&mut packet)];
+    let mut places = [IoSliceMut::new(&mut bytes)];
     let length = match rustix::net::recvmsg(socket, &mut places, &mut control, flags) {
         Ok(received) => received.bytes,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
         Err(errno) => return Err(errno),
     };
-    let mut descriptors: Vec<OwnedFd> = control
+    let descriptors = control
         .drain()
         .filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
@@ -52,10 +137,7 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> Result<Option<OwnedFd>> {
         })
         .flatten()
         .collect();
-    match descriptors.pop() {
-        Some(segment) if descriptors.is_empty() && packet[..length] == MAGIC => Ok(Some(segment)),
-        _ => Err(Errno::PROTO),
-    }
+    Ok(Some(Packet { bytes, length, descriptors }))
 }
 
 /// The process that connected, or that listens; nothing if it is outside of this PID namespace.

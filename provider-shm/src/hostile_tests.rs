@@ -18,6 +18,7 @@ use rustix::net::SendFlags;
 
 use crate::access_words::Requester;
 use crate::address::Space;
+use crate::boards::Boards;
 use crate::common::node;
 use crate::greeting;
 use crate::ring::{Consumer, Producer, Stored};
@@ -50,7 +51,7 @@ impl Raw {
         let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
         let socket = dial(psp.qualifier());
         let (segment, file) = Segment::create().expect("memory");
-        greeting::send(socket.as_fd(), file.as_fd()).expect("it listens");
+        greeting::send(socket.as_fd(), file.as_fd(), None).expect("it listens");
         let segment = Arc::new(segment);
         let (producer, consumer) = (Producer::new(&segment, 0), Consumer::new(&segment, 1));
         let mut raw = Self { socket, segment, producer, consumer };
@@ -175,6 +176,34 @@ fn a_peer_that_rings_without_end_does_not_hold_the_others() {
 }
 
 #[test]
+fn a_peer_that_rings_or_silences_all_doorbells_does_not_hold_the_others() {
+    let node = node("");
+    let (client, server) = node.pair();
+    let ep = node.ep();
+    let raw = Raw::established(&node, &ep);
+    let sent = greeting::receive_doorbell(raw.socket.as_fd()).expect("it rang");
+    let (file, number) = sent.flatten().expect("the peer belongs to the same user");
+    let doorbell = Boards::new().of_peer(file.as_fd(), number).expect("a board");
+    for bits in [u64::MAX, 0] {
+        let stops = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stops.load(Ordering::Relaxed) {
+                    doorbell.words().iter().for_each(|word| word.store(bits, Ordering::Relaxed));
+                }
+            });
+            for _ in 0..50 {
+                exchange(&node, &client, &server);
+            }
+            assert_eq!(state(&ep), EpState::Connected);
+            stops.store(true, Ordering::Relaxed);
+        });
+    }
+    drop(raw);
+    ends(&ep);
+}
+
+#[test]
 fn a_peer_that_never_ends_its_access_ends_its_connection_and_keeps_only_the_memory() {
     let node = node("");
     let (client, server) = node.pair();
@@ -204,12 +233,12 @@ fn strangers_do_not_hold_the_listener() {
     let rude = dial(psp.qualifier());
     rustix::net::send(&rude, b"GET / HTTP/1.1", SendFlags::NOSIGNAL).expect("it listens");
     let bare = dial(psp.qualifier());
-    rustix::net::send(&bare, b"dat-shm\x02", SendFlags::NOSIGNAL).expect("it listens");
+    rustix::net::send(&bare, b"dat-shm\x03", SendFlags::NOSIGNAL).expect("it listens");
     let unsealed = dial(psp.qualifier());
     let file = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
-    greeting::send(unsealed.as_fd(), file.as_fd()).expect("it listens");
+    greeting::send(unsealed.as_fd(), file.as_fd(), None).expect("it listens");
     let pipe = dial(psp.qualifier());
-    greeting::send(pipe.as_fd(), pipe.as_fd()).expect("it listens");
+    greeting::send(pipe.as_fd(), pipe.as_fd(), None).expect("it listens");
     for stranger in [&rude, &bare, &unsealed, &pipe] {
         until("it is disconnected", || {
             let flags = rustix::net::RecvFlags::DONTWAIT;

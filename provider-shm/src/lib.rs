@@ -3,8 +3,8 @@
 //!
 //! The adapter is `shm`; every Linux has it. The queue pairs are those of [`dat_provider_kit`]; this
 //! crate adds the link. A connection has a Unix socket and a sealed memory file with a ring for each
-//! direction. Frames cross the rings; the socket connects, carries a doorbell to a peer that
-//! does not poll, and its end is the end of the peer. Without `dir=`, nothing has a name in the file
+//! direction. Frames cross the rings; the socket connects, wakes a peer that does not poll, and its end is
+//! the end of the peer. A peer that polls many connections shares a page of doorbells. Without `dir=`, nothing has a name in the file
 //! system, so nothing is left behind.
 //!
 //! Whatever the peer writes into the shared memory is read once and checked as bytes of a network
@@ -21,6 +21,7 @@ extern crate self as dat_provider_shm;
 mod access_words;
 mod address;
 mod bell;
+mod boards;
 mod cma;
 #[cfg(all(test, not(loom)))]
 #[path = "../tests/shm/common.rs"]
@@ -34,6 +35,7 @@ mod greeting;
 mod hostile_tests;
 mod link;
 mod listener;
+mod mapping;
 mod parameters;
 mod process_fence;
 mod provider;

@@ -6,15 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dat_provider_kit::direct::page;
+use dat_provider_kit::doorbell::Doorbell;
 use dat_provider_kit::fork::Origin;
 use dat_provider_kit::frame::Malformed;
 use dat_provider_kit::link::{self, End};
 
+use rustix::io::Result;
+
 use crate::access_words::Owner;
-use crate::bell::Bell;
-use crate::greeting;
+use crate::bell::{Bell, Heard};
+use crate::boards::{Boards, OwnDoorbell, PeerDoorbell};
+use crate::greeting::{self, Greeting, SentDoorbell};
 use crate::reader::RingReader;
 use crate::segment::Segment;
+use crate::signals::Wake;
+use crate::transport::Rings;
 use crate::writer::RingWriter;
 
 /// Of one connection.
@@ -31,33 +37,56 @@ pub(crate) struct Link {
     pub(crate) is_direct: bool,
     /// A random number by which the peer recognises this process.
     nonce: u64,
+    boards: Arc<Boards>,
+    /// The doorbell of this side, unless the peer belongs to another user, and whether the peer has it.
+    doorbell: Option<OwnDoorbell>,
+    is_doorbell_given: AtomicBool,
+    /// The doorbell of the peer, once it is known whether it has one.
+    peer_doorbell: OnceLock<Option<PeerDoorbell>>,
 }
 
 /// The halves as the engine takes them.
 pub(crate) type Halves = (Box<dyn link::Reader>, Box<dyn link::Writer>);
 
 impl Link {
-    /// The active side, whose socket has sent the segment.
-    pub(crate) fn active(socket: OwnedFd, segment: Segment, is_direct: bool) -> Halves {
-        halves(Self::new(socket, 0, OnceLock::from(Arc::new(segment)), is_direct))
+    /// The active side, which sends the segment.
+    ///
+    /// # Errors
+    /// The process or the system is out of memory or descriptors, or the peer is gone.
+    pub(crate) fn active(socket: OwnedFd, rings: &Rings) -> Result<Halves> {
+        let (segment, file) = Segment::create()?;
+        let link = Self::new(socket, 0, OnceLock::from(Arc::new(segment)), rings);
+        greeting::send(link.bell.as_fd(), file.as_fd(), link.doorbell.as_ref())?;
+        link.is_doorbell_given.store(link.doorbell.is_some(), Ordering::Relaxed);
+        Ok(halves(link))
     }
 
     /// The passive side, to which a segment is on its way.
-    pub(crate) fn passive(socket: OwnedFd, is_direct: bool) -> Halves {
-        halves(Self::new(socket, 1, OnceLock::new(), is_direct))
+    pub(crate) fn passive(socket: OwnedFd, rings: &Rings) -> Halves {
+        halves(Self::new(socket, 1, OnceLock::new(), rings))
     }
 
-    fn new(
-        socket: OwnedFd,
-        writes: usize,
-        segment: OnceLock<Arc<Segment>>,
-        is_direct: bool,
-    ) -> Self {
-        // Another user learns no address of this process. Root needs none.
-        let is_direct = is_direct && greeting::is_same_user(&socket);
+    fn new(socket: OwnedFd, writes: usize, segment: OnceLock<Arc<Segment>>, rings: &Rings) -> Self {
+        // Another user learns no address of this process, and rings no doorbells. Root needs none.
+        let is_same_user = greeting::is_same_user(&socket);
+        let is_direct = rings.is_direct && is_same_user;
+        let boards = Arc::clone(&rings.boards);
+        let doorbell = is_same_user.then(|| boards.doorbell()).flatten();
         let (bell, origin, has_ended) = (Bell::new(socket), Origin::here(), AtomicBool::new(false));
         let nonce = RandomState::new().build_hasher().finish();
-        Self { bell, origin, writes, segment, has_ended, is_direct, nonce }
+        Self {
+            bell,
+            origin,
+            writes,
+            segment,
+            has_ended,
+            is_direct,
+            nonce,
+            boards,
+            doorbell,
+            is_doorbell_given: AtomicBool::new(false),
+            peer_doorbell: OnceLock::new(),
+        }
     }
 
     /// Nothing more comes from the peer than what is in the ring.
@@ -79,7 +108,7 @@ impl Link {
 
     /// A child of fork has no part in the connections of its parent.
     #[inline]
-    pub(crate) fn check(&self) -> Result<(), End> {
+    pub(crate) fn check(&self) -> std::result::Result<(), End> {
         if self.origin.is_here() { Ok(()) } else { Err(End::Gone) }
     }
 
@@ -89,15 +118,83 @@ impl Link {
     }
 
     /// Receives the segment; nothing if it has not come yet.
-    pub(crate) fn receive(&self) -> Result<Option<&Arc<Segment>>, End> {
-        let received = greeting::receive(self.bell.as_fd());
-        let Some(file) = received.map_err(|_| End::Malformed(Malformed::Magic))? else {
-            return Ok(None);
-        };
-        let segment = Segment::open(file.as_fd()).map_err(|_| End::Malformed(Malformed::Magic))?;
+    pub(crate) fn receive(&self) -> std::result::Result<Option<&Arc<Segment>>, End> {
+        let malformed = |_| End::Malformed(Malformed::Magic);
+        let received = greeting::receive(self.bell.as_fd()).map_err(malformed)?;
+        let Some(Greeting { segment, doorbell }) = received else { return Ok(None) };
+        let segment = Segment::open(segment.as_fd()).map_err(malformed)?;
+        self.learn_doorbell(doorbell).map_err(malformed)?;
         let segment = self.segment.get_or_init(|| Arc::new(segment));
         self.introduce(segment);
         Ok(Some(segment))
+    }
+
+    fn learn_doorbell(&self, sent: Option<SentDoorbell>) -> Result<()> {
+        let doorbell = match sent {
+            Some((board, number)) => Some(self.boards.of_peer(board.as_fd(), number)?),
+            None => None,
+        };
+        let _ = self.peer_doorbell.set(doorbell);
+        Ok(())
+    }
+
+    /// Takes the rings that came. The first one of the passive side may carry its doorbell.
+    pub(crate) fn hear(&self) -> Heard {
+        if self.peer_doorbell.get().is_some() {
+            return self.bell.hear();
+        }
+        let learned = match greeting::receive_doorbell(self.bell.as_fd()) {
+            Ok(None) => return Heard::Nothing,
+            Ok(Some(sent)) => self.learn_doorbell(sent),
+            Err(errno) => Err(errno),
+        };
+        if learned.is_ok() { Heard::Rung } else { Heard::End }
+    }
+
+    /// The first frame of the peer is there, which has sent its doorbell before, if it has one. Returns
+    /// whether it rang.
+    pub(crate) fn meet(&self) -> bool {
+        if self.peer_doorbell.get().is_some() {
+            return false;
+        }
+        let heard = self.hear();
+        if heard == Heard::End {
+            self.end();
+        }
+        self.peer_doorbell.get_or_init(|| None);
+        heard == Heard::Rung
+    }
+
+    /// The passive side sends its doorbell, once and before its first frame.
+    pub(crate) fn give_doorbell(&self) {
+        let Some(own) = self.doorbell.as_ref().filter(|_| self.writes == 1) else { return };
+        let is_given = greeting::send_doorbell(self.bell.as_fd(), own).is_ok();
+        self.is_doorbell_given.store(is_given, Ordering::Relaxed);
+    }
+
+    /// The doorbell of this side, if the peer has it.
+    pub(crate) fn doorbell(&self) -> Option<Arc<Doorbell>> {
+        let is_given = self.is_doorbell_given.load(Ordering::Relaxed);
+        self.doorbell.as_ref().filter(|_| is_given).map(|own| Arc::clone(&own.doorbell))
+    }
+
+    /// Wakes the peer, which waits for a frame.
+    #[inline]
+    pub(crate) fn wake(&self, wake: Wake) {
+        if wake != Wake::Nothing {
+            self.ring(wake);
+        }
+    }
+
+    #[cold]
+    fn ring(&self, wake: Wake) {
+        let doorbell = self.peer_doorbell.get().and_then(Option::as_ref);
+        if let Some(doorbell) = doorbell {
+            doorbell.ring();
+        }
+        if wake == Wake::Socket || doorbell.is_none() {
+            self.bell.ring();
+        }
     }
 
     /// Tells the peer how to recognise this process, and where its region page is. The address of the

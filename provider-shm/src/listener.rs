@@ -13,7 +13,6 @@ use dat_provider_kit::fork::{Guard, Origin};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::address::Space;
 use crate::greeting;
 use crate::link::Link;
 use crate::transport::Rings;
@@ -35,9 +34,7 @@ pub(crate) struct Listening {
     socket: OwnedFd,
     origin: Origin,
     qualifier: u64,
-    space: Space,
-    any_user: bool,
-    is_direct: bool,
+    rings: Rings,
     /// The file to remove at the end.
     file: Option<PathBuf>,
     /// A descriptor in reserve: where none is free, it is closed to refuse a connection, which
@@ -80,9 +77,7 @@ impl Listening {
             socket,
             origin,
             qualifier,
-            space: rings.space,
-            any_user: rings.any_user,
-            is_direct: rings.is_direct,
+            rings: rings.clone(),
             file,
             reserve: reserve(),
         })
@@ -163,13 +158,14 @@ impl Acceptor for Listening {
                 Err(_) => return None,
             };
             let name = name.and_then(|name| SocketAddrUnix::try_from(name).ok());
-            let Some(address) = name.as_ref().and_then(|name| self.space.of_dialler(name)) else {
+            let Some(address) = name.as_ref().and_then(|name| self.rings.space.of_dialler(name))
+            else {
                 continue;
             };
-            if !self.any_user && !greeting::is_same_user(&socket) {
+            if !self.rings.any_user && !greeting::is_same_user(&socket) {
                 continue;
             }
-            return Some(connected(Link::passive(socket, self.is_direct), address, self.qualifier));
+            return Some(connected(Link::passive(socket, &self.rings), address, self.qualifier));
         }
     }
 }

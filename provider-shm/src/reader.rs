@@ -3,7 +3,8 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Progress, Reader};
+use dat_provider_kit::doorbell::Doorbell;
+use dat_provider_kit::link::{Armed, Budget, Destinations, End, FrameSink, Progress, Reader};
 
 use crate::bell::Heard;
 use crate::link::Link;
@@ -19,8 +20,10 @@ pub(crate) struct RingReader {
     link: Arc<Link>,
     /// Absent until the segment is there.
     consumer: Option<Consumer>,
-    /// The peer rings for what arrives.
-    is_armed: bool,
+    /// What this side waits for.
+    armed: Armed,
+    /// The peer has sent its doorbell, or has none.
+    has_met: bool,
     /// Polls in a row that found nothing.
     idle: u32,
     /// Bytes that were read since the peer's end: no more than a ring was there.
@@ -32,11 +35,19 @@ pub(crate) struct RingReader {
 impl RingReader {
     pub(crate) fn new(link: Arc<Link>) -> Self {
         let (places, ended) = (Destinations::new(), None);
-        let mut reader =
-            Self { link, consumer: None, is_armed: true, idle: 0, late: 0, places, ended };
+        let mut reader = Self {
+            link,
+            consumer: None,
+            armed: Armed::Descriptor,
+            has_met: false,
+            idle: 0,
+            late: 0,
+            places,
+            ended,
+        };
         if let Some(segment) = reader.link.segment() {
             let mut consumer = Consumer::new(segment, 1 - reader.link.writes);
-            consumer.arm(true);
+            consumer.arm(reader.armed);
             reader.consumer = Some(consumer);
         }
         reader
@@ -46,7 +57,7 @@ impl RingReader {
     fn open(&mut self) -> Result<(), End> {
         if let Some(segment) = self.link.receive()? {
             let mut consumer = Consumer::new(segment, 1 - self.link.writes);
-            consumer.arm(self.is_armed);
+            consumer.arm(self.armed);
             self.consumer = Some(consumer);
         }
         Ok(())
@@ -54,11 +65,12 @@ impl RingReader {
 
     /// Takes the rings that came. After one, the peer rings for the next frame.
     fn hear(&mut self) {
-        match self.link.bell.hear() {
+        match self.link.hear() {
             Heard::Nothing => {}
             Heard::Rung => {
-                if let Some(consumer) = self.consumer.as_mut().filter(|_| self.is_armed) {
-                    consumer.arm(true);
+                let is_armed = self.armed == Armed::Descriptor;
+                if let Some(consumer) = self.consumer.as_mut().filter(|_| is_armed) {
+                    consumer.arm(self.armed);
                 }
             }
             Heard::End => self.link.end(),
@@ -73,13 +85,16 @@ impl RingReader {
         if self.consumer.is_none() {
             return Ok(Progress::Drained(false));
         }
-        if self.is_armed || self.idle >= SELDOM {
+        if self.armed == Armed::Descriptor || self.idle >= SELDOM {
             self.idle = 0;
             self.hear();
         }
         let Some(consumer) = &mut self.consumer else { return Ok(Progress::Drained(false)) };
         let (mut frames, mut bytes) = (0, 0);
         while let Some(found) = consumer.next().map_err(End::Malformed)? {
+            if !std::mem::replace(&mut self.has_met, true) && self.link.meet() {
+                consumer.arm(self.armed);
+            }
             if !sink.whole(&found.frame, &mut |places| consumer.take(&found, places))? {
                 sink.begin(&found.frame)?;
                 if found.frame.payload() > 0 {
@@ -145,12 +160,16 @@ impl Reader for RingReader {
         Some(self.link.bell.as_fd())
     }
 
-    fn arm(&mut self, is_armed: bool) -> bool {
-        if std::mem::replace(&mut self.is_armed, is_armed) == is_armed || self.link.check().is_err()
-        {
+    fn doorbell(&self) -> Option<Arc<Doorbell>> {
+        self.link.doorbell()
+    }
+
+    fn arm(&mut self, armed: Armed) -> bool {
+        if std::mem::replace(&mut self.armed, armed) == armed || self.link.check().is_err() {
             return false;
         }
-        self.consumer.as_mut().is_some_and(|consumer| consumer.arm(is_armed) && is_armed)
+        let is_there = self.consumer.as_mut().is_some_and(|consumer| consumer.arm(armed));
+        is_there && armed != Armed::Nothing
     }
 
     fn is_readable_for_room(&self) -> bool {

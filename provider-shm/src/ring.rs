@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_provider::mem::{Span, copy};
 use dat_provider_kit::frame::{self, Frame, Head, MAX_HEAD, MAX_PIECE, Malformed};
+use dat_provider_kit::link::Armed;
 
 use crate::segment::{RING, Segment, UNIT, UNITS};
-use crate::signals::{ConsumerSignals, ProducerSignals};
+use crate::signals::{ConsumerSignals, ProducerSignals, Wake};
 
 /// Bytes of the word before a frame.
 const WORD: usize = 8;
@@ -113,8 +114,8 @@ pub(crate) struct Producer {
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// It is in the ring. Whether to ring for the consumer.
-    Yes { rings: bool },
+    /// It is in the ring. What to do for the consumer.
+    Yes { wake: Wake },
     /// The ring lacks space. The consumer rings when there is.
     Full,
 }
@@ -187,8 +188,8 @@ impl Producer {
         }
         unit[0].store(total as u64, Ordering::Release);
         self.tail += taken;
-        let rings = self.signals.stored(self.slots.segment.signals(self.slots.direction));
-        Ok(Stored::Yes { rings })
+        let wake = self.signals.stored(self.slots.segment.signals(self.slots.direction));
+        Ok(Stored::Yes { wake })
     }
 
     /// Clears the first words of the units behind a frame that ends before unit `next`.
@@ -242,14 +243,9 @@ impl Consumer {
         Self { slots, signals, head: 0, released: 0 }
     }
 
-    /// Wants a doorbell or does not. Returns whether a frame is there that it may not ring for.
-    pub(crate) fn arm(&mut self, is_armed: bool) -> bool {
-        let signals = self.slots.segment.signals(self.slots.direction);
-        if is_armed {
-            self.signals.arm(signals);
-        } else {
-            self.signals.disarm(signals);
-        }
+    /// Says what it waits for. Returns whether a frame is there that may not be announced.
+    pub(crate) fn arm(&mut self, armed: Armed) -> bool {
+        self.signals.arm(self.slots.segment.signals(self.slots.direction), armed);
         self.slots.word(self.head).load(Ordering::Acquire) != 0
     }
 

@@ -3,16 +3,33 @@
 //! Each word has one writer. The writer of a word keeps its own copy and never reads it back: the
 //! peer can write all of the memory.
 //!
-//! - `wanted` is 0 while the consumer polls. Otherwise the producer rings once for each value. The
-//!   consumer stores a new value, then reads the ring; the producer stores a frame, then
-//!   reads `wanted`. With a fence between, one of them sees the other. The producer stores frames
-//!   often and the consumer arms rarely, so the consumer runs the fence of both where it can
-//!   ([`process_fence`]).
+//! - `wanted` is 0 while the consumer polls, and 1 while it waits for its doorbell, which the producer rings
+//!   for each frame. For each other value, the producer also writes to the socket once. The consumer stores
+//!   a new value, then reads the ring; the producer stores a frame, then reads `wanted`. With a fence
+//!   between, one of them sees the other. The producer stores frames often and the consumer arms rarely,
+//!   so the consumer runs the fence of both where it can ([`process_fence`]).
 //! - `starved` changes when the producer finds too little space. The consumer, which releases space by
 //!   storing `head`, rings once for each value. The order is the same with the roles exchanged.
 
+use dat_provider_kit::link::Armed;
+
 use crate::process_fence;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// The values of `wanted` while the consumer reads the link without a doorbell, and with one.
+const NOTHING: u32 = 0;
+const DOORBELL: u32 = 1;
+
+/// What the producer does after it has stored a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// Nothing: the consumer finds the frame.
+    Nothing,
+    /// It rings the doorbell.
+    Doorbell,
+    /// It rings the doorbell, and writes to the socket.
+    Socket,
+}
 
 /// Two cache lines: processors fetch pairs of them.
 #[repr(C, align(128))]
@@ -47,7 +64,7 @@ impl Signals {
 
     /// Whether the consumer says that it polls.
     pub(crate) fn is_polled(&self) -> bool {
-        self.consumer.0.wanted.load(Ordering::Relaxed) == 0
+        self.consumer.0.wanted.load(Ordering::Relaxed) <= DOORBELL
     }
 
     /// How far the peer says it has read; to be checked.
@@ -64,9 +81,9 @@ pub(crate) struct ProducerSignals {
 }
 
 impl ProducerSignals {
-    /// A frame was stored. Returns whether to ring for the consumer.
+    /// A frame was stored.
     #[inline]
-    pub(crate) fn stored(&mut self, signals: &Signals) -> bool {
+    pub(crate) fn stored(&mut self, signals: &Signals) -> Wake {
         let consumer = &signals.consumer.0;
         // Pairs with the fence of `arm`.
         if process_fence::is_available() && consumer.fences_both.load(Ordering::Relaxed) != 0 {
@@ -74,8 +91,12 @@ impl ProducerSignals {
         } else {
             fence(Ordering::SeqCst);
         }
-        let wanted = consumer.wanted.load(Ordering::Relaxed);
-        wanted != 0 && std::mem::replace(&mut self.rung, wanted) != wanted
+        match consumer.wanted.load(Ordering::Relaxed) {
+            NOTHING => Wake::Nothing,
+            DOORBELL => Wake::Doorbell,
+            wanted if std::mem::replace(&mut self.rung, wanted) != wanted => Wake::Socket,
+            _ => Wake::Nothing,
+        }
     }
 
     /// The ring lacks space. The head must be read again after this.
@@ -102,16 +123,20 @@ impl ConsumerSignals {
         Self::default()
     }
 
-    /// Wants a doorbell for the next frame. The ring must be read again after this.
-    pub(crate) fn arm(&mut self, signals: &Signals) {
-        self.epoch = self.epoch.wrapping_add(1).max(1);
-        signals.consumer.0.wanted.store(self.epoch, Ordering::Relaxed);
-        process_fence::heavy();
-    }
-
-    /// Wants none: it polls.
-    pub(crate) fn disarm(&mut self, signals: &Signals) {
-        signals.consumer.0.wanted.store(0, Ordering::Relaxed);
+    /// Says what it waits for from the next frame on. The ring must be read again after this.
+    pub(crate) fn arm(&mut self, signals: &Signals, armed: Armed) {
+        let wanted = match armed {
+            Armed::Nothing => NOTHING,
+            Armed::Doorbell => DOORBELL,
+            Armed::Descriptor => {
+                self.epoch = self.epoch.wrapping_add(1).max(DOORBELL + 1);
+                self.epoch
+            }
+        };
+        signals.consumer.0.wanted.store(wanted, Ordering::Relaxed);
+        if armed != Armed::Nothing {
+            process_fence::heavy();
+        }
     }
 
     /// Releases the space up to `head`. Returns whether to ring for the producer.
@@ -131,14 +156,17 @@ mod tests {
     fn the_producer_rings_once_each_time_it_is_wanted() {
         let signals = Signals::new();
         let (mut producer, mut consumer) = (ProducerSignals::default(), ConsumerSignals::default());
-        assert!(!producer.stored(&signals), "a consumer that polls");
-        consumer.arm(&signals);
-        assert!(producer.stored(&signals));
-        assert!(!producer.stored(&signals), "the consumer was already woken");
-        consumer.arm(&signals);
-        assert!(producer.stored(&signals));
-        consumer.disarm(&signals);
-        assert!(!producer.stored(&signals));
+        assert_eq!(producer.stored(&signals), Wake::Nothing, "a consumer that polls");
+        consumer.arm(&signals, Armed::Descriptor);
+        assert_eq!(producer.stored(&signals), Wake::Socket);
+        assert_eq!(producer.stored(&signals), Wake::Nothing, "it was rung for already");
+        consumer.arm(&signals, Armed::Descriptor);
+        assert_eq!(producer.stored(&signals), Wake::Socket);
+        consumer.arm(&signals, Armed::Doorbell);
+        assert!(signals.is_polled());
+        assert_eq!([(); 2].map(|()| producer.stored(&signals)), [Wake::Doorbell; 2]);
+        consumer.arm(&signals, Armed::Nothing);
+        assert_eq!(producer.stored(&signals), Wake::Nothing);
     }
 
     #[test]
@@ -159,10 +187,9 @@ mod loom_models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// A frame that is stored while the consumer arms is seen, or the bell rings.
-    #[test]
-    fn no_frame_is_slept_through() {
-        loom::model(|| {
+    /// A frame that is stored while the consumer arms is seen, or the producer wakes it.
+    fn is_seen_or_rung_for(armed: Armed) {
+        loom::model(move || {
             let shared = Arc::new((Signals::new(), AtomicU64::new(0)));
             let far = Arc::clone(&shared);
             let producer = thread::spawn(move || {
@@ -170,12 +197,22 @@ mod loom_models {
                 ProducerSignals::default().stored(&far.0)
             });
             let mut consumer = ConsumerSignals::default();
-            consumer.disarm(&shared.0);
-            consumer.arm(&shared.0);
+            consumer.arm(&shared.0, Armed::Nothing);
+            consumer.arm(&shared.0, armed);
             let is_seen = shared.1.load(Ordering::Acquire) == 1;
-            let is_rung = producer.join().expect("no panic");
-            assert!(is_seen || is_rung);
+            let wake = producer.join().expect("no panic");
+            assert!(is_seen || wake != Wake::Nothing);
         });
+    }
+
+    #[test]
+    fn no_frame_is_slept_through() {
+        is_seen_or_rung_for(Armed::Descriptor);
+    }
+
+    #[test]
+    fn no_frame_waits_for_a_doorbell() {
+        is_seen_or_rung_for(Armed::Doorbell);
     }
 
     /// Room that is given back while the producer starves is seen, or the bell rings.

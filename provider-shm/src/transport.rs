@@ -1,8 +1,9 @@
 //! The links of one adapter.
 
 use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,12 +14,12 @@ use dat_provider_kit::parameters::Limits;
 use rustix::io::Errno;
 
 use crate::address::Space;
+use crate::boards::Boards;
 use crate::direct_support;
 use crate::greeting;
 use crate::link::Link;
 use crate::listener::{Listening, connected, socket};
 use crate::parameters::Parameters;
-use crate::segment::Segment;
 
 /// Connects from, and listens at, one address of this machine.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Rings {
     pub(crate) any_user: bool,
     /// Connections access memory directly.
     pub(crate) is_direct: bool,
+    /// The doorbells of the adapter, and of its peers.
+    pub(crate) boards: Arc<Boards>,
 }
 
 impl Rings {
@@ -47,7 +50,8 @@ impl Rings {
             page::put_in_use();
         }
         let (address, space) = (address.into(), Space::Own);
-        Ok((Self { address, space, folder, any_user, is_direct }, limits))
+        let boards = Arc::new(Boards::new());
+        Ok((Self { address, space, folder, any_user, is_direct, boards }, limits))
     }
 
     /// The same links for an adapter that listens over TCP too, at an address of this machine: it is
@@ -130,9 +134,8 @@ impl Dial for Dialling {
         if !rings.any_user && !greeting::is_same_user(&socket) {
             return Err(ConnectFailure::Refused);
         }
-        let (segment, file) = Segment::create().map_err(refused)?;
-        greeting::send(socket.as_fd(), file.as_fd()).map_err(refused)?;
-        Ok(connected(Link::active(socket, segment, rings.is_direct), found, port))
+        let link = Link::active(socket, &rings).map_err(refused)?;
+        Ok(connected(link, found, port))
     }
 }
 

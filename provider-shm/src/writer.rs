@@ -38,6 +38,7 @@ impl RingWriter {
         }
         if self.producer.is_none() {
             let segment = self.link.segment().ok_or(End::Gone)?;
+            self.link.give_doorbell();
             self.producer = Some(Producer::new(segment, self.link.writes));
         }
         self.producer.as_mut().ok_or(End::Gone)
@@ -48,10 +49,8 @@ impl Writer for RingWriter {
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
         let stored = self.producer()?.store(frame, payload);
         match stored.map_err(|why| self.link.abandon(why))? {
-            Stored::Yes { rings } => {
-                if rings {
-                    self.link.bell.ring();
-                }
+            Stored::Yes { wake } => {
+                self.link.wake(wake);
                 Ok(Written::Taken)
             }
             Stored::Full => {

@@ -18,7 +18,8 @@ use super::work_queues::WorkQueues;
 use crate::direct::{self, Grant};
 use crate::frame::Reason;
 use crate::handshake::{Active, SideInfo};
-use crate::link::{Reader, Writer};
+use crate::link::{Armed, Reader, Writer};
+use crate::polled_links::Signal;
 
 /// Maximum length, in bytes, of a message that is sent to a shared receive queue without a
 /// rendezvous (`RTS`, `CTS`).
@@ -137,10 +138,17 @@ pub(super) struct Connection {
     pub(super) interest_set: Option<EventFlags>,
     /// The event of the descriptor that reports space for writing.
     pub(super) space_event: EventFlags,
-    /// Whether a thread waits for the descriptor.
-    pub(super) is_armed: bool,
+    /// What the reader of the link waits for, as the link knows it.
+    pub(super) armed: Armed,
+    /// How pollers learn that data has arrived, once one has asked.
+    pub(super) signal: Option<Signal>,
+    /// Whether every poll of each completion queue reads the link.
+    pub(super) hot: [bool; 2],
     /// Whether pollers read the link.
     pub(super) is_lent: bool,
+    /// The activity at the last check, and number of checks since it changed.
+    pub(super) activity_seen: u32,
+    pub(super) idle_checks: u8,
     /// How often the completion queues had been polled at the last check.
     pub(super) polls_seen: u64,
     /// Reads of pollers since the thread last read the link: those that found nothing, and 128 for each
@@ -204,8 +212,12 @@ impl Connection {
             is_queued: false,
             interest_set: None,
             space_event,
-            is_armed: true,
+            armed: Armed::Descriptor,
+            signal: None,
+            hot: [false; 2],
             is_lent: false,
+            activity_seen: 0,
+            idle_checks: 0,
             polls_seen: 0,
             poller_reads: 0,
             backoff: Backoff::default(),

@@ -60,6 +60,7 @@ impl QpHandle {
                 state: BiasedLock::new(state),
                 completion_queues: Mutex::default(),
                 polls_seen: AtomicU64::new(0),
+                waits_for_doorbell: AtomicBool::new(false),
                 thread_waits: AtomicBool::new(false),
             }
         });

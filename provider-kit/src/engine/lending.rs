@@ -12,7 +12,8 @@ use super::connection::Connection;
 use super::core::{Driven, Job, LinkStatus};
 use super::queue_pair::{QpState, SoftQp};
 use super::work_queues::WorkQueues;
-use crate::polled_links::PolledLink;
+use crate::link::Armed;
+use crate::polled_links::{Found, PolledLink, Signal, Visit};
 use crate::upcalls::Upcalls;
 
 /// How long a link is not lent after a request of the peer had to wait for a poll; doubled each time.
@@ -27,6 +28,10 @@ const MAX_SPIN_INTERVAL: Duration = Duration::from_micros(20);
 const MIN_POLLER_READS: u32 = 4;
 /// or this many times as many reads that found nothing.
 const IDLE_PER_READ: u32 = 128;
+/// A link whose doorbell did not ring during this many checks returns to the thread.
+const MAX_IDLE_CHECKS: u8 = 8;
+/// After this many checks the doorbell is rung, because a broken peer may have cleared the bit.
+const CHECKS_PER_RING: u8 = 4;
 
 /// The pause in lending a link whose consumer stopped polling and let the peer wait. A consumer that
 /// spins again ends it.
@@ -83,13 +88,81 @@ impl Connection {
         readable | writable
     }
 
-    /// Tells the link whether a thread waits for its descriptor: the thread of the engine, or a poller
-    /// that reads only links whose descriptors are readable.
+    /// What the reader of the link waits for: the thread of the engine for the descriptor, pollers that
+    /// do not read every link for the doorbell, if there is one.
+    fn wanted_signal(&self, queues: &WorkQueues) -> Armed {
+        if !self.is_lent || self.is_write_blocked || self.has_backlog {
+            return Armed::Descriptor;
+        }
+        let mut queues = queues.completion_queues().zip(self.hot);
+        if queues.all(|(queue, is_hot)| is_hot || !queue.links.is_selective()) {
+            return Armed::Nothing;
+        }
+        match &self.signal {
+            Some(Signal::Doorbell(_)) => Armed::Doorbell,
+            _ => Armed::Descriptor,
+        }
+    }
+
+    /// Tells the link what its reader waits for.
     fn arm(&mut self, queues: &WorkQueues) {
-        let is_watched = queues.completion_queues().any(|queue| queue.links.watches());
-        let is_armed = !self.is_lent || self.is_write_blocked || self.has_backlog || is_watched;
-        if std::mem::replace(&mut self.is_armed, is_armed) != is_armed {
-            self.has_unread |= self.reader.as_mut().is_some_and(|reader| reader.arm(is_armed));
+        let armed = self.wanted_signal(queues);
+        if std::mem::replace(&mut self.armed, armed) != armed {
+            self.has_unread |= self.reader.as_mut().is_some_and(|reader| reader.arm(armed));
+        }
+    }
+
+    /// Makes the pollers read the link, if they wait for the doorbell.
+    fn ring(&self) {
+        if let (Armed::Doorbell, Some(Signal::Doorbell(doorbell))) = (self.armed, &self.signal) {
+            doorbell.ring();
+        }
+    }
+
+    /// Changes when requests arrive or complete.
+    fn activity(&self) -> u32 {
+        self.executed.wrapping_add(self.sends.executed)
+    }
+
+    /// Whether the doorbell did not ring during several checks. The thread waits for the link then, so
+    /// that its checks do not take time for each idle link.
+    fn is_idle(&mut self) -> bool {
+        let activity = self.activity();
+        let was_active = std::mem::replace(&mut self.activity_seen, activity) != activity;
+        if was_active || self.armed != Armed::Doorbell {
+            self.idle_checks = 0;
+            return false;
+        }
+        self.idle_checks += 1;
+        if self.idle_checks % CHECKS_PER_RING == 0 {
+            self.ring();
+        }
+        self.idle_checks >= MAX_IDLE_CHECKS
+    }
+
+    /// A completion queue says whether each of its polls reads the link. If one begins to, the other
+    /// one shall, too. Returns whether this is news.
+    fn note_visit(&mut self, queues: &WorkQueues, visit: Visit, link: &Weak<SoftQp>) -> bool {
+        for (queue, is_hot) in queues.completion_queues().zip(&mut self.hot) {
+            if queue.links.number() == visit.queue && *is_hot != visit.is_hot {
+                *is_hot = visit.is_hot;
+                if visit.is_hot && queue.links.is_selective() {
+                    self.suggest(queues, link);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    #[cold]
+    fn suggest(&mut self, queues: &WorkQueues, link: &Weak<SoftQp>) {
+        for (queue, is_hot) in queues.completion_queues().zip(&mut self.hot) {
+            if !*is_hot && queue.links.is_selective() {
+                *is_hot = true;
+                let link: Weak<SoftQp> = Weak::clone(link);
+                queue.links.suggest(link);
+            }
         }
     }
 
@@ -123,6 +196,7 @@ impl SoftQp {
     pub(super) fn update_interest(&self, state: &mut QpState) {
         let QpState { conn: Some(conn), queues, .. } = state else { return };
         conn.arm(queues);
+        self.waits_for_doorbell.store(conn.armed == Armed::Doorbell, Ordering::Relaxed);
         let interest = conn.interest();
         if conn.interest_set.is_some_and(|watched| watched != interest) {
             conn.interest_set = Some(interest);
@@ -131,7 +205,11 @@ impl SoftQp {
                 self.core.watch(descriptor, conn.token, interest);
             }
         }
-        if conn.has_unread && !conn.is_lent && !std::mem::replace(&mut conn.is_queued, true) {
+        if conn.is_lent {
+            if conn.has_unread || conn.owes_acknowledgement() {
+                conn.ring();
+            }
+        } else if conn.has_unread && !std::mem::replace(&mut conn.is_queued, true) {
             self.core.submit(Job::Progress(self.driven()));
         }
     }
@@ -170,6 +248,13 @@ impl SoftQp {
         self.polls_seen.swap(polls, Ordering::Relaxed) != polls
     }
 
+    /// Whether pollers have waited for the doorbell for long, and it did not ring.
+    fn is_idle(&self) -> bool {
+        let waits = self.waits_for_doorbell.load(Ordering::Relaxed);
+        let state = if waits { self.state.try_lock() } else { None };
+        state.is_some_and(|mut state| state.conn.as_mut().is_some_and(|conn| conn.is_idle()))
+    }
+
     fn as_polled_link(&self) -> Weak<dyn PolledLink> {
         let weak: Weak<Self> = Weak::clone(&self.weak_self);
         weak
@@ -184,18 +269,19 @@ impl SoftQp {
         }
     }
 
-    /// Reads the link for a poller. Returns whether the next poll must read it again even if nothing
-    /// arrives.
-    fn poll_once(&self) -> bool {
+    /// Reads the link for a poller.
+    fn poll_once(&self, visit: Visit) -> Found {
+        let nothing = Found::default();
         if !self.core.origin.is_here() {
-            return false;
+            return nothing;
         }
         let mut state = self.state.lock();
         let mut upcalls = Upcalls::default();
-        let QpState { conn: Some(conn), queues, .. } = &mut *state else { return false };
+        let QpState { conn: Some(conn), queues, .. } = &mut *state else { return nothing };
         if conn.ending.is_some() {
-            return false;
+            return nothing;
         }
+        let is_changed = conn.note_visit(queues, visit, &self.weak_self);
         if self.thread_waits.load(Ordering::Relaxed) && !conn.is_lent && conn.is_open() {
             self.thread_waits.store(false, Ordering::Relaxed);
             conn.lend(queues);
@@ -209,8 +295,9 @@ impl SoftQp {
             && conn.is_lent
             && conn.writes_at_once
             && !(is_due && conn.owes_acknowledgement())
+            && !is_changed
         {
-            return conn.owes_acknowledgement();
+            return Found { again: conn.owes_acknowledgement(), activity: conn.activity() };
         }
         // The poller is faster than the thread, which the system still wakes for each frame. The thread
         // may see no event then, so it does not lend the link by itself. A consumer that polls an idle
@@ -224,17 +311,22 @@ impl SoftQp {
                 }
             }
         }
-        if state.finish_read(is_due, &mut upcalls) {
-            let owes = state.conn.as_ref().is_some_and(|conn| conn.owes_acknowledgement());
+        if !is_changed && state.finish_read(is_due, &mut upcalls) {
+            let found = state.conn.as_ref().map_or(nothing, |conn| Found {
+                again: conn.owes_acknowledgement(),
+                activity: conn.activity(),
+            });
             self.unlock_and_defer(state, upcalls);
-            return owes;
+            return found;
         }
         state.advance(&self.core, &mut upcalls, is_due);
         self.update_interest(&mut state);
-        let has_more =
-            state.conn.as_ref().is_some_and(|conn| conn.has_unread || conn.owes_acknowledgement());
+        let found = state.conn.as_ref().map_or(nothing, |conn| Found {
+            again: conn.has_unread || conn.owes_acknowledgement(),
+            activity: conn.activity(),
+        });
         self.unlock_and_defer(state, upcalls);
-        has_more
+        found
     }
 }
 
@@ -270,8 +362,9 @@ impl Driven for SoftQp {
     }
 
     fn check_lease(&self) -> bool {
-        // A poller that polls uses the lock all the time.
-        if self.was_polled() {
+        // A poller that polls uses the lock of a link that it reads all the time.
+        let is_polled = self.was_polled();
+        if is_polled && !self.is_idle() {
             return true;
         }
         self.with_state(|state, upcalls| {
@@ -285,7 +378,7 @@ impl Driven for SoftQp {
             if conn.ending.is_none() {
                 let executed = conn.executed;
                 conn.read(queues, upcalls);
-                conn.backoff.update(executed != conn.executed);
+                conn.backoff.update(!is_polled && executed != conn.executed);
             }
             false
         })
@@ -297,10 +390,10 @@ impl Driven for SoftQp {
 }
 
 impl PolledLink for SoftQp {
-    fn poll(self: Arc<Self>) -> bool {
-        let has_more = self.poll_once();
+    fn poll(self: Arc<Self>, visit: Visit) -> Found {
+        let found = self.poll_once(visit);
         self.release();
-        has_more
+        found
     }
 
     fn give_back(self: Arc<Self>) {
@@ -315,6 +408,23 @@ impl PolledLink for SoftQp {
             drop(state);
         }
         self.release();
+    }
+
+    fn signal(self: Arc<Self>) -> Option<Signal> {
+        let mut state = self.state.lock();
+        let signal = state.conn.as_mut().and_then(|conn| {
+            let reader = conn.reader.as_ref()?;
+            if conn.signal.is_none() {
+                conn.signal = match reader.doorbell() {
+                    Some(doorbell) => Some(Signal::Doorbell(doorbell)),
+                    None => reader.descriptor().map(|_| Signal::Descriptor),
+                };
+            }
+            conn.signal.clone()
+        });
+        drop(state);
+        self.release();
+        signal
     }
 
     fn join(self: Arc<Self>, set: BorrowedFd<'_>, key: u64) {
@@ -342,11 +452,15 @@ mod tests {
     struct QuietLink;
 
     impl PolledLink for QuietLink {
-        fn poll(self: Arc<Self>) -> bool {
-            false
+        fn poll(self: Arc<Self>, _visit: Visit) -> Found {
+            Found::default()
         }
 
         fn give_back(self: Arc<Self>) {}
+
+        fn signal(self: Arc<Self>) -> Option<Signal> {
+            None
+        }
 
         fn join(self: Arc<Self>, _set: BorrowedFd<'_>, _key: u64) {}
     }

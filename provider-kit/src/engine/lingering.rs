@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 
 use crate::frame::Frame;
-use crate::link::{Reader, Writer, Written};
+use crate::link::{Armed, Reader, Writer, Written};
 
 /// How long a link lingers at most.
 pub(super) const MAX_LINGER: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ impl LingeringLink {
         writer: Box<dyn Writer>,
         last: Option<Frame>,
     ) -> Self {
-        reader.arm(true);
+        reader.arm(Armed::Descriptor);
         Self { reader, writer, last, is_shut: false, deadline: Instant::now() + MAX_LINGER }
     }
 

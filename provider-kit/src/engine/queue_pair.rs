@@ -31,6 +31,8 @@ pub(super) struct SoftQp {
     pub(super) completion_queues: Mutex<Vec<Arc<Cq>>>,
     /// How often the completion queues had been polled when the thread last looked.
     pub(super) polls_seen: AtomicU64,
+    /// Pollers do not read the link before its doorbell rings.
+    pub(super) waits_for_doorbell: AtomicBool,
     /// The thread found the lock held. The poller that holds it then borrows the link, because a
     /// poller that polls without a pause would lock the thread out.
     pub(super) thread_waits: AtomicBool,

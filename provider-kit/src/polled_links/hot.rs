@@ -1,0 +1,96 @@
+//! The hot links of a completion queue: those that receive most, which every poll reads. Their peers need
+//! not ring.
+
+use std::sync::Weak;
+
+use slab::Slab;
+
+use super::{Entry, PolledLink, Visit};
+
+/// Maximum number of hot links.
+const MAX_HOT: usize = 2;
+/// After this many polls without activity, a link is hot no more.
+const MAX_IDLE: u32 = 4096;
+/// A link whose doorbell rang this often is to be hot.
+const MANY_RINGS: u8 = 4;
+/// After this many rings in all, older ones count half.
+const AGE: u32 = 256;
+
+/// The hot links.
+#[derive(Default)]
+pub(super) struct HotLinks(Vec<HotLink>);
+
+struct HotLink {
+    key: usize,
+    link: Weak<dyn PolledLink>,
+    activity: u32,
+    /// Polls since the activity changed.
+    idle: u32,
+}
+
+impl HotLinks {
+    /// Reads the hot links. Returns whether one was active, and the key of one that is hot no more.
+    pub(super) fn poll(&mut self, queue: u32) -> (bool, Option<usize>) {
+        let (mut is_active, mut cooled) = (false, None);
+        for (index, hot) in self.0.iter_mut().enumerate() {
+            let Some(link) = hot.link.upgrade() else {
+                cooled = Some(index);
+                continue;
+            };
+            let activity = link.poll(Visit { queue, is_hot: true }).activity;
+            let is_idle = std::mem::replace(&mut hot.activity, activity) == activity;
+            is_active |= !is_idle;
+            hot.idle = if is_idle { hot.idle + 1 } else { 0 };
+            if hot.idle >= MAX_IDLE {
+                cooled = Some(index);
+            }
+        }
+        (is_active, cooled.map(|index| self.0.swap_remove(index).key))
+    }
+
+    pub(super) fn contains(&self, key: usize) -> bool {
+        self.0.iter().any(|hot| hot.key == key)
+    }
+
+    /// Adds a link if there is space.
+    pub(super) fn add(&mut self, key: usize, link: &Weak<dyn PolledLink>) {
+        if self.0.len() < MAX_HOT && !self.contains(key) {
+            self.0.push(HotLink { key, link: Weak::clone(link), activity: 0, idle: 0 });
+        }
+    }
+
+    /// Adds a link that rings often. One that is hot and rings nevertheless is not hot for another
+    /// completion queue; it is removed, so that it becomes hot for both.
+    pub(super) fn toggle(&mut self, key: usize, link: &Weak<dyn PolledLink>) {
+        match self.0.iter().position(|hot| hot.key == key) {
+            Some(index) => drop(self.0.swap_remove(index)),
+            None => self.add(key, link),
+        }
+    }
+}
+
+/// Counts the rings of the doorbells.
+#[derive(Default)]
+pub(super) struct Rings(u32);
+
+impl Rings {
+    /// Counts a ring of a link. Returns whether it rings often.
+    pub(super) fn is_often(&mut self, entry: &mut Entry) -> bool {
+        self.0 += 1;
+        entry.rings += 1;
+        let is_often = entry.rings >= MANY_RINGS;
+        if is_often {
+            entry.rings = 0;
+        }
+        is_often
+    }
+
+    /// Lets old rings count less.
+    #[inline]
+    pub(super) fn age(&mut self, all: &mut Slab<Entry>) {
+        if self.0 >= AGE {
+            self.0 = 0;
+            all.iter_mut().for_each(|(_, entry)| entry.rings /= 2);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+use std::sync::atomic::AtomicUsize;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::*;
+use crate::doorbell::{Board, tests::LocalBoard};
+
+/// A link that only counts.
+struct Link {
+    reads: AtomicUsize,
+    is_hot: AtomicBool,
+    activity: AtomicU32,
+    doorbell: Option<Arc<Doorbell>>,
+    descriptor: OwnedFd,
+}
+
+impl PolledLink for Link {
+    fn poll(self: Arc<Self>, visit: Visit) -> Found {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.is_hot.store(visit.is_hot, Ordering::Relaxed);
+        Found { again: false, activity: self.activity.load(Ordering::Relaxed) }
+    }
+
+    fn give_back(self: Arc<Self>) {}
+
+    fn signal(self: Arc<Self>) -> Option<Signal> {
+        Some(self.doorbell.clone().map_or(Signal::Descriptor, Signal::Doorbell))
+    }
+
+    fn join(self: Arc<Self>, set: BorrowedFd<'_>, key: u64) {
+        let data = epoll::EventData::new_u64(key);
+        let added = epoll::add(set, &self.descriptor, data, epoll::EventFlags::IN);
+        assert!(matches!(added, Ok(()) | Err(rustix::io::Errno::EXIST)), "{added:?}");
+    }
+}
+
+impl Link {
+    /// Receives data.
+    fn arrive(&self) {
+        self.activity.fetch_add(1, Ordering::Relaxed);
+        match &self.doorbell {
+            Some(_) if self.is_hot() => {}
+            Some(doorbell) => doorbell.ring(),
+            None => drop(rustix::io::write(&self.descriptor, &1_u64.to_ne_bytes())),
+        }
+    }
+
+    fn is_hot(&self) -> bool {
+        self.is_hot.load(Ordering::Relaxed)
+    }
+
+    /// Reads since the last call.
+    fn reads(&self) -> usize {
+        self.reads.swap(0, Ordering::Relaxed)
+    }
+}
+
+fn weak(link: &Arc<Link>) -> Weak<dyn PolledLink> {
+    let weak: Weak<Link> = Arc::downgrade(link);
+    weak
+}
+
+/// Links of one completion queue, which have been read once each.
+fn links(count: u32, has_doorbells: bool) -> (PolledLinks, Vec<Arc<Link>>) {
+    let (queue, board) = (PolledLinks::default(), Arc::new(LocalBoard::default()));
+    let new = |number| {
+        let doorbell = has_doorbells
+            .then(|| Arc::new(Doorbell::new(Arc::clone(&board) as Arc<dyn Board>, number)));
+        let descriptor = eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor");
+        let link = Arc::new(Link {
+            reads: AtomicUsize::new(0),
+            is_hot: AtomicBool::new(false),
+            activity: AtomicU32::new(0),
+            doorbell,
+            descriptor,
+        });
+        queue.add(weak(&link));
+        queue.linked(&weak(&link));
+        link
+    };
+    let links: Vec<Arc<Link>> = (0..count).map(new).collect();
+    for _ in 0..count {
+        queue.poll();
+    }
+    reads(&links);
+    (queue, links)
+}
+
+fn reads(links: &[Arc<Link>]) -> Vec<usize> {
+    links.iter().map(|link| link.reads()).collect()
+}
+
+#[test]
+fn each_poll_reads_two_links() {
+    let (queue, links) = links(2, true);
+    assert!(!queue.is_selective());
+    queue.poll();
+    queue.poll();
+    assert_eq!(reads(&links), [2, 2]);
+    assert!(links.iter().all(|link| link.is_hot()));
+}
+
+#[test]
+fn of_many_links_those_are_read_that_have_received() {
+    for has_doorbells in [true, false] {
+        let (queue, links) = links(40, has_doorbells);
+        assert!(queue.is_selective());
+        queue.poll();
+        assert_eq!(reads(&links), [0; 40]);
+        links[7].arrive();
+        links[39].arrive();
+        queue.poll();
+        let mut expected = [0; 40];
+        (expected[7], expected[39]) = (1, 1);
+        assert_eq!(reads(&links), expected, "doorbells: {has_doorbells}");
+        assert!(!links[7].is_hot());
+    }
+}
+
+#[test]
+fn all_that_ring_are_read_in_turn() {
+    let (queue, links) = links(200, true);
+    links.iter().for_each(|link| link.arrive());
+    for _ in 0..links.len().div_ceil(MAX_PER_POLL) {
+        queue.poll();
+    }
+    assert_eq!(reads(&links), [1; 200]);
+}
+
+#[test]
+fn a_link_that_receives_often_is_hot_until_it_is_idle() {
+    let (queue, links) = links(10, true);
+    for _ in 0..10 {
+        links[3].arrive();
+        queue.poll();
+    }
+    assert!(links[3].is_hot());
+    links[3].reads();
+    queue.poll();
+    assert_eq!(links[3].reads(), 1, "it need not ring");
+    links[4].arrive();
+    for _ in 0..10_000 {
+        queue.poll();
+    }
+    assert!(!links[3].is_hot());
+    assert_eq!(links[4].reads(), 1, "the others are read as well");
+    links[3].reads();
+    queue.poll();
+    assert_eq!(links[3].reads(), 0);
+}
+
+#[test]
+fn two_of_many_busy_links_are_hot_and_none_waits() {
+    let (queue, links) = links(30, true);
+    for _ in 0..1000 {
+        links.iter().for_each(|link| link.arrive());
+        queue.poll();
+        queue.poll();
+    }
+    assert_eq!(links.iter().filter(|link| link.is_hot()).count(), 2);
+    let fewest = reads(&links).into_iter().min();
+    assert!(fewest >= Some(400), "{fewest:?}");
+}
+
+#[test]
+fn a_suggested_link_is_hot_or_learns_that_it_is_not() {
+    let (queue, links) = links(5, true);
+    for link in &links[..3] {
+        queue.suggest(weak(link));
+    }
+    queue.poll();
+    assert_eq!(links.iter().filter(|link| link.is_hot()).count(), 2);
+    assert!(links[2].reads() > 0);
+}
+
+#[test]
+fn links_of_dropped_queue_pairs_are_forgotten() {
+    let (queue, mut links) = links(100, true);
+    links.iter().for_each(|link| link.arrive());
+    links.truncate(3);
+    queue.poll();
+    for _ in 0..300 {
+        let link = Arc::clone(&links[0]);
+        queue.add(weak(&link));
+        let other = Arc::new(Link {
+            reads: AtomicUsize::new(0),
+            is_hot: AtomicBool::new(false),
+            activity: AtomicU32::new(0),
+            doorbell: None,
+            descriptor: eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor"),
+        });
+        queue.add(weak(&other));
+    }
+    assert!(queue.list.lock().all.len() < 150, "{}", queue.list.lock().all.len());
+    links[1].arrive();
+    links[1].reads();
+    for _ in 0..20 {
+        queue.poll();
+    }
+    assert!(links[1].reads() > 0);
+}

@@ -1,0 +1,124 @@
+//! Memory files of a fixed length that two processes share.
+#![allow(unsafe_code, reason = "a mapping is memory by address")]
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+
+use dat_provider_kit::fork::Origin;
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::{Errno, Result};
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// Bytes of a page; the length of a mapping is a multiple of it.
+pub(crate) const PAGE: usize = 4096;
+/// A file with these can be written and never changes its length, so no access can fail.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// A page of the memory in tests under Miri.
+#[cfg(all(test, miri))]
+#[repr(C, align(4096))]
+struct Page([u8; PAGE]);
+
+/// A mapping of a file of `LENGTH` bytes. Both processes may write all of it at any time.
+#[derive(Debug)]
+pub(crate) struct Mapping<const LENGTH: usize> {
+    base: NonNull<u8>,
+    origin: Origin,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and is reached by atomics and copies.
+unsafe impl<const LENGTH: usize> Send for Mapping<LENGTH> {}
+// SAFETY: as for Send.
+unsafe impl<const LENGTH: usize> Sync for Mapping<LENGTH> {}
+
+impl<const LENGTH: usize> Mapping<LENGTH> {
+    /// Creates a file full of zeros. The descriptor is for the peer.
+    pub(crate) fn create(name: &str) -> Result<(Self, OwnedFd)> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create(name, flags)?;
+        rustix::fs::ftruncate(&file, LENGTH as u64)?;
+        rustix::fs::fcntl_add_seals(&file, SEALS)?;
+        Ok((Self::map(file.as_fd())?, file))
+    }
+
+    /// Maps the file of a peer, if it has the length and the seals that make it safe.
+    pub(crate) fn open(file: BorrowedFd<'_>) -> Result<Self> {
+        let seals = rustix::fs::fcntl_get_seals(file)?;
+        let length = rustix::fs::fstat(file)?.st_size;
+        let is_writable = !seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE);
+        if !seals.contains(SEALS) || !is_writable || length != LENGTH as i64 {
+            return Err(Errno::INVAL);
+        }
+        Self::map(file)
+    }
+
+    /// Memory for both ends of a test. Miri has no memory files, so there it is allocated.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn for_test() -> Self {
+        #[cfg(not(miri))]
+        return Self::create("test").expect("memory").0;
+        #[cfg(miri)]
+        {
+            let pages: &'static mut [Page] =
+                Vec::leak((0..LENGTH / PAGE).map(|_| Page([0; PAGE])).collect());
+            Self { base: NonNull::from(pages).cast(), origin: Origin::here() }
+        }
+    }
+
+    fn map(file: BorrowedFd<'_>) -> Result<Self> {
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
+        let base =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), LENGTH, protection, flags, file, 0)? };
+        let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
+        Ok(Self { base, origin: Origin::here() })
+    }
+
+    /// The first byte, at the start of a page; `LENGTH` bytes are mapped there.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+}
+
+impl<const LENGTH: usize> Drop for Mapping<LENGTH> {
+    fn drop(&mut self) {
+        // A child of fork leaves the mapping to its end; under Miri there is none.
+        if self.origin.is_here() && !cfg!(miri) {
+            // SAFETY: the mapping of `map`, to which no reference outlives `self`.
+            let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), LENGTH) };
+        }
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+
+    type Two = Mapping<{ 2 * PAGE }>;
+
+    #[test]
+    fn both_mappings_show_the_same_memory() {
+        let (one, file) = Two::create("test").expect("memory");
+        let other = Two::open(file.as_fd()).expect("the same file");
+        // SAFETY: inside the mapping.
+        unsafe { one.base().wrapping_add(PAGE).write(7) };
+        // SAFETY: inside the mapping.
+        assert_eq!(unsafe { other.base().wrapping_add(PAGE).read() }, 7);
+    }
+
+    #[test]
+    fn files_that_could_shrink_are_refused() {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create("test", flags).expect("memory");
+        rustix::fs::ftruncate(&file, 2 * PAGE as u64).expect("memory");
+        assert!(Two::open(file.as_fd()).is_err(), "no seals");
+        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK).expect("allowed");
+        assert!(Two::open(file.as_fd()).is_err(), "it can grow and get more seals");
+        let file = rustix::fs::memfd_create("test", flags).expect("memory");
+        rustix::fs::ftruncate(&file, PAGE as u64).expect("memory");
+        rustix::fs::fcntl_add_seals(&file, SEALS).expect("allowed");
+        assert!(Two::open(file.as_fd()).is_err(), "too short");
+        let null = std::fs::File::open("/dev/null").expect("every Linux has it");
+        assert!(Two::open(null.as_fd()).is_err());
+    }
+}
