@@ -36,10 +36,10 @@ static void unexpected(const char *call, DAT_RETURN result)
     exit(1);
 }
 
-static void *accept_one(void *unused)
+static void *accept_one(void *end)
 {
-    end_accept(&far_end, NULL, 0);
-    return unused;
+    end_accept(end, NULL, 0);
+    return NULL;
 }
 
 void cost_open(void)
@@ -52,9 +52,44 @@ void cost_open(void)
     end_open(&far_end, loopback, there, sizeof there);
     CHECK(dat_psp_create(far_end.ia, QUALIFIER, far_end.request_evd, DAT_PSP_CONSUMER_FLAG,
                          &listener));
-    pthread_create(&thread, NULL, accept_one, NULL);
+    pthread_create(&thread, NULL, accept_one, &far_end);
     end_connect(&near_end, &event);
     pthread_join(thread, NULL);
+}
+
+/* Two connected endpoints over shared memory, in the hands of one thread. Other programs of the
+ * machine have service points there, too: any free qualifier will do. */
+static struct end shm_near, shm_far;
+static DAT_PSP_HANDLE shm_listener;
+
+static void shm_open_once(void)
+{
+    static char buffers[2][2 * SIZE];
+    char shm[] = "shm";
+    DAT_CONN_QUAL qualifier;
+    DAT_EVENT event;
+    pthread_t thread;
+
+    if (shm_near.ia != DAT_HANDLE_NULL)
+        return;
+    end_open(&shm_near, shm, buffers[0], sizeof buffers[0]);
+    end_open(&shm_far, shm, buffers[1], sizeof buffers[1]);
+    CHECK(dat_psp_create_any(shm_far.ia, &qualifier, shm_far.request_evd, DAT_PSP_CONSUMER_FLAG,
+                             &shm_listener));
+    pthread_create(&thread, NULL, accept_one, &shm_far);
+    CHECK(dat_ep_connect(shm_near.ep, shm_near.address, qualifier, TEN_SECONDS, 0, NULL,
+                         DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+    end_wait(shm_near.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+    pthread_join(thread, NULL);
+}
+
+static void shm_close(void)
+{
+    if (shm_near.ia == DAT_HANDLE_NULL)
+        return;
+    CHECK(dat_psp_free(shm_listener));
+    end_close(&shm_near);
+    end_close(&shm_far);
 }
 
 /* Frees the crowd, so that its memory does not displace that of others from the caches. */
@@ -66,6 +101,7 @@ void cost_disperse(void)
 
 void cost_close(void)
 {
+    shm_close();
     CHECK(dat_psp_free(listener));
     end_close(&near_end);
     end_close(&far_end);
@@ -104,6 +140,63 @@ void empty_dequeue(unsigned long times)
 
         if (DAT_GET_TYPE(result) != DAT_QUEUE_EMPTY)
             unexpected("dat_evd_dequeue", result);
+    }
+}
+
+void shm_empty_dequeue_before(unsigned long times)
+{
+    (void)times;
+    shm_open_once();
+}
+
+void shm_empty_dequeue(unsigned long times)
+{
+    DAT_EVENT event;
+
+    for (unsigned long at = 0; at < times; at++) {
+        DAT_RETURN result = dat_evd_dequeue(shm_near.send_evd, &event);
+
+        if (DAT_GET_TYPE(result) != DAT_QUEUE_EMPTY)
+            unexpected("dat_evd_dequeue", result);
+    }
+}
+
+/* Takes the next completion, which may still be on its way. The other side polls, too, as its own
+ * thread would: it acknowledges while it polls. */
+static inline void poll_until(DAT_EVD_HANDLE evd, DAT_EVD_HANDLE of_peer, DAT_UINT64 cookie)
+{
+    const DAT_DTO_COMPLETION_EVENT_DATA *done;
+    DAT_EVENT event;
+    DAT_RETURN result = dat_evd_dequeue(evd, &event);
+
+    while (DAT_GET_TYPE(result) == DAT_QUEUE_EMPTY) {
+        result = dat_evd_dequeue(of_peer, &event);
+        if (DAT_GET_TYPE(result) != DAT_QUEUE_EMPTY)
+            unexpected("dat_evd_dequeue", result);
+        result = dat_evd_dequeue(evd, &event);
+    }
+    done = &event.event_data.dto_completion_event_data;
+    if (result != DAT_SUCCESS || event.event_number != DAT_DTO_COMPLETION_EVENT ||
+        done->status != DAT_DTO_SUCCESS || done->user_cookie.as_64 != cookie)
+        unexpected("dat_evd_dequeue", result);
+}
+
+void shm_send_cycle_before(unsigned long times)
+{
+    (void)times;
+    shm_open_once();
+}
+
+void shm_send_cycle(unsigned long times)
+{
+    DAT_LMR_TRIPLET source = end_part(&shm_near, SOURCE_AT, SIZE);
+    DAT_LMR_TRIPLET target = end_part(&shm_far, TARGET_AT, SIZE);
+
+    for (unsigned long at = 0; at < times; at++) {
+        CHECK(dat_ep_post_recv(shm_far.ep, 1, &target, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
+        CHECK(dat_ep_post_send(shm_near.ep, 1, &source, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
+        poll_until(shm_far.recv_evd, shm_near.send_evd, at);
+        poll_until(shm_near.send_evd, shm_far.recv_evd, at);
     }
 }
 

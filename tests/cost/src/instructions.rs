@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::end::Failure;
 use crate::native::Native;
-use crate::operation::Operation;
+use crate::operation::{Operation, When};
 use crate::profile::{Edge, Profile};
 use crate::shared::{Name, Shared};
 
@@ -23,7 +23,10 @@ pub(crate) fn run(folder: &Path, name: Name) -> Result<(), Failure> {
     let native = Native::open()?;
     let shared = Shared::open(folder, name)?;
     for operation in Operation::counted() {
-        native.run(operation, TIMES)?;
+        if operation.is_in_rust() {
+            native.run(operation, TIMES)?;
+        }
+        shared.beside(operation, When::Before, TIMES);
         shared.repeat(operation)?(TIMES);
     }
     shared.close()
@@ -59,8 +62,10 @@ fn counts(profiles: &[(Name, Profile)]) -> Result<Counts, Failure> {
     };
     for (name, profile) in profiles {
         for operation in Operation::counted() {
-            let native = profile.calls_of(|it| is_native(it, operation));
-            set(operation, "", Way::Rust, each(native, TIMES, operation.name())?);
+            if operation.is_in_rust() {
+                let native = profile.calls_of(|it| is_native(it, operation));
+                set(operation, "", Way::Rust, each(native, TIMES, operation.name())?);
+            }
             let shared = profile.calls_of(|it| it == operation.name());
             set(operation, "", Way::C(*name), each(shared, TIMES, operation.name())?);
             for call in operation.calls() {

@@ -80,6 +80,9 @@ impl Native {
             Operation::WaitAtOnce => self.wait_at_once(times),
             Operation::HandleType => self.handle_type(times),
             Operation::EpStatus => self.ep_status(times),
+            Operation::ShmEmptyDequeue | Operation::ShmSendCycle => {
+                Err(format!("{} is not made in Rust", operation.name()).into())
+            }
             Operation::ConnectEndless => self.connect(times, Timeout::Infinite),
             Operation::ConnectTimed => self.connect(times, Duration::from_secs(10).into()),
             Operation::LmrCreate => self.lmr_create(times),

@@ -26,6 +26,11 @@ pub(crate) enum Operation {
     HandleType,
     /// The state of an endpoint.
     EpStatus,
+    /// A dequeue that finds nothing, of an adapter over shared memory that is connected. In C only.
+    ShmEmptyDequeue,
+    /// A receive and a send of 64 bytes over shared memory, and the completions of both. One thread
+    /// has both sides, so that all instructions count. In C only.
+    ShmSendCycle,
     /// A connection without a time-out: connect, accept, disconnect, and reset on both sides, with
     /// all events.
     ConnectEndless,
@@ -42,7 +47,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::EmptyDequeue,
         Self::SendCycle,
         Self::SendCycleAmong100,
@@ -52,6 +57,8 @@ impl Operation {
         Self::WaitAtOnce,
         Self::HandleType,
         Self::EpStatus,
+        Self::ShmEmptyDequeue,
+        Self::ShmSendCycle,
         Self::ConnectEndless,
         Self::ConnectTimed,
         Self::LmrCreate,
@@ -63,8 +70,18 @@ impl Operation {
     /// The operations whose instructions are counted. With many endpoints the counts are the same
     /// as with two, and calls off the data path have no bound.
     pub(crate) fn counted() -> impl Iterator<Item = Self> {
-        let counted = |it: &Self| !it.is_among_many() && *it <= Self::EpStatus;
+        let counted = |it: &Self| !it.is_among_many() && *it <= Self::ShmSendCycle;
         Self::ALL.into_iter().filter(counted)
+    }
+
+    /// Those that are timed: in Rust and in C.
+    pub(crate) fn timed() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|it| it.is_in_rust())
+    }
+
+    /// Whether there is the same operation in Rust.
+    pub(crate) const fn is_in_rust(self) -> bool {
+        !matches!(self, Self::ShmEmptyDequeue | Self::ShmSendCycle)
     }
 
     /// Whether it works on many endpoints, whose memory exceeds the caches.
@@ -84,6 +101,8 @@ impl Operation {
             Self::WaitAtOnce => "wait_at_once",
             Self::HandleType => "handle_type",
             Self::EpStatus => "ep_status",
+            Self::ShmEmptyDequeue => "shm_empty_dequeue",
+            Self::ShmSendCycle => "shm_send_cycle",
             Self::ConnectEndless => "connect_endless",
             Self::ConnectTimed => "connect_timed",
             Self::LmrCreate => "lmr_create",
@@ -96,8 +115,11 @@ impl Operation {
     /// The calls that one operation consists of.
     pub(crate) const fn calls(self) -> &'static [&'static str] {
         match self {
-            Self::EmptyDequeue => &["dat_evd_dequeue"],
-            Self::SendCycle | Self::SendCycleAmong100 | Self::SendCycleAmong10000 => {
+            Self::EmptyDequeue | Self::ShmEmptyDequeue => &["dat_evd_dequeue"],
+            Self::SendCycle
+            | Self::SendCycleAmong100
+            | Self::SendCycleAmong10000
+            | Self::ShmSendCycle => {
                 &["dat_ep_post_recv", "dat_ep_post_send", "dat_evd_dequeue", "dat_evd_dequeue"]
             }
             Self::RdmaWrite => &["dat_ep_post_rdma_write", "dat_evd_dequeue"],

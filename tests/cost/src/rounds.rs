@@ -69,8 +69,7 @@ pub(crate) fn measure(folder: &Path, rounds: u32) -> Result<Vec<Row>, Failure> {
         .into_iter()
         .map(|name| Ok((name, Shared::open(folder, name)?)))
         .collect::<Result<_, Failure>>()?;
-    let rows = Operation::ALL
-        .into_iter()
+    let rows = Operation::timed()
         .map(|operation| row(operation, &native, &shared, rounds))
         .collect::<Result<_, _>>()?;
     for (_, shared) in shared {
