@@ -29,6 +29,10 @@ impl<T> Mutex<T> {
         MutexGuard(self.inner.lock().expect(NO_PANIC))
     }
 
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.inner.try_lock().ok().map(MutexGuard)
+    }
+
     /// As `BiasedLock::lock_as_owner`.
     pub fn lock_as_owner(&self) -> Option<MutexGuard<'_, T>> {
         Some(self.lock())
