@@ -173,6 +173,12 @@ pub trait CompletionPoller: Send {
         Taken::Other
     }
 
+    /// Whether [`poll`](Self::poll) would find nothing now. It spares a wait that took one
+    /// completion the cost of a poll. The default never knows.
+    fn is_drained(&mut self) -> bool {
+        false
+    }
+
     /// Selects which completions make an upcall from now on. Returns whether completions are
     /// already waiting. A completion that arrives during the call is either included in that result
     /// or makes its upcall.

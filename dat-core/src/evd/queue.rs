@@ -235,8 +235,13 @@ impl Queue {
 
     /// Number of events that a waiter leaves on the queue. Polls the provider only if none is in this
     /// queue already, so that it may miss arrivals, but it is 0 only if there is none.
+    #[inline(always)]
     pub(super) fn left(&mut self) -> usize {
-        if self.events.is_empty() { self.collect() } else { self.events.len() }
+        match self.events.len() {
+            0 if self.front.is_drained() => 0,
+            0 => self.collect(),
+            queued => queued,
+        }
     }
 
     /// Moves the provider's completions into the queue; returns the number of events in it.

@@ -51,6 +51,11 @@ impl CompletionPoller for CqPoller {
         Taken::Success
     }
 
+    #[inline]
+    fn is_drained(&mut self) -> bool {
+        !self.ring.is_filled(self.head)
+    }
+
     fn notify(&mut self, mode: Notify) -> bool {
         // Every completion that is stored after this has seen the mode.
         if mode != self.notify {

@@ -43,6 +43,10 @@ impl CompletionPoller for LinkPoller {
         }
     }
 
+    fn is_drained(&mut self) -> bool {
+        self.poller.is_drained() && !self.queue.links.poll()
+    }
+
     fn notify(&mut self, mode: Notify) -> bool {
         let is_awaited = mode != Notify::Off;
         if is_awaited != self.is_awaited {
