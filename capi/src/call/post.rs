@@ -5,7 +5,7 @@
 
 use std::slice;
 
-use dat_core::error::{Result, Subtype};
+use dat_core::error::{Error, Result, Subtype};
 use dat_core::{CompletionFlags, Endpoint, LmrTriplet};
 
 use crate::abi::*;
@@ -68,9 +68,16 @@ impl FastPath {
         let Self { ep, segment } = self;
         match post(ep.object(), slice::from_ref(&segment)) {
             Ok(()) => DAT_SUCCESS,
-            Err(error) => failed(error),
+            Err(error) => refused(ep, error),
         }
     }
+}
+
+/// Reports the error of a post, and ends the pin of its endpoint.
+#[cold]
+#[inline(never)]
+fn refused(_ep: handle::Pinned<Endpoint>, error: Error) -> DAT_RETURN {
+    failed(error)
 }
 
 /// The posts of the data path: the name of each one here, in the core, and in the table of a C

@@ -33,7 +33,7 @@ impl Index {
         hash >> (usize::BITS - self.bits)
     }
 
-    #[inline]
+    #[inline(always)]
     fn contains(&self, chunk: usize) -> bool {
         let mut at = self.first_slot(chunk);
         loop {
@@ -77,9 +77,9 @@ pub(super) fn locate(address: usize) -> Option<&'static Cell> {
     Some(unsafe { &*cell })
 }
 
-/// Whether the address is that of a cell in a chunk other than the first.
-#[cold]
-#[inline(never)]
+/// Whether the address is that of a cell in a chunk other than the first. It is not a call: that
+/// would make every user of [`locate`] save the registers with its arguments.
+#[inline(always)]
 fn is_indexed(address: usize) -> bool {
     // SAFETY: an index that was published is never freed.
     let index = unsafe { INDEX.load(Ordering::Acquire).as_ref() };

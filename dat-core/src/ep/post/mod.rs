@@ -47,6 +47,8 @@ impl Endpoint {
                     }
                 }
             }
+            let &LmrTriplet { address, length, context } = triplet;
+            return inner.send_one(Buffer { address, length }, context, cookie, flags);
         }
         inner.send(Work::Send, iov, cookie, flags, SEND)
     }
@@ -90,6 +92,8 @@ impl Endpoint {
                     return inner.described(posted, RECV);
                 }
             }
+            let &LmrTriplet { address, length, context } = triplet;
+            return inner.receive_one(Buffer { address, length }, context, cookie, flags);
         }
         inner.receive(iov, cookie, flags)
     }
@@ -112,8 +116,32 @@ impl EpInner {
     }
 }
 
-// The slow path.
+// The slow path. One segment is passed in registers, so that only a post on the slow path writes it
+// to memory.
 impl EpInner {
+    #[inline(never)]
+    fn receive_one(
+        &self,
+        Buffer { address, length }: Buffer,
+        context: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        self.receive(&[LmrTriplet { address, length, context }], cookie, flags)
+    }
+
+    #[inline(never)]
+    fn send_one(
+        &self,
+        Buffer { address, length }: Buffer,
+        context: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let iov = &[LmrTriplet { address, length, context }];
+        self.send(Work::Send, iov, cookie, flags, SEND)
+    }
+
     #[inline(never)]
     fn receive(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let post_checks = &self.post_checks;

@@ -62,6 +62,10 @@ impl Endpoint {
                     }
                 }
             }
+            let buffer = Buffer { address: triplet.address, length: triplet.length };
+            let RmrTriplet { context, address, length } = remote;
+            let remote = RemoteBuffer { address, context };
+            return inner.write_one(buffer, triplet.context, cookie, flags, remote, length);
         }
         let RmrTriplet { context, address, length } = remote;
         inner.write_any(iov, cookie, context, address, length, flags)
@@ -120,6 +124,10 @@ impl Endpoint {
                     }
                 }
             }
+            let buffer = Buffer { address: triplet.address, length: triplet.length };
+            let RmrTriplet { context, address, length } = remote;
+            let remote = RemoteBuffer { address, context };
+            return inner.read_one(buffer, triplet.context, cookie, flags, remote, length);
         }
         let RmrTriplet { context, address, length } = remote;
         inner.read_any(iov, cookie, context, address, length, flags)
@@ -155,6 +163,21 @@ impl Endpoint {
 // store buffer.
 impl EpInner {
     #[inline(never)]
+    fn write_one(
+        &self,
+        Buffer { address, length }: Buffer,
+        context: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        remote: RemoteBuffer,
+        remote_length: u64,
+    ) -> Result<()> {
+        let iov = &[LmrTriplet { address, length, context }];
+        let RemoteBuffer { address, context } = remote;
+        self.write_any(iov, cookie, context, address, remote_length, flags)
+    }
+
+    #[inline(never)]
     fn write_any(
         &self,
         iov: &[LmrTriplet],
@@ -166,6 +189,21 @@ impl EpInner {
     ) -> Result<()> {
         let remote = RmrTriplet { context, address, length };
         self.write(|remote| Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
+    }
+
+    #[inline(never)]
+    fn read_one(
+        &self,
+        Buffer { address, length }: Buffer,
+        context: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        remote: RemoteBuffer,
+        remote_length: u64,
+    ) -> Result<()> {
+        let iov = &[LmrTriplet { address, length, context }];
+        let RemoteBuffer { address, context } = remote;
+        self.read_any(iov, cookie, context, address, remote_length, flags)
     }
 
     #[inline(never)]
