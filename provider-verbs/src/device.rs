@@ -22,6 +22,7 @@ pub(crate) struct Device {
     sink: Arc<dyn AdapterSink>,
     /// Whether the removal of the device was reported.
     removed: AtomicBool,
+    /// The number of the port; the first is 1.
     pub(crate) port: u8,
     /// The local address of connections; its port is 0.
     pub(crate) address: SocketAddr,
@@ -32,34 +33,55 @@ pub(crate) struct Device {
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Default))]
 pub(crate) struct Limits {
+    /// The identifier of the device's vendor.
     pub(crate) vendor: u32,
+    /// The vendor's identifier of the device.
     pub(crate) part: u32,
+    /// The version of the device.
     pub(crate) hardware: u32,
     pub(crate) firmware: String,
     pub(crate) is_iwarp: bool,
     pub(crate) quirks: Quirks,
+    /// Maximum number of queue pairs.
     pub(crate) max_qp: u32,
+    /// Maximum number of outstanding posts of a queue.
     pub(crate) max_qp_wr: u32,
+    /// Maximum number of segments of a post.
     pub(crate) max_sge: u32,
+    /// Maximum number of segments of an RDMA read.
     pub(crate) max_sge_rd: u32,
+    /// Maximum number of completion queues.
     pub(crate) max_cq: u32,
+    /// Maximum number of completions in a queue.
     pub(crate) max_cqe: u32,
     /// Whether completion queues can be resized.
     pub(crate) has_resize: bool,
+    /// Maximum number of memory regions.
     pub(crate) max_mr: u32,
+    /// Maximum length of a memory region in bytes.
     pub(crate) max_mr_size: u64,
+    /// Maximum number of protection domains.
     pub(crate) max_pd: u32,
+    /// Maximum number of memory windows.
     pub(crate) max_mw: u32,
+    /// Maximum number of shared receive queues.
     pub(crate) max_srq: u32,
+    /// Maximum number of outstanding receives of a shared queue.
     pub(crate) max_srq_wr: u32,
+    /// Maximum number of segments of a receive of a shared queue.
     pub(crate) max_srq_sge: u32,
+    /// Maximum number of outstanding RDMA reads by the peer of a connection.
     pub(crate) max_reads_in: u32,
+    /// Maximum number of outstanding RDMA reads to the peer of a connection.
     pub(crate) max_reads_out: u32,
+    /// Maximum length of a message in bytes.
     pub(crate) max_message: u32,
-    /// The payload of a packet in bytes, as the port is configured now: the maximum length of a
-    /// datagram.
+    /// Maximum length of a datagram in bytes: the payload of a packet, as the port is configured
+    /// now.
     pub(crate) mtu: u32,
+    /// Whether there are memory windows of type 1.
     pub(crate) has_windows_one: bool,
+    /// Whether there are memory windows of type 2.
     pub(crate) has_windows_two: bool,
     /// Whether sends can invalidate a window of the peer.
     pub(crate) has_invalidate: bool,

@@ -7,9 +7,10 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::flags::Privileges;
 use dat_core::mem::Span;
 use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
+use dat_provider_kit::errors::foreign_object;
 
 use crate::device::Device;
-use crate::errors::{exhausted, foreign, internal};
+use crate::errors::{exhausted, internal};
 use crate::mapping::{self, Fault};
 use crate::memlock;
 use crate::sys::verbs as sys;
@@ -34,7 +35,7 @@ pub(crate) fn create(device: &Arc<Device>) -> Result<Arc<dyn ProtectionDomain>> 
 pub(crate) fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
     match domain.as_any().downcast_ref::<DomainHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
-        None => Err(foreign("protection domain", Subtype::InvalidHandlePz)),
+        None => Err(foreign_object("protection domain", Subtype::InvalidHandlePz)),
     }
 }
 
@@ -170,7 +171,7 @@ struct Registered {
 pub(crate) fn region(region: &dyn MemoryRegion) -> Result<&verbs::MemoryRegion> {
     match region.as_any().downcast_ref::<Registered>() {
         Some(registered) => Ok(&registered.region),
-        None => Err(foreign("memory region", Subtype::InvalidHandleLmr)),
+        None => Err(foreign_object("memory region", Subtype::InvalidHandleLmr)),
     }
 }
 

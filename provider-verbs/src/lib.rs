@@ -22,6 +22,14 @@
 //! take events and act on them. The device itself wakes a thread that waits for completions: it
 //! sleeps on the channel of its queue, which is lent to it (`channel_lease`).
 //!
+//! # What provider-kit does not do for it
+//! Errors, addresses and port qualifiers are those of `dat_provider_kit`. Its work queues, flush and
+//! receives before a connection are for operations that the provider executes itself. Here the
+//! device executes them: `work_queue` finds a post by the identifier in a completion, retires
+//! suppressed posts with the next one that the device reports, and records the provider's own
+//! posts; receives wait for a connection only until the device accepts them; and a flush comes after
+//! what the device flushes.
+//!
 //! # Locks
 //! In the order in which they may be acquired:
 //! 1. `link` of a queue pair: the state of its connection;

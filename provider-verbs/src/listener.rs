@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{Answer, Incoming, ListenSink, Listener, ListenerParts, Peer, QueuePair};
+use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::qualifier;
 use parking_lot::Mutex;
 
 use crate::cm::{self, EventKind, Id, Parameters, PortSpace};
 use crate::device::Device;
 use crate::engine::{ListenerEvents, Target};
-use crate::errors::{exhausted, internal, wrong_state};
+use crate::errors::{exhausted, internal};
 use crate::key::Key;
 use crate::queue_pair::{self, Accepted};
 use crate::reject_data;

@@ -61,14 +61,6 @@ pub(crate) fn convert(segment: &Segment) -> Sge {
     Sge { addr: segment.address, length, lkey: segment.key }
 }
 
-/// Converts a segment of a request: the core posts none longer than the longest message
-/// (`Limits::max_message`).
-#[inline(always)]
-pub(crate) fn convert_sent(segment: &Segment) -> Sge {
-    debug_assert!(u32::try_from(segment.length).is_ok(), "{segment:?}");
-    Sge { addr: segment.address, length: segment.length as u32, lkey: segment.key }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

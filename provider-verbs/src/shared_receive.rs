@@ -9,13 +9,14 @@ use dat_core::provider::{
     SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 use dat_core::{DtoStatus, Operation};
+use dat_provider_kit::errors::{foreign_object, no_credit};
 use parking_lot::Mutex;
 
 use crate::completion_queue::shared_identifier;
 use crate::device::Device;
 use crate::domain;
 use crate::engine::{InstanceEvents, QueueEvents, SharedReceiveEvents, Target};
-use crate::errors::{exhausted, foreign, internal, queue_full};
+use crate::errors::{exhausted, internal};
 use crate::segments;
 use crate::verbs;
 use crate::work_queue::Done;
@@ -90,7 +91,7 @@ pub(crate) fn create(
 pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
     match queue.as_any().downcast_ref::<SharedReceiveHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
-        None => Err(foreign("shared receive queue", Subtype::InvalidHandleSrq)),
+        None => Err(foreign_object("shared receive queue", Subtype::InvalidHandleSrq)),
     }
 }
 
@@ -155,7 +156,7 @@ impl SharedReceiveQueue for SharedReceiveHandle {
         let shared = &*self.0;
         let mut places = shared.places.lock();
         if places.outstanding >= places.max {
-            return Err(queue_full());
+            return Err(no_credit());
         }
         let buffer = Buffer { cookie: receive.cookie, flags: receive.flags, posted: true };
         let place = match places.free.pop() {
@@ -175,7 +176,7 @@ impl SharedReceiveQueue for SharedReceiveHandle {
             places.buffers[place as usize].posted = false;
             places.free.push(place);
             return Err(match failure.errno {
-                libc::ENOMEM => queue_full(),
+                libc::ENOMEM => no_credit(),
                 _ => internal(failure, "cannot post the receive"),
             });
         }

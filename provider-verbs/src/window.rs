@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{BindRequest, MemoryWindow, WindowScope, unsupported};
+use dat_provider_kit::errors::{foreign_object, no_credit};
 use parking_lot::Mutex;
 
 use crate::domain::{self, Domain, remote_access};
-use crate::errors::{exhausted, foreign, internal, queue_full};
+use crate::errors::{exhausted, internal};
 use crate::sys::dispatch::inc_rkey;
 use crate::verbs::{self, QueuePair, WindowBind, WindowKind};
 
@@ -61,7 +62,7 @@ fn allocate(domain: &Arc<Domain>, kind: WindowKind) -> Result<verbs::MemoryWindo
 pub(crate) fn find(window: &dyn MemoryWindow) -> Result<Arc<Window>> {
     match window.as_any().downcast_ref::<WindowHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
-        None => Err(foreign("memory window", Subtype::InvalidHandleRmr)),
+        None => Err(foreign_object("memory window", Subtype::InvalidHandleRmr)),
     }
 }
 
@@ -81,7 +82,7 @@ impl Window {
         let region = match bind.region {
             Some(region) if !closes => Some(domain::region(region)?),
             _ if closes => None,
-            _ => return Err(foreign("memory region", Subtype::InvalidHandleLmr)),
+            _ => return Err(foreign_object("memory region", Subtype::InvalidHandleLmr)),
         };
         let was_bound = self.bound.load(Ordering::Relaxed);
         if closes || was_bound && self.kind == WindowKind::Two {
@@ -108,7 +109,7 @@ impl Window {
         };
         let posted = queue_pair.post_bind_raw(&request);
         let key = posted.map_err(|failure| match failure.errno {
-            libc::ENOMEM => queue_full(),
+            libc::ENOMEM => no_credit(),
             _ => internal(failure, "cannot post the bind"),
         })?;
         self.bound.store(true, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Queue;
-use super::identifier::Identifier;
+use super::identifier::{Identifier, key};
 
 /// The registration of a work queue with its completion queue; removed on drop.
 pub(crate) struct Attachment {
@@ -14,21 +14,15 @@ pub(crate) struct Attachment {
     pub(super) entries: u32,
 }
 
-/// The identifiers with which the posts of a work queue complete.
-#[derive(Clone, Copy)]
-pub(crate) struct Identifiers(u64);
-
-impl Identifiers {
-    /// The identifier of the post with that sequence number.
-    #[inline(always)]
-    pub(crate) const fn of(self, number: u32) -> u64 {
-        Identifier::numbered(self.0, number)
-    }
-}
-
 impl Attachment {
-    pub(crate) const fn identifiers(&self) -> Identifiers {
-        Identifiers(self.place)
+    /// The identifier of the post with that sequence number, which is the upper half.
+    pub(crate) const fn identifier(&self, number: u32) -> u64 {
+        Identifier::numbered(self.place, number)
+    }
+
+    /// The lower half of every identifier.
+    pub(crate) const fn low_half(&self) -> u32 {
+        key(self.place)
     }
 
     /// Maps the number of the queue pair to this work queue, instead of the former number, so that

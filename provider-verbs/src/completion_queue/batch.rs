@@ -45,21 +45,15 @@ impl Batch {
         Some(next)
     }
 
-    /// Polls the next completions from the device, when none are left, and returns them.
+    /// Polls the next completions from the device, when none are left.
     #[inline(always)]
-    pub(super) fn fill(&mut self, device: &CompletionQueue) -> &[WorkCompletion] {
-        let count = device.poll_raw(&mut self.list).unwrap_or(0);
+    pub(super) fn fill(&mut self, device: &CompletionQueue) {
         // Most polls find none or one: these branches have constants.
-        (self.at, self.end) = match count {
+        (self.at, self.end) = match device.poll_raw(&mut self.list).unwrap_or(0) {
             0 => (0, 0),
             1 => (0, 1),
             more => (0, more.min(BATCH) as u32),
         };
-        match count {
-            0 => &[],
-            1 => &self.list[..1],
-            more => &self.list[..more.min(BATCH)],
-        }
     }
 
     /// The completions that [`fill`](Self::fill) returned last.

@@ -12,7 +12,7 @@ mod identifier;
 mod poller;
 mod work_queue_table;
 
-pub(crate) use attachment::{Attachment, Identifiers};
+pub(crate) use attachment::Attachment;
 pub(crate) use identifier::{number_of, shared_identifier};
 pub(crate) use poller::{create, find};
 
@@ -393,7 +393,6 @@ impl Inner {
             if let Some((done, credit)) =
                 self.work_queue_table.translate(&queue.device.engine, &entry)
             {
-                let credit = credit.keep();
                 self.keep(done, credit, depth, solicited, upcalls);
             }
             found += 1;

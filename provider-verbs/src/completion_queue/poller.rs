@@ -8,11 +8,12 @@ use dat_core::provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Success, Taken,
 };
+use dat_provider_kit::errors::foreign_object;
 
 use super::{Inner, Queue, Upcalls};
 use crate::device::Device;
 use crate::engine::Command;
-use crate::errors::{exhausted, foreign, internal};
+use crate::errors::{exhausted, internal};
 
 /// The half that queue pairs are created with.
 struct QueueHandle(Arc<Queue>);
@@ -42,7 +43,7 @@ pub(crate) fn find(
         None => Queue::new(device, 1, None),
         Some(queue) => match queue.as_any().downcast_ref::<QueueHandle>() {
             Some(handle) => Ok(Arc::clone(&handle.0)),
-            None => Err(foreign("completion queue", subtype)),
+            None => Err(foreign_object("completion queue", subtype)),
         },
     }
 }
@@ -50,13 +51,29 @@ pub(crate) fn find(
 impl CompletionQueue for QueueHandle {}
 
 impl Inner {
-    /// Decides about completions that the device has just delivered: moves the batch to `taken` if
-    /// one of them needs processing. The thread wakes a waiter for these soon.
+    /// Takes the oldest completion of the batch if it is a plain success; `Nothing` if the batch is
+    /// empty.
     #[inline(always)]
-    fn sort(&mut self, queue: &Queue) {
+    fn take_from_batch(&mut self, into: &mut Success) -> Taken {
+        match self.batch.first() {
+            None => Taken::Nothing,
+            Some(entry) if self.work_queue_table.take(entry, into) => {
+                self.batch.pass();
+                Taken::Success
+            }
+            Some(_) => Taken::Other,
+        }
+    }
+
+    /// Polls the device when the batch is empty; returns whether there are completions now. If one
+    /// of them needs processing, all are moved to `taken`.
+    #[inline(always)]
+    fn refill(&mut self, queue: &Queue) -> bool {
+        self.batch.fill(&queue.hardware);
         if self.work_queue_table.are_special(self.batch.filled()) {
             self.unpack_all(queue);
         }
+        !self.batch.is_empty() || !self.taken.is_empty()
     }
 
     /// Moves the batch to `taken`; the thread wakes a waiter for it soon.
@@ -66,59 +83,24 @@ impl Inner {
         self.unpack(queue, usize::MAX, false, &mut upcalls);
         queue.leave(upcalls);
     }
-
-    /// Polls the device when the batch is empty; returns whether there are completions now.
-    fn refill(&mut self, queue: &Queue) -> bool {
-        self.batch.fill(&queue.hardware);
-        self.sort(queue);
-        !self.batch.is_empty() || !self.taken.is_empty()
-    }
-
-    /// Takes the oldest completion of the batch if it is a plain success; `Nothing` if the batch is
-    /// empty.
-    #[inline(always)]
-    fn take_from_batch(&mut self, into: &mut Success) -> Taken {
-        let Some(entry) = self.batch.first() else { return Taken::Nothing };
-        if !self.work_queue_table.take(entry, into) {
-            return Taken::Other;
-        }
-        self.batch.pass();
-        Taken::Success
-    }
-
-    /// Takes the first of several completions that the device has just delivered.
-    #[inline(never)]
-    fn take_of_several(&mut self, queue: &Queue, into: &mut Success) -> Taken {
-        self.sort(queue);
-        match self.taken.is_empty() {
-            true => self.take_from_batch(into),
-            false => Taken::Other,
-        }
-    }
 }
 
 impl Poller {
-    /// The part of [`CompletionPoller::take`] for an empty batch, under the lock.
+    /// The part of [`CompletionPoller::take`] for an empty batch: polls the device, unless
+    /// completions must notify.
     #[inline(never)]
     fn take_from_device(
-        mut guard: impl DerefMut<Target = Inner>,
+        mut inner: impl DerefMut<Target = Inner>,
         queue: &Queue,
         into: &mut Success,
     ) -> Taken {
-        let inner = &mut *guard;
         if !inner.taken.is_empty() || inner.notify != Notify::Off {
             return Taken::Other;
         }
-        match inner.batch.fill(&queue.hardware) {
-            [] => Taken::Nothing,
-            [one]
-                if !inner.work_queue_table.is_special(one)
-                    && inner.work_queue_table.take(one, into) =>
-            {
-                inner.batch.pass();
-                Taken::Success
-            }
-            _ => inner.take_of_several(queue, into),
+        match inner.refill(queue) {
+            true if inner.taken.is_empty() => inner.take_from_batch(into),
+            true => Taken::Other,
+            false => Taken::Nothing,
         }
     }
 
@@ -147,21 +129,20 @@ impl CompletionPoller for Poller {
                 count += 1;
                 continue;
             }
+            if inner.batch.is_empty() && !inner.refill(queue) {
+                break;
+            }
+            let Some(entry) = inner.batch.next() else { continue };
             let mut success = Success::default();
-            into[count] = match inner.take_from_batch(&mut success) {
-                Taken::Success => success.into(),
-                Taken::Other => {
-                    let Some(entry) = inner.batch.next() else { continue };
-                    let engine = &queue.device.engine;
-                    let Some((done, credit)) = inner.work_queue_table.translate(engine, &entry)
-                    else {
-                        continue;
-                    };
-                    credit.release();
-                    done.completion
-                }
-                Taken::Nothing if inner.refill(queue) => continue,
-                Taken::Nothing => break,
+            into[count] = if inner.work_queue_table.take(&entry, &mut success) {
+                success.into()
+            } else {
+                let engine = &queue.device.engine;
+                let Some((done, credit)) = inner.work_queue_table.translate(engine, &entry) else {
+                    continue;
+                };
+                credit.release();
+                done.completion
             };
             count += 1;
             inner.unreported |= inner.notify != Notify::Off;
@@ -182,6 +163,11 @@ impl CompletionPoller for Poller {
             Taken::Nothing => Self::take_from_device(inner, &self.0, into),
             taken => taken,
         }
+    }
+
+    fn is_drained(&mut self) -> bool {
+        let mut inner = self.0.inner.lock();
+        inner.taken.is_empty() && inner.batch.is_empty() && !inner.refill(&self.0)
     }
 
     fn notify(&mut self, mode: Notify) -> bool {

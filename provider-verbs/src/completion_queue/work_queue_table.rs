@@ -47,7 +47,7 @@ pub(super) struct Entry {
     pub(super) datagrams: bool,
 }
 
-/// Where the queue credit of a waiting completion is counted.
+/// Where the queue credit of a completion is counted.
 pub(super) enum Credit {
     WorkQueue(Arc<WorkQueue>),
     Shared(Arc<Shared>),
@@ -55,37 +55,9 @@ pub(super) enum Credit {
 
 impl Credit {
     pub(super) fn release(&self) {
-        self.borrow().release();
-    }
-
-    fn borrow(&self) -> CreditRef<'_> {
-        match self {
-            Self::WorkQueue(work_queue) => CreditRef::WorkQueue(work_queue),
-            Self::Shared(shared) => CreditRef::Shared(shared),
-        }
-    }
-}
-
-/// As [`Credit`], borrowed, for a completion that is not kept.
-#[derive(Clone, Copy)]
-pub(super) enum CreditRef<'a> {
-    WorkQueue(&'a Arc<WorkQueue>),
-    Shared(&'a Arc<Shared>),
-}
-
-impl CreditRef<'_> {
-    #[inline]
-    pub(super) fn release(self) {
         match self {
             Self::WorkQueue(work_queue) => work_queue.release(),
             Self::Shared(shared) => shared.release(),
-        }
-    }
-
-    pub(super) fn keep(self) -> Credit {
-        match self {
-            Self::WorkQueue(work_queue) => Credit::WorkQueue(Arc::clone(work_queue)),
-            Self::Shared(shared) => Credit::Shared(Arc::clone(shared)),
         }
     }
 }
@@ -98,7 +70,7 @@ impl WorkQueueTable {
         Self {
             entries: Vec::new(),
             vacant: Vec::new(),
-            unused: Arc::new(WorkQueue::new(0, 0, 0, 0)),
+            unused: WorkQueue::create(0, 0, 0, 0).work_queue,
             by_number: HashMap::new(),
             invalidated: match limits.quirks.invalidation_flag_is_internal {
                 true => sys::IBV_WC_WITH_INV | sys::IBV_WC_IP_CSUM_OK,
@@ -159,34 +131,25 @@ impl WorkQueueTable {
         self.entries.len() == self.vacant.len()
     }
 
-    /// Whether any of these needs processing: it failed or carries extra data.
+    /// Whether any of these needs processing: it failed, carries extra data, or belongs to a shared
+    /// receive queue.
     #[inline(always)]
     pub(super) fn are_special(&self, list: &[WorkCompletion]) -> bool {
-        // A full list takes a loop of constant length.
-        let (status, flags) = match <&[WorkCompletion; BATCH]>::try_from(list) {
-            Ok(full) => gather(full),
-            Err(_) => gather(list),
+        // Most polls find none or one. A full list takes a loop of constant length.
+        let (status, flags) = match list {
+            [] => return false,
+            [one] => (one.status, one.wc_flags),
+            several => match <&[WorkCompletion; BATCH]>::try_from(several) {
+                Ok(full) => gather(full),
+                Err(_) => gather(several),
+            },
         };
-        let shared = || list.iter().any(|entry| is_shared(entry.wr_id));
-        self.say_more(status, flags) || (!self.by_number.is_empty() && shared())
-    }
-
-    /// Whether a completion failed or carries extra data. One of a shared receive queue may be
-    /// ordinary here, but no entry has its identifier.
-    #[inline(always)]
-    pub(super) fn is_special(&self, one: &WorkCompletion) -> bool {
-        self.say_more(one.status, one.wc_flags)
-    }
-
-    /// Whether the status or the flags mean anything besides a plain success.
-    #[inline(always)]
-    fn say_more(&self, status: u32, flags: u32) -> bool {
         const { assert!(sys::IBV_WC_SUCCESS == 0) };
         status | flags & (self.invalidated | sys::IBV_WC_WITH_IMM) != 0
+            || !self.by_number.is_empty() && list.iter().any(|entry| is_shared(entry.wr_id))
     }
 
-    /// Takes a completion that neither [`are_special`](Self::are_special) nor
-    /// [`is_special`](Self::is_special), if its post is an ordinary one.
+    /// Takes a completion that is not [special](Self::are_special), if its post is an ordinary one.
     #[inline(always)]
     pub(super) fn take(&self, from: &WorkCompletion, into: &mut Success) -> bool {
         let &WorkCompletion { wr_id, byte_len, .. } = from;
@@ -216,7 +179,7 @@ impl WorkQueueTable {
         &self,
         engine: &Engine,
         from: &WorkCompletion,
-    ) -> Option<(Done, CreditRef<'_>)> {
+    ) -> Option<(Done, Credit)> {
         let status = status(from.status);
         let id = Identifier::unpack(from.wr_id);
         if let Some(place) = id.shared_place() {
@@ -230,13 +193,13 @@ impl WorkQueueTable {
         if self.is_trouble(status) {
             report_trouble(engine, work_queue);
         }
-        let (_, mut done) = work_queue.complete(id.number, status)?;
+        let mut done = work_queue.complete(id.number, status)?;
         if status != DtoStatus::Success {
             work_queue.remember(&done.completion, || wc_status::describe(from));
         } else if !done.completion.operation.is_request() {
             received(&mut done.completion, from, self.invalidated);
         }
-        Some((done, CreditRef::WorkQueue(work_queue)))
+        Some((done, Credit::WorkQueue(Arc::clone(work_queue))))
     }
 
     #[cold]
@@ -246,7 +209,7 @@ impl WorkQueueTable {
         from: &WorkCompletion,
         place: u32,
         status: DtoStatus,
-    ) -> Option<(Done, CreditRef<'_>)> {
+    ) -> Option<(Done, Credit)> {
         let entry = self.entries.get(usize::from(*self.by_number.get(&from.qp_num)?))?;
         let (work_queue, shared) = (&entry.work_queue, entry.shared.as_ref()?);
         if self.is_trouble(status) {
@@ -261,7 +224,7 @@ impl WorkQueueTable {
         } else {
             work_queue.remember(&done.completion, || wc_status::describe(from));
         }
-        Some((done, CreditRef::Shared(shared)))
+        Some((done, Credit::Shared(Arc::clone(shared))))
     }
 }
 
@@ -323,7 +286,7 @@ mod tests {
     #[test]
     fn every_index_is_used_and_reused_with_a_new_identifier() {
         let mut work_queue_table = WorkQueueTable::new(&Limits::default());
-        let work_queue = Arc::new(WorkQueue::new(1, 0, 1, 0));
+        let work_queue = WorkQueue::create(1, 0, 1, 0).work_queue;
         let mut seen = std::collections::HashSet::new();
         while let Some((_, place)) = work_queue_table.add(&work_queue, None, false) {
             assert!(seen.insert(place) && !is_shared(place));

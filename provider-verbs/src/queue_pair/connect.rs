@@ -10,7 +10,7 @@ use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer};
 use dat_provider_kit::errors::ip_address;
 use dat_provider_kit::qualifier;
 
-use super::state::{Attempt, End, Link, Mode, State, VerbsQp};
+use super::state::{Attempt, End, Link, State, VerbsQp};
 use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
 use crate::engine::{Command, QueueEvents, Target};
 use crate::errors::exhausted;
@@ -164,7 +164,7 @@ impl VerbsQp {
         // The requesting side may have requested more.
         attributes.retry_cnt = attributes.retry_cnt.min(RETRIES);
         modify(hardware, &attributes, mask)?;
-        self.sender.lock().mode = Mode::Live(Arc::clone(hardware));
+        self.sender.lock().queue.go_live(hardware);
         Ok(())
     }
 
@@ -191,11 +191,11 @@ impl VerbsQp {
     ) -> std::result::Result<(), Failure> {
         let mut receiver = self.receiver.lock();
         for (number, list) in &receiver.early {
-            let identifier = receiver.identifiers.of(*number);
+            let identifier = receiver.queue.attachment.identifier(*number);
             segments::with(list, |list| hardware.post_receive_raw(identifier, list))?;
         }
         receiver.early.clear();
-        receiver.mode = Mode::Live(Arc::clone(hardware));
+        receiver.queue.go_live(hardware);
         Ok(())
     }
 
@@ -231,7 +231,7 @@ impl VerbsQp {
                     }
                 }
                 (EventKind::Established, Some(hardware)) if is_connecting => {
-                    self.sender.lock().mode = Mode::Live(hardware);
+                    self.sender.lock().queue.go_live(&hardware);
                     Outcome::Established
                 }
                 (EventKind::ConnectResponse, Some(hardware)) if is_connecting => {
@@ -311,19 +311,12 @@ impl VerbsQp {
             return hardware.state().map_or(true, |state| state == QueuePairState::Error);
         }
         // On iWARP this may be its state after any end of the connection.
-        let (requests, request_queue) = {
-            let sender = self.sender.lock();
-            (Arc::clone(&sender.work_queue), Arc::clone(&sender.attachment.queue))
-        };
-        let (receives, receive_queue) = {
-            let receiver = self.receiver.lock();
-            (Arc::clone(&receiver.work_queue), Arc::clone(&receiver.attachment.queue))
-        };
-        request_queue.collect_quietly();
-        receive_queue.collect_quietly();
-        [requests, receives]
-            .iter()
-            .any(|work_queue| work_queue.failure_reported.load(Ordering::Relaxed))
+        let requests = self.sender.lock().queue.completing();
+        let receives = self.receiver.lock().queue.completing();
+        [requests, receives].iter().any(|posts| {
+            posts.queue.collect_quietly();
+            posts.work_queue.failure_reported.load(Ordering::Relaxed)
+        })
     }
 
     fn address_resolved(&self, id: &Id) -> Outcome<'static> {
@@ -358,8 +351,11 @@ impl VerbsQp {
             sink.connection_event(number, event);
         }
         // What failed before the connection was established is reported after it.
-        let failed = self.sender.lock().work_queue.failure_reported.load(Ordering::Relaxed)
-            || self.receiver.lock().work_queue.failure_reported.load(Ordering::Relaxed);
+        let work_queues = [
+            self.sender.lock().queue.completing().work_queue,
+            self.receiver.lock().queue.completing().work_queue,
+        ];
+        let failed = work_queues.iter().any(|one| one.failure_reported.load(Ordering::Relaxed));
         if troubled || failed {
             self.trouble();
         }

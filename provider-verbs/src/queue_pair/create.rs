@@ -8,14 +8,15 @@ use std::sync::{Arc, Weak};
 use dat_core::Operation;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
+use dat_provider_kit::errors::wrong_state;
 use parking_lot::Mutex;
 
-use super::state::{Link, Mode, Receiver, Sender, State, VerbsQp};
+use super::state::{Link, Mode, PostQueue, Receiver, Sender, State, VerbsQp};
 use crate::completion_queue::{self, Attachment};
 use crate::device::{Device, INTERNAL_REQUESTS};
 use crate::domain::{self, Domain};
 use crate::engine::{QueueEvents, Target};
-use crate::errors::{exhausted, wrong_state};
+use crate::errors::exhausted;
 use crate::shared_receive::{self, Shared};
 use crate::sys::verbs::{IBV_SEND_FENCE, IBV_SEND_INLINE, IBV_SEND_SIGNALED};
 use crate::verbs::{self, Capabilities, QueuePairInit, QueuePairKind};
@@ -74,18 +75,13 @@ impl Parts {
             Some(shared) => (0, shared.max()),
             None => (limits.max_receives, 0),
         };
-        let request_work_queue =
-            Arc::new(WorkQueue::new(spec.tag, key, limits.max_requests, INTERNAL_REQUESTS));
-        let receive_work_queue = Arc::new(WorkQueue::new(spec.tag, key, own, 0));
-        let request_entries = limits.max_requests.saturating_add(INTERNAL_REQUESTS);
-        let request_place =
-            requests.attach(&request_work_queue, None, request_entries, datagrams)?;
-        let receive_place = receives.attach(
-            &receive_work_queue,
-            shared.as_ref(),
-            own.saturating_add(of_shared),
-            datagrams,
-        )?;
+        let requested = WorkQueue::create(spec.tag, key, limits.max_requests, INTERNAL_REQUESTS);
+        let received = WorkQueue::create(spec.tag, key, own, 0);
+        let entries = limits.max_requests.saturating_add(INTERNAL_REQUESTS);
+        let requests = requests.attach(&requested.work_queue, None, entries, datagrams)?;
+        let entries = own.saturating_add(of_shared);
+        let receives =
+            receives.attach(&received.work_queue, shared.as_ref(), entries, datagrams)?;
         let signalled = match device.limits.quirks.requests_overtake_reads {
             true => IBV_SEND_SIGNALED | IBV_SEND_FENCE,
             false => IBV_SEND_SIGNALED,
@@ -102,35 +98,29 @@ impl Parts {
                 datagrams: None,
             },
             sender: Sender {
-                mode: Mode::Early,
-                work_queue: request_work_queue,
-                identifiers: request_place.identifiers(),
-                attachment: Arc::new(request_place),
+                signalled,
+                signalled_inline: signalled | IBV_SEND_INLINE,
+                inline: 0,
                 quiet: 0,
                 // A datagram cannot be followed by an empty write that completes it.
                 most_quiet: match datagrams {
                     true => 0,
                     false => (limits.max_requests / 2).saturating_sub(1),
                 },
-                signalled,
-                signalled_inline: signalled | IBV_SEND_INLINE,
-                inline: 0,
+                queue: PostQueue::new(requested, requests),
                 handles: RefCell::default(),
             },
             receiver: Receiver {
-                mode: Mode::Early,
-                work_queue: receive_work_queue,
-                identifiers: receive_place.identifiers(),
-                attachment: Arc::new(receive_place),
                 operation: match datagrams {
                     true => Operation::ReceiveDatagram,
                     false => Operation::Receive,
                 },
+                queue: PostQueue::new(received, receives),
                 early: VecDeque::new(),
             },
         };
         if let Some(domain) = &parts.link.domain {
-            let attachments = [&*parts.sender.attachment, &*parts.receiver.attachment];
+            let attachments = [&*parts.sender.queue.attachment, &*parts.receiver.queue.attachment];
             let shared = parts.link.shared.as_ref();
             let hardware = make(domain, key, attachments, shared, &limits, kind(datagrams))?;
             install(&mut parts.link, &mut parts.sender, &mut parts.receiver, hardware);
@@ -188,7 +178,7 @@ fn install(
     let before = link.hardware.take();
     if link.shared.is_some() {
         let number = before.as_ref().map(|before| before.number());
-        receiver.attachment.renumber(number, Some(hardware.number()));
+        receiver.queue.attachment.renumber(number, Some(hardware.number()));
     }
     link.hardware = Some(hardware);
     before
@@ -218,9 +208,10 @@ impl VerbsQp {
                 )));
         }
         for (number, segments) in &receiver.early {
-            let record = receiver.work_queue.read(*number);
+            let Some(record) = receiver.queue.posts.work_queue.read(*number) else { continue };
             let fresh = &mut parts.receiver;
-            let number = fresh.work_queue.write(&record).ok_or_else(crate::errors::queue_full)?;
+            let number =
+                fresh.queue.posts.write(&record).ok_or_else(dat_provider_kit::errors::no_credit)?;
             fresh.early.push_back((number, segments.clone()));
         }
         let before = (
@@ -245,22 +236,22 @@ impl VerbsQp {
         }
         let mut sender = self.sender.lock();
         let mut receiver = self.receiver.lock();
-        receiver.attachment.queue.collect_quietly();
+        receiver.queue.attachment.queue.collect_quietly();
         let before = match &link.domain {
             None => None,
             Some(domain) => {
-                let attachments = [&*sender.attachment, &*receiver.attachment];
+                let attachments = [&*sender.queue.attachment, &*receiver.queue.attachment];
                 let shared = link.shared.as_ref();
                 let kind = kind(self.datagrams);
                 let hardware = make(domain, self.key, attachments, shared, &link.limits, kind)?;
                 install(&mut link, &mut sender, &mut receiver, hardware)
             }
         };
-        for work_queue in [&sender.work_queue, &receiver.work_queue] {
-            work_queue.begin_connection();
+        for posts in [&sender.queue.posts, &receiver.queue.posts] {
+            posts.work_queue.begin_connection();
         }
-        sender.mode = Mode::Early;
-        receiver.mode = Mode::Early;
+        sender.queue.leave(Mode::Early);
+        receiver.queue.leave(Mode::Early);
         let state = replace(&mut link.state, State::Unconnected);
         drop((receiver, sender, link));
         drop((before, state));

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use dat_core::Operation;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{AsyncUpcall, RemoteAddress, Request};
+use dat_provider_kit::errors::{foreign_object, wrong_state};
 use parking_lot::Mutex;
 
 use super::resolution::Datagrams;
@@ -18,7 +19,7 @@ use crate::cm::{Id, PortSpace};
 use crate::completion_queue;
 use crate::device::Device;
 use crate::engine::{InstanceEvents, Target};
-use crate::errors::{exhausted, foreign, internal, wrong_state};
+use crate::errors::{exhausted, internal};
 use crate::key::Key;
 use crate::segments;
 use crate::sys::verbs as sys;
@@ -59,7 +60,7 @@ impl VerbsQp {
         let remote: &dyn Any = &*to.handle;
         let remote = match remote.downcast_ref::<Remote>() {
             Some(remote) if Arc::ptr_eq(&remote.device, &self.device) => remote,
-            _ => return Err(foreign("address", Subtype::InvalidArg4)),
+            _ => return Err(foreign_object("address", Subtype::InvalidArg4)),
         };
         if !self.datagrams {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
@@ -73,12 +74,12 @@ impl VerbsQp {
                      limit",
                 ));
         }
-        if matches!(self.sender.lock().mode, Mode::Early) {
+        if self.sender.lock().queue.mode() == Mode::Early {
             self.wake_up(&mut self.link.lock())?;
         }
         let record = Record {
             cookie: request.cookie,
-            length: request.length,
+            length: request.length as u32,
             flags: request.flags,
             operation: Operation::SendDatagram,
             ..Record::default()
@@ -126,7 +127,7 @@ impl VerbsQp {
         hardware.modify_raw(&step(sys::IBV_QPS_RTR), sys::IBV_QP_STATE).map_err(state)?;
         let sends = sys::IBV_QP_STATE | sys::IBV_QP_SQ_PSN;
         hardware.modify_raw(&step(sys::IBV_QPS_RTS), sends).map_err(state)?;
-        self.sender.lock().mode = Mode::Live(hardware);
+        self.sender.lock().queue.go_live(&hardware);
         link.datagrams = Some(Datagrams::new(id, key));
         Ok(())
     }
@@ -143,13 +144,10 @@ impl VerbsQp {
         };
         let retired = link.retired;
         drop(link);
-        let (tag, sent) = {
-            let sender = self.sender.lock();
-            (sender.work_queue.tag, Arc::clone(&sender.work_queue))
-        };
-        let received = Arc::clone(&self.receiver.lock().work_queue);
+        let sent = self.sender.lock().queue.completing().work_queue;
+        let received = self.receiver.lock().queue.completing().work_queue;
         if is_broken && !retired {
-            self.device.report(AsyncUpcall::QueuePairBroken { tag });
+            self.device.report(AsyncUpcall::QueuePairBroken { tag: sent.tag });
         } else {
             // The next failure must be reported again.
             for work_queue in [sent, received] {
@@ -163,10 +161,9 @@ impl Sender {
     /// Keeps an address handle alive until the post with that sequence number has completed.
     fn keep(&self, number: u32, handle: Arc<AddressHandle>) {
         let mut handles = self.handles.borrow_mut();
-        while handles
-            .front()
-            .is_some_and(|(number, _)| self.work_queue.has_reached(number.wrapping_add(1)))
-        {
+        while handles.front().is_some_and(|(number, _)| {
+            self.queue.posts.work_queue.has_reached(number.wrapping_add(1))
+        }) {
             handles.pop_front();
         }
         handles.push_back((number, handle));

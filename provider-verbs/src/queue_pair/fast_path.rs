@@ -1,110 +1,185 @@
 //! The fast path of posts: plain requests go to the device with the fewest possible instructions.
-//! Any special case, even a flag, takes the slow path (`post`), which makes all checks again.
+//! Any special case, even a flag of a request, takes the slow path (`post`), which makes all checks
+//! again.
 #![allow(unsafe_code, reason = "the device may read inline segments at once")]
 
 use dat_core::Operation;
 use dat_core::error::Result;
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{ReceiveRequest, Request, Segment, Work};
+use dat_core::provider::{Buffer, Epoch, ReceiveRequest, RemoteBuffer, Request, Work};
 use parking_lot::MutexGuard;
 
-use super::state::{Mode, Receiver, Sender};
-use crate::segments;
+use super::state::{Receiver, Sender};
 use crate::sys::verbs as sys;
-use crate::verbs::Plain;
-use crate::work_queue::Next;
+use crate::verbs::{Plain, Sge};
+
+/// The operations for which a post with a remote buffer is instantiated.
+pub(super) const WRITE: bool = true;
+pub(super) const READ: bool = false;
 
 // Each of these functions gets the guard of the lock from a caller that only takes it, and passes it
-// on in special cases, so that it keeps nothing else over the call of the device's library.
+// on in special cases, so that it keeps nothing else over the call of the device's library. All of
+// them have the arguments of their caller in the same order: the calls are jumps.
 
 impl Receiver {
     #[inline(never)]
-    pub(super) fn post(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
-        let Some(next) = this.work_queue.next() else {
-            return Self::post_after_recount(this, receive);
+    pub(super) fn post(
+        mut this: MutexGuard<'_, Self>,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        let receiver = &mut *this;
+        let queue = &mut receiver.queue;
+        let (Some(next), Some(segment)) = (queue.posts.next(), convert(buffer, key)) else {
+            return Self::post_otherwise(this, buffer, key, cookie, flags, checked);
         };
-        let ([segment], Mode::Live(hardware)) = (receive.segments, &this.mode) else {
-            return Self::post_slow(this, receive);
-        };
-        let (cookie, flags) = (receive.cookie, receive.flags);
-        let number = this.work_queue.write_at(next, this.operation, cookie, None, flags);
-        let id = this.identifiers.of(number);
-        match hardware.post_receive_raw(id, &[segments::convert(segment)]) {
+        let number = queue.posts.write_at(next, receiver.operation, cookie, None, flags);
+        match queue.poster.post(number, segment) {
             Ok(()) => Ok(()),
-            Err(failure) => Self::not_taken(this, failure),
+            Err(code) => Self::not_taken(this, code),
         }
     }
 
+    #[cold]
     #[inline(never)]
-    fn post_after_recount(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
-        match this.work_queue.count_free() {
-            true => Self::post(this, receive),
-            false => Self::post_slow(this, receive),
+    fn post_otherwise(
+        mut this: MutexGuard<'_, Self>,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        if convert(buffer, key).is_some() && this.queue.posts.reopen() {
+            return Self::post(this, buffer, key, cookie, flags, checked);
         }
+        let segments = &[buffer.with_key(key)];
+        Self::post_slow(this, &ReceiveRequest { segments, cookie, flags, checked })
     }
 }
 
 impl Sender {
     #[inline(never)]
-    pub(super) fn post(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
-        let Some(next) = this.work_queue.next() else {
-            return Self::post_after_recount(this, request);
-        };
-        let ([segment], true) = (request.segments, request.flags.is_empty()) else {
-            return Self::post_slow(this, request);
-        };
-        match &request.work {
-            Work::Send => {
-                Self::post_plain(this, next, segment, request, Operation::Send, Plain::Send)
-            }
-            Work::RdmaWrite { remote } => {
-                let what = Plain::Write { address: remote.address, key: remote.context };
-                Self::post_plain(this, next, segment, request, Operation::RdmaWrite, what)
-            }
-            Work::RdmaRead { remote } if remote.length >= request.length => {
-                let what = Plain::Read { address: remote.address, key: remote.context };
-                Self::post_plain(this, next, segment, request, Operation::RdmaRead, what)
-            }
-            _ => Self::post_slow(this, request),
-        }
-    }
-
-    #[inline(never)]
-    fn post_after_recount(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
-        match this.work_queue.count_free() {
-            true => Self::post(this, request),
-            false => Self::post_slow(this, request),
-        }
-    }
-
-    #[inline(always)]
-    fn post_plain(
+    pub(super) fn post_send(
         mut this: MutexGuard<'_, Self>,
-        next: Next,
-        segment: &Segment,
-        request: &Request<'_>,
-        operation: Operation,
-        what: Plain,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
     ) -> Result<()> {
-        let Mode::Live(hardware) = &this.mode else { return Self::post_slow(this, request) };
-        let (cookie, length) = (request.cookie, request.length);
-        let none = CompletionFlags::empty();
-        let number = this.work_queue.write_at(next, operation, cookie, Some(length as u32), none);
-        let id = this.identifiers.of(number);
-        let flags = match operation {
-            Operation::RdmaRead => sys::IBV_SEND_SIGNALED,
-            _ if length <= this.inline => this.signalled_inline,
-            _ => this.signalled,
+        match this.post(buffer, key, cookie, flags, Plain::Send) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(code)) => Self::not_taken(this, code),
+            None => Self::post_send_otherwise(this, buffer, key, cookie, flags, checked),
+        }
+    }
+
+    /// Posts an RDMA write or read.
+    #[inline(never)]
+    pub(super) fn post_rdma<const OPERATION: bool>(
+        mut this: MutexGuard<'_, Self>,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        let RemoteBuffer { address, context } = remote;
+        let operation = match OPERATION {
+            WRITE => Plain::Write { address, key: context },
+            READ => Plain::Read { address, key: context },
         };
-        let segment = segments::convert_sent(segment);
+        match this.post(buffer, key, cookie, flags, operation) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(code)) => Self::not_taken(this, code),
+            None => Self::post_rdma_otherwise::<OPERATION>(
+                this, buffer, key, cookie, flags, checked, remote,
+            ),
+        }
+    }
+
+    /// Posts a request; `None` if it cannot take the fast path.
+    #[inline(always)]
+    fn post(
+        &mut self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        operation: Plain,
+    ) -> Option<std::result::Result<(), i32>> {
+        if !flags.is_empty() {
+            return None;
+        }
+        let next = self.queue.posts.next()?;
+        debug_assert!(u32::try_from(buffer.length).is_ok(), "longer than `Limits::max_message`");
+        let length = buffer.length as u32;
+        let (recorded, send_flags) = match operation {
+            Plain::Send => (Operation::Send, self.signalled_for(buffer.length)),
+            Plain::Write { .. } => (Operation::RdmaWrite, self.signalled_for(buffer.length)),
+            Plain::Read { .. } => (Operation::RdmaRead, sys::IBV_SEND_SIGNALED),
+        };
+        let number = self.queue.posts.write_at(next, recorded, cookie, Some(length), flags);
+        let segment = Sge { addr: buffer.address, length, lkey: key };
         // SAFETY: the core checked the segment against its region, whose memory is readable while
         // it is registered (`Span::new`).
-        match unsafe { hardware.post_plain_raw(id, flags, &segment, what) } {
-            Ok(()) => {
-                this.quiet = 0;
-                Ok(())
-            }
-            Err(failure) => Self::not_taken(this, failure),
+        let posted = unsafe { self.queue.poster.post(number, send_flags, segment, operation) };
+        if posted.is_ok() {
+            self.quiet = 0;
         }
+        Some(posted)
     }
+
+    #[cold]
+    #[inline(never)]
+    fn post_send_otherwise(
+        mut this: MutexGuard<'_, Self>,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        if flags.is_empty() && this.queue.posts.reopen() {
+            return Self::post_send(this, buffer, key, cookie, flags, checked);
+        }
+        let (segments, length) = (&[buffer.with_key(key)], buffer.length);
+        let work = Work::Send;
+        Self::post_slow(this, &Request { work, segments, length, cookie, flags, checked })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn post_rdma_otherwise<const OPERATION: bool>(
+        mut this: MutexGuard<'_, Self>,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        if flags.is_empty() && this.queue.posts.reopen() {
+            return Self::post_rdma::<OPERATION>(this, buffer, key, cookie, flags, checked, remote);
+        }
+        let (segments, length) = (&[buffer.with_key(key)], buffer.length);
+        let remote = remote.with_length(length);
+        let work = match OPERATION {
+            WRITE => Work::RdmaWrite { remote },
+            READ => Work::RdmaRead { remote },
+        };
+        Self::post_slow(this, &Request { work, segments, length, cookie, flags, checked })
+    }
+}
+
+/// The segment of a receive in the device's form, if it is not longer than that allows.
+#[inline(always)]
+fn convert(buffer: Buffer, key: u32) -> Option<Sge> {
+    let length = u32::try_from(buffer.length).ok()?;
+    Some(Sge { addr: buffer.address, length, lkey: key })
 }

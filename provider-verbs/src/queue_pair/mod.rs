@@ -21,34 +21,85 @@ use std::sync::Arc;
 
 use dat_core::Failure;
 use dat_core::error::{Result, Subtype};
-use dat_core::flags::Close;
+use dat_core::flags::{Close, CompletionFlags};
 use dat_core::provider::{
-    BindRequest, ConnectRequest, ConnectionUpcall, Outstanding, QueuePair, QueuePairSpec,
-    ReceiveRequest, RemoteAddress, Request,
+    BindRequest, Buffer, ConnectRequest, ConnectionUpcall, Epoch, Outstanding, QueuePair,
+    QueuePairSpec, ReceiveRequest, RemoteAddress, RemoteBuffer, Request,
 };
+use dat_provider_kit::errors::foreign_object;
 
 use crate::cm;
 use crate::engine::QueuePairEvents;
-use crate::errors::foreign;
+use fast_path::{READ, WRITE};
 use state::{Receiver, Sender};
 
 /// The queue pair of a contract object.
 pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<VerbsQp>> {
     match queue_pair.as_any().downcast_ref::<Arc<VerbsQp>>() {
         Some(queue_pair) => Ok(Arc::clone(queue_pair)),
-        None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
+        None => Err(foreign_object("queue pair", Subtype::InvalidHandleEp)),
     }
 }
 
 impl QueuePair for VerbsQp {
-    #[inline]
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        Receiver::post(self.receiver.lock(), receive)
+        Receiver::post_slow(self.receiver.lock(), receive)
+    }
+
+    fn post_request(&self, request: &Request<'_>) -> Result<()> {
+        Sender::post_slow(self.sender.lock(), request)
     }
 
     #[inline]
-    fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        Sender::post(self.sender.lock(), request)
+    fn post_one_receive(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        Receiver::post(self.receiver.lock(), buffer, key, cookie, flags, checked)
+    }
+
+    #[inline]
+    fn post_one_send(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        Sender::post_send(self.sender.lock(), buffer, key, cookie, flags, checked)
+    }
+
+    #[inline]
+    fn post_one_write(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        let sender = self.sender.lock();
+        Sender::post_rdma::<WRITE>(sender, buffer, key, cookie, flags, checked, remote)
+    }
+
+    #[inline]
+    fn post_one_read(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        let sender = self.sender.lock();
+        Sender::post_rdma::<READ>(sender, buffer, key, cookie, flags, checked, remote)
     }
 
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {

@@ -1,23 +1,22 @@
 //! Posting.
 #![allow(unsafe_code, reason = "the device may read inline segments at once")]
 
-use std::sync::Arc;
-
 use dat_core::Operation;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{BindRequest, Outstanding, ReceiveRequest, Request, Work, unsupported};
+use dat_core::provider::{
+    BindRequest, Outstanding, ReceiveRequest, Request, Segment, Work, unsupported,
+};
+use dat_provider_kit::errors::{no_credit, wrong_state};
 use parking_lot::MutexGuard;
 
-use super::state::{Mode, Receiver, Sender, VerbsQp};
-use crate::completion_queue::Attachment;
-use crate::engine::QueueEvents;
-use crate::errors::{internal, queue_full, wrong_state};
+use super::state::{Completing, Mode, Receiver, Sender, VerbsQp};
+use crate::errors::internal;
 use crate::segments;
 use crate::sys::verbs as sys;
 use crate::verbs::{self, Error as Failure, Post, What};
 use crate::window;
-use crate::work_queue::{Record, WorkQueue};
+use crate::work_queue::Record;
 
 impl Receiver {
     /// Posts a receive on the slow path.
@@ -26,98 +25,92 @@ impl Receiver {
         mut receiver: MutexGuard<'_, Self>,
         receive: &ReceiveRequest<'_>,
     ) -> Result<()> {
-        let record = Record {
-            cookie: receive.cookie,
-            flags: receive.flags,
-            operation: receiver.operation,
-            ..Record::default()
-        };
-        let Some(number) = write(&receiver.work_queue, &receiver.attachment, record) else {
-            return Err(queue_full());
-        };
-        match &receiver.mode {
-            Mode::Live(hardware) => {
-                let id = receiver.identifiers.of(number);
-                let posted =
-                    segments::with(receive.segments, |list| hardware.post_receive_raw(id, list));
-                match posted {
-                    Ok(()) => Ok(()),
-                    Err(failure) => Receiver::not_taken(receiver, failure),
-                }
+        let &ReceiveRequest { segments, cookie, flags, .. } = receive;
+        let record = Record { cookie, flags, operation: receiver.operation, ..Record::default() };
+        let Some(number) = receiver.queue.write(&record) else { return Err(no_credit()) };
+        match receiver.queue.hardware() {
+            Some(hardware) => {
+                let id = receiver.queue.attachment.identifier(number);
+                let posted = segments::with(segments, |list| hardware.post_receive_raw(id, list));
+                posted.map_err(|failure| {
+                    receiver.queue.posts.unwrite();
+                    refused(failure)
+                })
             }
-            Mode::Held => Ok(()),
-            Mode::Flushed => {
-                let (queue, work_queue) =
-                    (Arc::clone(&receiver.attachment.queue), Arc::clone(&receiver.work_queue));
+            None if receiver.queue.mode() == Mode::Early => {
+                receiver.early.push_back((number, segments.to_vec()));
+                Ok(())
+            }
+            None => {
+                let completing = receiver.queue.to_flush();
                 drop(receiver);
-                queue.flush(&work_queue);
-                Ok(())
-            }
-            Mode::Early => {
-                receiver.early.push_back((number, receive.segments.to_vec()));
-                Ok(())
+                flush(completing)
             }
         }
     }
 
-    /// The device refused the receive that was recorded last.
+    /// The device refused the receive that was recorded last, with this result.
     #[cold]
     #[inline(never)]
-    pub(super) fn not_taken(this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
-        this.work_queue.unwrite();
+    pub(super) fn not_taken(mut this: MutexGuard<'_, Self>, code: i32) -> Result<()> {
+        let failure = Failure::of_post("ibv_post_recv", code);
+        this.queue.posts.unwrite();
         Err(refused(failure))
     }
 }
 
 impl Sender {
-    /// Posts a request on the slow path.
-    #[inline(never)]
-    pub(super) fn post_slow(sender: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
-        match request.work {
-            Work::Send => Self::post_as(sender, request, What::Send),
-            Work::SendInvalidate { key } => {
-                Self::post_as(sender, request, What::SendInvalidate { key })
-            }
+    /// Posts any request.
+    pub(super) fn post_slow(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
+        let &Request { ref work, segments, cookie, flags, .. } = request;
+        let what = match *work {
+            Work::Send => What::Send,
+            Work::SendInvalidate { key } => What::SendInvalidate { key },
             Work::RdmaWrite { remote } => {
-                let what = What::Write { address: remote.address, key: remote.context };
-                Self::post_as(sender, request, what)
+                What::Write { address: remote.address, key: remote.context }
             }
             Work::RdmaWriteImmediate { remote, immediate } => {
                 let (address, key) = (remote.address, remote.context);
-                let what = What::WriteImmediate { address, key, data: immediate };
-                Self::post_as(sender, request, what)
+                What::WriteImmediate { address, key, data: immediate }
             }
             Work::RdmaRead { remote } => {
                 let what = What::Read { address: remote.address, key: remote.context };
-                if remote.length >= request.length {
-                    return Self::post_as(sender, request, what);
+                if remote.length < request.length {
+                    // It reads all of the remote buffer into as many local segments as needed.
+                    let (cut, count) = segments::first(segments, remote.length);
+                    return Self::post_as(this, &cut[..count], cookie, flags, what);
                 }
-                // It reads all of the remote buffer into as many local segments as needed.
-                let (cut, count) = segments::first(request.segments, remote.length);
-                let cut = Request { segments: &cut[..count], length: remote.length, ..*request };
-                Self::post_as(sender, &cut, what)
+                what
             }
             Work::FetchAdd { add, remote } => {
-                let (address, key) = (remote.address, remote.context);
-                Self::post_as(sender, request, What::FetchAdd { address, key, add })
+                What::FetchAdd { address: remote.address, key: remote.context, add }
             }
             Work::CompareSwap { compare, swap, remote } => {
                 let (address, key) = (remote.address, remote.context);
-                Self::post_as(sender, request, What::CompareSwap { address, key, compare, swap })
+                What::CompareSwap { address, key, compare, swap }
             }
-            _ => Err(unsupported("such a request")),
-        }
+            _ => return Err(unsupported("such a request")),
+        };
+        Self::post_as(this, segments, cookie, flags, what)
     }
 
-    fn post_as(sender: MutexGuard<'_, Self>, request: &Request<'_>, what: What) -> Result<()> {
-        let (cookie, length, flags) = (request.cookie, request.length, request.flags);
-        let operation = request.work.operation();
-        let record = Record { cookie, length, flags, operation, ..Record::default() };
-        Self::submit(sender, record, |sender, hardware, id, mut flags| {
+    /// Posts a request that is not a datagram.
+    fn post_as(
+        this: MutexGuard<'_, Self>,
+        segments: &[Segment],
+        cookie: u64,
+        flags: CompletionFlags,
+        what: What<'_>,
+    ) -> Result<()> {
+        let length: u64 = segments.iter().map(|segment| segment.length).sum();
+        let operation = operation(what);
+        let record =
+            Record { cookie, length: length as u32, flags, operation, ..Record::default() };
+        Self::submit(this, record, |sender, hardware, id, mut flags| {
             if what.takes_inline() && length <= sender.inline {
                 flags |= sys::IBV_SEND_INLINE;
             }
-            segments::with(request.segments, |segments| {
+            segments::with(segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory is
                 // readable while they are registered (`Span::new`).
                 unsafe { hardware.post_raw(&Post { id, flags, segments, what }) }
@@ -128,102 +121,33 @@ impl Sender {
 
     /// Records a request and passes it to the device, or to the flush.
     pub(super) fn submit(
-        mut sender: MutexGuard<'_, Self>,
+        mut this: MutexGuard<'_, Self>,
         record: Record,
         post: impl FnOnce(&Self, &verbs::QueuePair, u64, u32) -> Result<()>,
     ) -> Result<()> {
-        let Mode::Live(hardware) = &sender.mode else {
-            return Self::submit_late(sender, record);
+        if this.queue.mode() == Mode::Early {
+            return Err(wrong_state(Subtype::InvalidStateEpNotready));
+        }
+        let Some(number) = this.queue.write(&record) else { return Err(no_credit()) };
+        let Some(hardware) = this.queue.hardware() else {
+            let completing = this.queue.to_flush();
+            drop(this);
+            return flush(completing);
         };
-        let Some(number) = write(&sender.work_queue, &sender.attachment, record) else {
-            return Err(queue_full());
-        };
-        let (flags, quiet) = sender.flags(&record);
-        let id = sender.identifiers.of(number);
-        let posted = post(&sender, hardware, id, flags);
-        sender.posted(&posted, quiet);
+        let (flags, quiet) = this.flags(&record);
+        let id = this.queue.attachment.identifier(number);
+        let posted = post(&this, hardware, id, flags);
+        this.posted(&posted, quiet);
         posted
     }
 
-    /// As [`submit`](Self::submit), if there is no connection any more or not yet.
-    #[cold]
-    fn submit_late(sender: MutexGuard<'_, Self>, record: Record) -> Result<()> {
-        if matches!(sender.mode, Mode::Early) {
-            return Err(wrong_state(Subtype::InvalidStateEpNotready));
-        }
-        if write(&sender.work_queue, &sender.attachment, record).is_none() {
-            return Err(queue_full());
-        }
-        if matches!(sender.mode, Mode::Flushed) {
-            let (queue, work_queue) =
-                (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.work_queue));
-            drop(sender);
-            queue.flush(&work_queue);
-        }
-        Ok(())
-    }
-}
-
-impl VerbsQp {
-    pub(super) fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        let window = window::find(bind.window)?;
-        let record = Record {
-            cookie: bind.cookie,
-            length: 0,
-            extra: window.tag,
-            flags: bind.flags,
-            operation: Operation::Bind,
-            internal: false,
-        };
-        let mut key = 0;
-        Sender::submit(self.sender.lock(), record, |_, hardware, id, flags| {
-            // Requests posted later start after the bind (IBA o10-36.2.5 requires the fence for
-            // windows of either type while reads are outstanding).
-            key = window.post(hardware, bind, id, flags)?;
-            Ok(())
-        })?;
-        Ok(key)
+    /// The send flags of a request of that length whose completion the device reports and that has
+    /// no flags of the consumer.
+    #[inline(always)]
+    pub(super) fn signalled_for(&self, length: u64) -> u32 {
+        if length <= self.inline { self.signalled_inline } else { self.signalled }
     }
 
-    /// The sequence number of the oldest request that has not completed.
-    pub(crate) fn oldest_request(&self) -> Option<u32> {
-        let (queue, work_queue) = {
-            let mut sender = self.sender.lock();
-            // Without it there would be no way to know whether suppressed requests have completed.
-            sender.mark();
-            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.work_queue))
-        };
-        queue.collect();
-        work_queue.oldest()
-    }
-
-    pub(super) fn outstanding(&self) -> Outstanding {
-        let requests = {
-            let mut sender = self.sender.lock();
-            sender.mark();
-            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.work_queue))
-        };
-        let receives = {
-            let receiver = self.receiver.lock();
-            (Arc::clone(&receiver.attachment.queue), Arc::clone(&receiver.work_queue))
-        };
-        let count = |(queue, work_queue): (Arc<crate::completion_queue::Queue>, Arc<_>)| {
-            queue.collect();
-            WorkQueue::pending_of_consumer(&work_queue)
-        };
-        Outstanding { receives: count(receives), requests: count(requests) }
-    }
-
-    /// The first failure, of requests before receives: a device often flushes receives with a status
-    /// of its own.
-    pub(super) fn failure(&self) -> Option<dat_core::Failure> {
-        let requests = Arc::clone(&self.sender.lock().work_queue);
-        let receives = Arc::clone(&self.receiver.lock().work_queue);
-        requests.failure().or_else(|| receives.failure())
-    }
-}
-
-impl Sender {
     /// The send flags of a recorded request, and the number of suppressed requests after it.
     fn flags(&self, record: &Record) -> (u32, u32) {
         let wanted = record.flags;
@@ -246,17 +170,18 @@ impl Sender {
     /// Ends a post: keeps the record, or removes it after an error.
     fn posted(&mut self, posted: &Result<()>, quiet: u32) {
         if posted.is_err() {
-            self.work_queue.unwrite();
+            self.queue.posts.unwrite();
         } else {
             self.quiet = quiet;
         }
     }
 
-    /// The device refused the request that was recorded last; returns the outcome to report.
+    /// The device refused the request that was recorded last, with this result; returns the outcome
+    /// to report.
     #[cold]
     #[inline(never)]
-    pub(super) fn not_taken(mut this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
-        let outcome = late_or_refused(failure);
+    pub(super) fn not_taken(mut this: MutexGuard<'_, Self>, code: i32) -> Result<()> {
+        let outcome = late_or_refused(Failure::of_post("ibv_post_send", code));
         this.posted(&outcome, 0);
         outcome
     }
@@ -264,39 +189,95 @@ impl Sender {
     /// If the last request completes silently, posts an internal request that completes visibly: an
     /// empty write, which accesses no memory.
     pub(super) fn mark(&mut self) {
-        let Mode::Live(hardware) = &self.mode else { return };
-        if self.quiet == 0 {
+        if self.quiet == 0 || self.queue.mode() != Mode::Live {
             return;
         }
         let record = Record { internal: true, ..Record::default() };
-        let Some(number) = self.work_queue.write(&record) else { return };
-        let id = self.identifiers.of(number);
+        let Some(number) = self.queue.posts.write(&record) else { return };
+        let Some(hardware) = self.queue.hardware() else { return };
+        let id = self.queue.attachment.identifier(number);
         let what = What::Write { address: 0, key: 0 };
         let post = Post { id, flags: sys::IBV_SEND_SIGNALED, segments: &[], what };
         // SAFETY: the post has no segments, so no memory is read.
         if unsafe { hardware.post_raw(&post) }.is_err() {
-            self.work_queue.unwrite();
+            self.queue.posts.unwrite();
             return;
         }
         self.quiet = 0;
     }
-}
 
-/// Records a post; returns its sequence number if there is a free entry.
-fn write(work_queue: &WorkQueue, attachment: &Attachment, record: Record) -> Option<u32> {
-    match work_queue.write(&record) {
-        None => write_after_all(work_queue, attachment, record),
-        number => number,
+    /// What completes the requests, suppressed ones too: without a request that is reported there
+    /// would be no way to know whether these have completed.
+    fn completing_all(&mut self) -> Completing {
+        self.mark();
+        self.queue.completing()
     }
 }
 
-/// Records a post after completions were collected: suppressed ones, and those that are never
-/// polled, have then returned their queue credits.
-#[cold]
-#[inline(never)]
-fn write_after_all(work_queue: &WorkQueue, attachment: &Attachment, record: Record) -> Option<u32> {
-    attachment.queue.collect_quietly();
-    work_queue.write(&record)
+impl VerbsQp {
+    pub(super) fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
+        let window = window::find(bind.window)?;
+        let record = Record {
+            cookie: bind.cookie,
+            extra: window.tag,
+            flags: bind.flags,
+            operation: Operation::Bind,
+            ..Record::default()
+        };
+        let mut key = 0;
+        Sender::submit(self.sender.lock(), record, |_, hardware, id, flags| {
+            // Requests posted later start after the bind (IBA o10-36.2.5 requires the fence for
+            // windows of either type while reads are outstanding).
+            key = window.post(hardware, bind, id, flags)?;
+            Ok(())
+        })?;
+        Ok(key)
+    }
+
+    /// The sequence number of the oldest request that has not completed.
+    pub(crate) fn oldest_request(&self) -> Option<u32> {
+        let requests = self.sender.lock().completing_all();
+        requests.queue.collect();
+        requests.work_queue.oldest_before(requests.end)
+    }
+
+    pub(super) fn outstanding(&self) -> Outstanding {
+        let requests = self.sender.lock().completing_all();
+        let receives = self.receiver.lock().queue.completing();
+        let count = |posts: Completing| {
+            posts.queue.collect();
+            posts.work_queue.pending_of_consumer(posts.end)
+        };
+        Outstanding { receives: count(receives), requests: count(requests) }
+    }
+
+    /// The first failure, of requests before receives: a device often flushes receives with a status
+    /// of its own.
+    pub(super) fn failure(&self) -> Option<dat_core::Failure> {
+        let requests = self.sender.lock().queue.completing();
+        let receives = self.receiver.lock().queue.completing();
+        requests.work_queue.failure().or_else(|| receives.work_queue.failure())
+    }
+}
+
+/// Ends a post that the device did not get: flushes it, or leaves it to the end of the connection.
+fn flush(completing: Option<Completing>) -> Result<()> {
+    if let Some(completing) = completing {
+        completing.flush();
+    }
+    Ok(())
+}
+
+/// The operation of a request as it is recorded.
+const fn operation(what: What<'_>) -> Operation {
+    match what {
+        What::Write { .. } => Operation::RdmaWrite,
+        What::WriteImmediate { .. } => Operation::RdmaWriteImmediate,
+        What::Read { .. } => Operation::RdmaRead,
+        What::FetchAdd { .. } => Operation::FetchAdd,
+        What::CompareSwap { .. } => Operation::CompareSwap,
+        _ => Operation::Send,
+    }
 }
 
 /// The outcome of a request that the device refused. On iWARP the device may know of the end of the
@@ -313,7 +294,7 @@ fn late_or_refused(failure: Failure) -> Result<()> {
 #[cold]
 pub(super) fn refused(failure: Failure) -> dat_core::Error {
     match failure.errno {
-        libc::ENOMEM => queue_full(),
+        libc::ENOMEM => no_credit(),
         _ => internal(failure, "the device rejected the request"),
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Qos;
 use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RemoteAddress};
+use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::{errors::ip_address, qualifier};
 use parking_lot::Mutex;
 
@@ -19,7 +20,7 @@ use super::resolution::{Acceptance, Resolution};
 use super::state::{Link, VerbsQp};
 use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
 use crate::engine::{Command, Target};
-use crate::errors::{exhausted, wrong_state};
+use crate::errors::exhausted;
 use crate::key::Key;
 use crate::reject_data;
 use crate::ud_handshake::UdRequest;

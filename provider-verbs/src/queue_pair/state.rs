@@ -10,18 +10,19 @@ use std::sync::{Arc, Weak};
 use dat_core::Operation;
 use dat_core::error::{Error, Result, Subtype};
 use dat_core::provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segment};
+use dat_provider_kit::errors::wrong_state;
 use parking_lot::Mutex;
 
 use super::resolution::Datagrams;
 use crate::cm;
-use crate::completion_queue::{Attachment, Identifiers};
+use crate::completion_queue::{Attachment, Queue};
 use crate::device::Device;
 use crate::domain::Domain;
-use crate::errors::wrong_state;
+use crate::engine::QueueEvents;
 use crate::key::Key;
 use crate::shared_receive::Shared;
-use crate::verbs::{self, AddressHandle};
-use crate::work_queue::WorkQueue;
+use crate::verbs::{self, AddressHandle, PlainRequest, Poster, Receive, WorkRequest};
+use crate::work_queue::{Posts, Record, WorkQueue};
 
 /// A queue pair.
 pub(crate) struct VerbsQp {
@@ -101,53 +102,139 @@ impl End {
 }
 
 /// What happens to a post.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Receives are kept here until there is a connection.
     Early,
     /// It is passed to the device's queue pair.
-    Live(Arc<verbs::QueuePair>),
+    Live,
     /// The connection is ending: the post will be flushed after those before it.
     Held,
     /// It is flushed at once.
     Flushed,
 }
 
-impl Mode {
-    pub(super) const fn is_live(&self) -> bool {
-        matches!(self, Self::Live(_))
-    }
+/// What senders and receivers have in common. The fields that a post on the fast path uses come
+/// first.
+#[repr(C)]
+pub(super) struct PostQueue<W: WorkRequest> {
+    pub(super) posts: Posts,
+    /// Attached to the device's queue pair in the mode [`Mode::Live`].
+    pub(super) poster: Poster<W>,
+    mode: Mode,
+    pub(super) attachment: Arc<Attachment>,
 }
 
+#[repr(C)]
 pub(super) struct Sender {
-    pub(super) mode: Mode,
-    pub(super) work_queue: Arc<WorkQueue>,
-    pub(super) attachment: Arc<Attachment>,
-    /// The identifiers of its posts, copied from the attachment.
-    pub(super) identifiers: Identifiers,
-    /// Number of requests posted since the last one whose completion the device reports.
-    pub(super) quiet: u32,
-    /// Maximum of `quiet`.
-    pub(super) most_quiet: u32,
     /// The send flags of a request whose completion the device reports; a read has no fence.
     pub(super) signalled: u32,
     /// As `signalled`, if its data is copied into the request.
     pub(super) signalled_inline: u32,
     /// Number of bytes that the device accepts inline.
     pub(super) inline: u64,
+    /// Number of requests posted since the last one whose completion the device reports.
+    pub(super) quiet: u32,
+    /// Maximum of `quiet`.
+    pub(super) most_quiet: u32,
+    pub(super) queue: PostQueue<PlainRequest>,
     /// The address handles of outstanding datagrams, with their sequence numbers in the work queue.
     pub(super) handles: RefCell<VecDeque<(u32, Arc<AddressHandle>)>>,
 }
 
+#[repr(C)]
 pub(super) struct Receiver {
-    pub(super) mode: Mode,
-    pub(super) work_queue: Arc<WorkQueue>,
-    pub(super) attachment: Arc<Attachment>,
-    /// The identifiers of its posts, copied from the attachment.
-    pub(super) identifiers: Identifiers,
     /// The operation of its receives.
     pub(super) operation: Operation,
+    pub(super) queue: PostQueue<Receive>,
     /// Receives that wait for a connection, with their sequence numbers in the work queue.
     pub(super) early: VecDeque<(u32, Vec<Segment>)>,
+}
+
+impl<W: WorkRequest> PostQueue<W> {
+    /// A queue in the mode [`Mode::Early`].
+    pub(super) fn new(posts: Posts, attachment: Attachment) -> Self {
+        let poster = Poster::new(attachment.low_half());
+        Self { posts, poster, mode: Mode::Early, attachment: Arc::new(attachment) }
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The queue pair that gets the posts, in the mode [`Mode::Live`].
+    pub(super) fn hardware(&self) -> Option<&Arc<verbs::QueuePair>> {
+        self.poster.attached()
+    }
+
+    /// Passes posts to that queue pair of the device from now on.
+    pub(super) fn go_live(&mut self, hardware: &Arc<verbs::QueuePair>) {
+        self.mode = Mode::Live;
+        self.poster.attach(Some(hardware));
+        self.posts.set_open(true);
+    }
+
+    /// Keeps posts from the device from now on.
+    pub(super) fn leave(&mut self, mode: Mode) {
+        self.mode = mode;
+        self.poster.attach(None);
+        self.posts.set_open(false);
+    }
+
+    /// Keeps posts until those before them are flushed, if they are not flushed at once already.
+    pub(super) fn hold(&mut self) {
+        if self.mode != Mode::Flushed {
+            self.leave(Mode::Held);
+        }
+    }
+
+    /// Records a post; returns its sequence number if there is a free entry.
+    pub(super) fn write(&mut self, record: &Record) -> Option<u32> {
+        self.posts.write(record).or_else(|| self.write_after_all(record))
+    }
+
+    /// Records a post after completions were collected: suppressed ones, and those that are never
+    /// polled, have then returned their queue credits.
+    #[cold]
+    #[inline(never)]
+    fn write_after_all(&mut self, record: &Record) -> Option<u32> {
+        self.attachment.queue.collect_quietly();
+        self.posts.write(record)
+    }
+
+    /// What flushes the posts, if they are flushed at once; for use without the lock.
+    pub(super) fn to_flush(&self) -> Option<Completing> {
+        (self.mode == Mode::Flushed).then(|| self.completing())
+    }
+
+    /// What completes the posts, for use without the lock.
+    pub(super) fn completing(&self) -> Completing {
+        Completing {
+            queue: Arc::clone(&self.attachment.queue),
+            work_queue: Arc::clone(&self.posts.work_queue),
+            end: self.posts.next_number(),
+        }
+    }
+}
+
+/// What completes the posts of a sender or a receiver.
+pub(super) struct Completing {
+    pub(super) queue: Arc<Queue>,
+    pub(super) work_queue: Arc<WorkQueue>,
+    /// The sequence number after the last post.
+    pub(super) end: u32,
+}
+
+impl Completing {
+    /// Flushes all outstanding posts.
+    pub(super) fn flush(&self) {
+        self.queue.flush(&self.work_queue);
+    }
+
+    /// Whether all of its posts have completed.
+    pub(super) fn is_done(&self) -> bool {
+        self.work_queue.has_reached(self.end)
+    }
 }
 
 impl State {

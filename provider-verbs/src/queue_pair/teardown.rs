@@ -6,7 +6,6 @@
 //! device never got, and reports the end.
 
 use std::mem::replace;
-use std::sync::Arc;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -180,12 +179,9 @@ impl VerbsQp {
             State::Connected(attempt) if attempt.closing => {}
             _ => return true,
         }
-        let (queue, work_queue) = {
-            let sender = self.sender.lock();
-            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.work_queue))
-        };
-        queue.collect();
-        if work_queue.pending() > 0 {
+        let requests = self.sender.lock().queue.completing();
+        requests.queue.collect();
+        if !requests.is_done() {
             return false;
         }
         self.begin_end(End::Disconnected);
@@ -217,51 +213,38 @@ impl VerbsQp {
         let (requests, receives, live) = {
             let mut sender = self.sender.lock();
             let mut receiver = self.receiver.lock();
-            let live = sender.mode.is_live() || receiver.mode.is_live();
+            let live = [sender.queue.mode(), receiver.queue.mode()].contains(&Mode::Live);
             sender.mark();
             receiver.early.clear();
-            for mode in [&mut sender.mode, &mut receiver.mode] {
-                if !matches!(mode, Mode::Flushed) {
-                    *mode = Mode::Held;
-                }
-            }
-            let requests = (
-                Arc::clone(&sender.attachment.queue),
-                Arc::clone(&sender.work_queue),
-                sender.work_queue.tail(),
-            );
-            let receives = (
-                Arc::clone(&receiver.attachment.queue),
-                Arc::clone(&receiver.work_queue),
-                receiver.work_queue.tail(),
-            );
-            (requests, receives, live)
+            sender.queue.hold();
+            receiver.queue.hold();
+            (sender.queue.completing(), receiver.queue.completing(), live)
         };
         if live {
             let deadline = Instant::now() + FLUSH_TIME;
-            for (queue, work_queue, tail) in [&requests, &receives] {
-                queue.collect();
-                while !work_queue.has_reached(*tail) && Instant::now() < deadline {
+            for posts in [&requests, &receives] {
+                posts.queue.collect();
+                while !posts.is_done() && Instant::now() < deadline {
                     std::thread::sleep(FLUSH_PAUSE);
-                    queue.collect();
+                    posts.queue.collect();
                 }
             }
         }
         // Posts may come in between; it is over when none is left under the lock.
         loop {
-            requests.0.flush(&requests.1);
+            requests.flush();
             let mut sender = self.sender.lock();
-            if sender.work_queue.pending() == 0 {
-                sender.mode = Mode::Flushed;
+            if sender.queue.completing().is_done() {
+                sender.queue.leave(Mode::Flushed);
                 sender.quiet = 0;
                 break;
             }
         }
         loop {
-            receives.0.flush(&receives.1);
+            receives.flush();
             let mut receiver = self.receiver.lock();
-            if receiver.work_queue.pending() == 0 {
-                receiver.mode = Mode::Flushed;
+            if receiver.queue.completing().is_done() {
+                receiver.queue.leave(Mode::Flushed);
                 break;
             }
         }

@@ -71,6 +71,9 @@ pub struct Posts {
 }
 
 impl Posts {
+    /// Functions that return `ENOSYS` and access nothing.
+    pub const NONE: Self = Self { send: no_send, recv: no_recv };
+
     /// The functions of a context. Where posting a request is a system call, and so a cancellation
     /// point, the calling thread is not cancelled in it.
     ///
@@ -94,7 +97,7 @@ unsafe extern "C" fn post_send_uncancelled(
     cancellation::disabled(|| through!(qp, post_send, libc::ENOSYS, qp, request, bad))
 }
 
-/// The function of a context without sends.
+/// The function of a context without sends; it accesses nothing.
 unsafe extern "C" fn no_send(
     _qp: *mut ibv_qp,
     _request: *mut ibv_send_wr,
@@ -103,7 +106,7 @@ unsafe extern "C" fn no_send(
     libc::ENOSYS
 }
 
-/// The function of a context without receives.
+/// The function of a context without receives; it accesses nothing.
 unsafe extern "C" fn no_recv(
     _qp: *mut ibv_qp,
     _receive: *mut ibv_recv_wr,

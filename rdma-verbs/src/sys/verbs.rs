@@ -455,7 +455,7 @@ pub struct ibv_sge {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct rdma_wr {
     pub remote_addr: u64,
     pub rkey: u32,

@@ -1,8 +1,6 @@
 //! Requests in a form close to C, for programs that keep records of their posts themselves.
-#![allow(non_camel_case_types, reason = "part of a type of C")]
 
-use std::mem::{MaybeUninit, offset_of};
-use std::ptr::{self, null_mut};
+use std::ptr::null_mut;
 
 use super::{AddressHandle, MemoryRegion, MemoryWindow, Sge};
 use crate::sys::verbs::{self as sys, ibv_send_wr, ibv_send_wr_wr, rdma_wr};
@@ -49,82 +47,6 @@ pub enum What<'a> {
     /// `IBV_WR_SEND_WITH_IMM` of a datagram.
     DatagramImmediate { handle: &'a AddressHandle, number: u32, key: u32, data: u32 },
 }
-
-/// The operation of a request with one segment and no further argument, as most requests are.
-/// Addresses and keys are the peer's.
-#[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the fields are those of `struct ibv_send_wr`")]
-pub enum Plain {
-    /// `IBV_WR_SEND`
-    Send,
-    /// `IBV_WR_RDMA_WRITE`
-    Write { address: u64, key: u32 },
-    /// `IBV_WR_RDMA_READ`
-    Read { address: u64, key: u32 },
-}
-
-impl Plain {
-    /// Writes it in its C form, which borrows the segment. Only the fields that such a request
-    /// needs are written.
-    #[inline(always)]
-    pub(super) fn write_c(
-        self,
-        id: u64,
-        flags: u32,
-        segment: &Sge,
-        request: &mut MaybeUninit<ibv_send_wr>,
-    ) {
-        let (opcode, remote) = match self {
-            Self::Send => (sys::IBV_WR_SEND, None),
-            Self::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, Some((address, key))),
-            Self::Read { address, key } => (sys::IBV_WR_RDMA_READ, Some((address, key))),
-        };
-        let head = ibv_send_wr_head {
-            wr_id: id,
-            next: null_mut(),
-            sg_list: ptr::from_ref(segment).cast_mut(),
-            num_sge: 1,
-            opcode,
-            send_flags: flags,
-            imm_or_key: 0,
-        };
-        let request = request.as_mut_ptr();
-        if let Some((remote_addr, rkey)) = remote {
-            let rdma = rdma_wr { remote_addr, rkey };
-            // SAFETY: an RDMA request begins with these fields, and the memory is large enough.
-            unsafe { request.cast::<ibv_send_wr_rdma>().write(ibv_send_wr_rdma { head, rdma }) };
-        } else {
-            // SAFETY: every request begins with these fields.
-            unsafe { request.cast::<ibv_send_wr_head>().write(head) };
-        }
-    }
-}
-
-/// The fields that all requests have; the others depend on the operation.
-#[repr(C)]
-struct ibv_send_wr_head {
-    wr_id: u64,
-    next: *mut ibv_send_wr,
-    sg_list: *mut Sge,
-    num_sge: i32,
-    opcode: u32,
-    send_flags: u32,
-    imm_or_key: u32,
-}
-
-#[repr(C)]
-struct ibv_send_wr_rdma {
-    head: ibv_send_wr_head,
-    rdma: rdma_wr,
-}
-
-const _: () = {
-    assert!(offset_of!(ibv_send_wr_head, num_sge) == offset_of!(ibv_send_wr, num_sge));
-    assert!(offset_of!(ibv_send_wr_head, opcode) == offset_of!(ibv_send_wr, opcode));
-    assert!(offset_of!(ibv_send_wr_head, send_flags) == offset_of!(ibv_send_wr, send_flags));
-    assert!(offset_of!(ibv_send_wr_head, imm_or_key) == offset_of!(ibv_send_wr, imm_or_key));
-    assert!(offset_of!(ibv_send_wr_rdma, rdma) == offset_of!(ibv_send_wr, wr));
-};
 
 impl What<'_> {
     /// Whether its data can be copied into the request itself (`IBV_SEND_INLINE`).

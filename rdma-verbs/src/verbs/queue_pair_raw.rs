@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use super::shared_receive::{post_receive, receive};
-use super::{Error, Plain, Post, QueuePair, Result, Sge, What, WindowBind, WindowKind};
+use super::{Error, Post, QueuePair, Result, Sge, What, WindowBind, WindowKind};
 use crate::sys::verbs::{self as sys, bind_mw_wr, ibv_mw_bind, ibv_mw_bind_info, ibv_send_wr};
 use crate::sys::{cancellation, dispatch};
 
@@ -42,29 +42,6 @@ impl QueuePair {
         // SAFETY: the request is well formed and what it borrows lives over the call; the caller
         // guarantees the memory.
         unsafe { self.post_request(&mut request) }
-    }
-
-    /// Posts a request with one segment and no further argument.
-    ///
-    /// # Errors
-    /// As [`post_raw`](Self::post_raw).
-    ///
-    /// # Safety
-    /// As [`post_raw`](Self::post_raw).
-    #[inline(always)]
-    pub unsafe fn post_plain_raw(
-        &self,
-        id: u64,
-        flags: u32,
-        segment: &Sge,
-        what: Plain,
-    ) -> Result<()> {
-        let mut request = MaybeUninit::uninit();
-        what.write_c(id, flags, segment, &mut request);
-        let mut bad = MaybeUninit::uninit();
-        // SAFETY: the fields that such a request has are written; the caller guarantees the memory.
-        let code = unsafe { (self.posts.send)(self.raw(), request.as_mut_ptr(), bad.as_mut_ptr()) };
-        Error::check("ibv_post_send", code)
     }
 
     /// # Safety

@@ -325,6 +325,7 @@ COUNTED counted_post_read(void) { for (int i = 0; i < WINDOW; i++) post_read(); 
 COUNTED counted_reap_request(void) { for (int i = 0; i < WINDOW; i++) spin(requested); }
 COUNTED counted_reap_recv(void) { for (int i = 0; i < WINDOW; i++) spin(received); }
 COUNTED counted_wait_request(void) { for (int i = 0; i < WINDOW; i++) wait_for(requested); }
+COUNTED counted_wait_one(void) { wait_for(requested); }
 COUNTED counted_reap_none(void) { for (int i = 0; i < WINDOW; i++) none(requested); }
 
 /* The pauses let everything complete, so that what is counted finds it. */
@@ -354,6 +355,11 @@ static void cost(int first)
         counted_post_read();
         pause_for_all();
         counted_wait_request();
+        for (int i = 0; i < WINDOW; i++) {
+            post_write();
+            usleep(20000);
+            counted_wait_one();
+        }
         counted_reap_none();
     }
 }
