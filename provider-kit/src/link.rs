@@ -26,6 +26,9 @@ pub enum Written {
     /// The link has taken the whole frame, and copied the bytes that it could not send yet. Call
     /// [`Writer::flush`] when the descriptor reports space, even if no other frame follows.
     Buffered,
+    /// The link has taken the whole frame and copied it. It sends the copy with the next frame that
+    /// [`Writer::write`] takes, or in [`Writer::flush`]. Only [`Writer::hold`] returns this.
+    Held,
     /// The link is full and has taken nothing. Write the frame again once [`Writer::flush`] returns
     /// false.
     Full,
@@ -70,6 +73,20 @@ pub trait Writer: Send {
     /// # Errors
     /// Why the link has ended. Frames that the peer sent before can still be read.
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End>;
+
+    /// As [`Writer::write`], but the frame may wait for others that follow soon. By default, it does not.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    fn hold(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+        self.write(frame, payload)
+    }
+
+    /// Whether [`Writer::hold`] differs from [`Writer::write`], because several frames cost little more
+    /// than one. By default, it does not.
+    fn can_hold(&self) -> bool {
+        false
+    }
 
     /// Sends the copied bytes, as far as the link takes them. Returns whether any are left.
     ///

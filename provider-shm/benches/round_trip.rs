@@ -75,7 +75,7 @@ impl Side for Plain {
             self.segments.clear();
             self.segments.push(part(&self.sink.memory, sent, length));
             match self.link.writer.write(&frame, &self.segments) {
-                Ok(Written::Taken | Written::Buffered) => sent += length,
+                Ok(Written::Taken | Written::Buffered | Written::Held) => sent += length,
                 Ok(Written::Full) => std::hint::spin_loop(),
                 Err(_) => std::process::exit(0),
             }

@@ -10,6 +10,7 @@ use dat_provider::mem::Span;
 use rustix::event::epoll::EventFlags;
 
 use super::ack_delay::AckDelay;
+use super::coalescing::Coalescing;
 use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
 use super::lending::Backoff;
 use super::receive_queue::TakenReceive;
@@ -144,6 +145,9 @@ pub(super) struct Connection {
     pub(super) signal: Option<Signal>,
     /// Whether every poll of each completion queue reads the link.
     pub(super) hot: [bool; 2],
+    /// Whether the link can hold frames, and which it holds.
+    pub(super) can_hold: bool,
+    pub(super) coalescing: Coalescing,
     /// Whether pollers read the link.
     pub(super) is_lent: bool,
     /// The activity at the last check, and number of checks since it changed.
@@ -174,6 +178,7 @@ impl Connection {
     ) -> Self {
         let space_event =
             if reader.is_readable_for_room() { EventFlags::IN } else { EventFlags::OUT };
+        let can_hold = writer.can_hold();
         Self {
             stage,
             handshake: None,
@@ -215,6 +220,8 @@ impl Connection {
             armed: Armed::Descriptor,
             signal: None,
             hot: [false; 2],
+            can_hold,
+            coalescing: Coalescing::default(),
             is_lent: false,
             activity_seen: 0,
             idle_checks: 0,

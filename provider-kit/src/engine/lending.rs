@@ -288,6 +288,11 @@ impl SoftQp {
         }
         let executed = conn.executed;
         let has_arrived = conn.read(queues, &mut upcalls);
+        if has_arrived {
+            conn.send_held();
+        } else {
+            conn.send_held_if_due();
+        }
         let has_requests = conn.executed != executed;
         let is_due =
             conn.ack_delay.is_due(has_requests, conn.executed.wrapping_sub(conn.reported_executed));
@@ -403,6 +408,7 @@ impl PolledLink for SoftQp {
             if let Some(conn) = state_ref.conn.as_mut().filter(|conn| conn.is_lent) {
                 conn.take_back(&state_ref.queues);
                 conn.acknowledge(false);
+                conn.send_held();
                 self.update_interest(state_ref);
             }
             drop(state);

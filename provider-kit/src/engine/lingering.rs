@@ -46,7 +46,7 @@ impl LingeringLink {
     fn write(&mut self) -> bool {
         if let Some(frame) = &self.last {
             match self.writer.write(frame, &[]) {
-                Ok(Written::Taken | Written::Buffered) => self.last = None,
+                Ok(Written::Taken | Written::Buffered | Written::Held) => self.last = None,
                 Ok(Written::Full) => {}
                 Err(_) => return false,
             }

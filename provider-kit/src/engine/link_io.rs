@@ -25,9 +25,15 @@ impl Connection {
             return false;
         }
         let frame = Frame { done: self.done(), posted: self.posted, ..Frame::new(body) };
-        match self.writer.write(&frame, payload) {
-            Ok(taken @ (Written::Taken | Written::Buffered)) => {
+        let written = if self.may_hold(&body) {
+            self.writer.hold(&frame, payload)
+        } else {
+            self.writer.write(&frame, payload)
+        };
+        match written {
+            Ok(taken @ (Written::Taken | Written::Buffered | Written::Held)) => {
                 self.has_backlog |= taken == Written::Buffered;
+                self.set_holding(taken == Written::Held);
                 (self.reported_executed, self.reported_posted) = (frame.done, frame.posted);
                 true
             }
@@ -77,10 +83,7 @@ impl Connection {
     /// Writes what the link takes, and completes the requests that the peer has executed.
     pub(super) fn progress(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
         if self.is_write_blocked || self.has_backlog {
-            match self.writer.flush() {
-                Ok(is_left) => (self.is_write_blocked, self.has_backlog) = (is_left, is_left),
-                Err(_) => self.is_write_closed = true,
-            }
+            self.flush_link();
         }
         if self.stage == Stage::Open {
             self.serve_srq(queues, upcalls);
@@ -99,6 +102,18 @@ impl Connection {
                     break;
                 }
             }
+        }
+        self.send_held();
+    }
+
+    /// Sends what the link has copied.
+    pub(super) fn flush_link(&mut self) {
+        match self.writer.flush() {
+            Ok(is_left) => {
+                (self.is_write_blocked, self.has_backlog) = (is_left, is_left);
+                self.writes_at_once &= !is_left;
+            }
+            Err(_) => self.is_write_closed = true,
         }
     }
 

@@ -15,14 +15,15 @@
 //! - `adapter`, `handle`, `listener`: the provider contract.
 //! - `queue_pair`: states and posting; `fast_path`: posting if nothing waits; `create`: settings; `connect`, `incoming`: both ways to connect.
 //! - `connection`: a link in use, with `send_queue` and `requester` (writing requests),
-//!   `direct_requests` (executing them without the peer), `frame_sink` and `execute`
-//!   (executing the requests of the peer), `responder` (answering them) and `ack_delay`
-//!   (acknowledging them).
+//!   `coalescing` (sending them together), `direct_requests` (executing them without the peer),
+//!   `frame_sink` and `execute` (executing the requests of the peer), `responder` (answering them) and
+//!   `ack_delay` (acknowledging them).
 //! - `progress_thread`, `core`: the thread, and what it shares with the objects; `lending`: the choice
 //!   between thread and pollers.
 
 mod ack_delay;
 mod adapter;
+mod coalescing;
 mod completions;
 mod connect;
 mod connection;

@@ -62,6 +62,7 @@ proptest! {
     fn frames_arrive_as_written_however_the_stream_splits_them(
         seed in 1_u64.., capacity in 1_usize..200_000,
         lengths in proptest::collection::vec(prop_oneof![0..=100_u64, 0..=MAX_PIECE], 1..12),
+        holds in proptest::collection::vec(any::<bool>(), 12),
     ) {
         let [(_, mut writer), (mut reader, _)] = links(Wire { capacity, seed });
         let mut kept = Kept::default();
@@ -71,15 +72,17 @@ proptest! {
         while kept.ends < lengths.len() {
             if let Some(&length) = lengths.get(next) {
                 let payload = spans(&sources[next], length as usize);
-                if matches!(
-                    writer.write(&message(length), &payload),
-                    Ok(Written::Taken | Written::Buffered)
-                ) {
-                    // Memory belongs to its owner again as soon as the frame is taken.
-                    next += 1;
-                }
+                let written = if holds[next] {
+                    writer.hold(&message(length), &payload)
+                } else {
+                    writer.write(&message(length), &payload)
+                };
+                // Memory belongs to its owner again as soon as the frame is taken.
+                next += usize::from(written.expect("the link is alive") != Written::Full);
             }
-            writer.flush().expect("the link is alive");
+            if next == lengths.len() || !holds[next] {
+                writer.flush().expect("the link is alive");
+            }
             reader.read(&mut kept, Budget { frames: 3, bytes: 1000 }).expect("the link is alive");
             rounds += 1;
             prop_assert!(rounds < 3_000_000, "no progress");
@@ -103,6 +106,30 @@ fn bytes_without_a_place_are_dropped_and_the_next_frame_is_found() {
     assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
     assert_eq!(reader.read(&mut kept, Budget::default()), Ok(Progress::Drained(true)));
     assert_eq!((kept.ends, kept.frames[1].0.body), (2, Body::Ack));
+}
+
+#[test]
+fn held_frames_are_sent_together_with_the_next_one_or_by_a_flush() {
+    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
+    let (source, mut kept) = (pattern(64, 0), Kept::default());
+    let mut read = |kept: &mut Kept| {
+        reader.read(kept, Budget::default()).expect("the link is alive");
+        kept.ends
+    };
+    let payload = spans(&source, 64);
+    assert_eq!(writer.hold(&message(64), &payload), Ok(Written::Held));
+    assert_eq!(writer.hold(&message(64), &payload), Ok(Written::Held));
+    assert_eq!(read(&mut kept), 0);
+    assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    assert_eq!(read(&mut kept), 3);
+    assert_eq!(kept.frames[2].0.body, Body::Ack);
+    assert_eq!(writer.hold(&message(64), &payload), Ok(Written::Held));
+    assert_eq!(writer.flush(), Ok(false));
+    assert_eq!(read(&mut kept), 4);
+    let held = (0..100).take_while(|_| writer.hold(&message(64), &payload) == Ok(Written::Held));
+    let count = held.count();
+    assert!((2..99).contains(&count), "{count} frames were held");
+    assert_eq!(read(&mut kept), 4 + count + 1);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the TCP provider does about peers that are gone, silent, strangers or hostile.
 
+mod bursts;
 mod common;
 mod freed;
 mod secret;
