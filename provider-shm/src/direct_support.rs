@@ -28,13 +28,40 @@ fn obstacle() -> Option<String> {
         }
     }
     let scope = std::fs::read_to_string(YAMA).unwrap_or_default();
-    match scope.trim() {
-        "" | "0" => {}
-        // Root may access any process, unless no process may.
-        "1" | "2" if rustix::process::geteuid().is_root() => {}
-        scope => return Some(format!("kernel.yama.ptrace_scope is {scope}")),
+    if is_forbidden(&scope, rustix::process::geteuid().is_root()) {
+        return Some(format!("kernel.yama.ptrace_scope is {}", scope.trim()));
     }
     let is_dumpable = rustix::process::dumpable_behavior()
         .is_ok_and(|behavior| behavior == rustix::process::DumpableBehavior::Dumpable);
     (!is_dumpable).then(|| "the process is not dumpable (PR_SET_DUMPABLE)".to_owned())
+}
+
+/// Whether a setting of Yama forbids processes to access each other. Root may access any process,
+/// unless no process may.
+fn is_forbidden(scope: &str, is_root: bool) -> bool {
+    match scope.trim() {
+        "" | "0" => false,
+        "1" | "2" => !is_root,
+        _ => true,
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yama_forbids_access_as_its_documentation_says() {
+        // Each setting, with what it means for other users and for root.
+        for (scope, others, root) in [
+            ("", false, false),
+            ("0\n", false, false),
+            ("1\n", true, false),
+            ("2\n", true, false),
+            ("3\n", true, true),
+        ] {
+            assert_eq!(is_forbidden(scope, false), others, "{scope:?}");
+            assert_eq!(is_forbidden(scope, true), root, "{scope:?} for root");
+        }
+    }
 }
