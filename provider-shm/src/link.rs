@@ -20,8 +20,16 @@ use crate::greeting::{self, Greeting, SentDoorbell};
 use crate::reader::RingReader;
 use crate::segment::Segment;
 use crate::signals::Wake;
-use crate::transport::Rings;
 use crate::writer::RingWriter;
+
+/// What the links of an adapter have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkOptions {
+    /// Connections access memory directly.
+    pub(crate) is_direct: bool,
+    /// The doorbells of the adapter and of its peers.
+    pub(crate) boards: Arc<Boards>,
+}
 
 /// Of one connection.
 #[derive(Debug)]
@@ -53,24 +61,29 @@ impl Link {
     ///
     /// # Errors
     /// The process or the system is out of memory or descriptors, or the peer is gone.
-    pub(crate) fn active(socket: OwnedFd, rings: &Rings) -> Result<Halves> {
+    pub(crate) fn active(socket: OwnedFd, options: &LinkOptions) -> Result<Halves> {
         let (segment, file) = Segment::create()?;
-        let link = Self::new(socket, 0, OnceLock::from(Arc::new(segment)), rings);
+        let link = Self::new(socket, 0, OnceLock::from(Arc::new(segment)), options);
         greeting::send(link.bell.as_fd(), file.as_fd(), link.doorbell.as_ref())?;
         link.is_doorbell_given.store(link.doorbell.is_some(), Ordering::Relaxed);
         Ok(halves(link))
     }
 
     /// The passive side, to which a segment is on its way.
-    pub(crate) fn passive(socket: OwnedFd, rings: &Rings) -> Halves {
-        halves(Self::new(socket, 1, OnceLock::new(), rings))
+    pub(crate) fn passive(socket: OwnedFd, options: &LinkOptions) -> Halves {
+        halves(Self::new(socket, 1, OnceLock::new(), options))
     }
 
-    fn new(socket: OwnedFd, writes: usize, segment: OnceLock<Arc<Segment>>, rings: &Rings) -> Self {
+    fn new(
+        socket: OwnedFd,
+        writes: usize,
+        segment: OnceLock<Arc<Segment>>,
+        options: &LinkOptions,
+    ) -> Self {
         // Another user learns no address of this process, and rings no doorbells. Root needs none.
         let is_same_user = greeting::is_same_user(&socket);
-        let is_direct = rings.is_direct && is_same_user;
-        let boards = Arc::clone(&rings.boards);
+        let is_direct = options.is_direct && is_same_user;
+        let boards = Arc::clone(&options.boards);
         let doorbell = is_same_user.then(|| boards.doorbell()).flatten();
         let (bell, origin, has_ended) = (Bell::new(socket), Origin::here(), AtomicBool::new(false));
         let nonce = RandomState::new().build_hasher().finish();

@@ -165,7 +165,11 @@ impl Acceptor for Listening {
             if !self.rings.any_user && !greeting::is_same_user(&socket) {
                 continue;
             }
-            return Some(connected(Link::passive(socket, &self.rings), address, self.qualifier));
+            return Some(connected(
+                Link::passive(socket, &self.rings.options),
+                address,
+                self.qualifier,
+            ));
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::address::Space;
 use crate::boards::Boards;
 use crate::direct_support;
 use crate::greeting;
-use crate::link::Link;
+use crate::link::{Link, LinkOptions};
 use crate::listener::{Listening, connected, socket};
 use crate::parameters::Parameters;
 
@@ -32,10 +32,7 @@ pub struct Rings {
     pub(crate) folder: Option<PathBuf>,
     /// Peers may belong to other users.
     pub(crate) any_user: bool,
-    /// Connections access memory directly.
-    pub(crate) is_direct: bool,
-    /// The doorbells of the adapter, and of its peers.
-    pub(crate) boards: Arc<Boards>,
+    pub(crate) options: LinkOptions,
 }
 
 impl Rings {
@@ -50,8 +47,8 @@ impl Rings {
             page::put_in_use();
         }
         let (address, space) = (address.into(), Space::Own);
-        let boards = Arc::new(Boards::new());
-        Ok((Self { address, space, folder, any_user, is_direct, boards }, limits))
+        let options = LinkOptions { is_direct, boards: Arc::new(Boards::new()) };
+        Ok((Self { address, space, folder, any_user, options }, limits))
     }
 
     /// The same links for an adapter that listens over TCP too, at an address of this machine: it is
@@ -65,7 +62,7 @@ impl Rings {
     /// A peer may still forbid it.
     #[must_use]
     pub fn direct(&self) -> String {
-        if self.is_direct {
+        if self.options.is_direct {
             direct_support::describe()
         } else {
             "no: the parameter direct=no".to_owned()
@@ -134,7 +131,7 @@ impl Dial for Dialling {
         if !rings.any_user && !greeting::is_same_user(&socket) {
             return Err(ConnectFailure::Refused);
         }
-        let link = Link::active(socket, &rings).map_err(refused)?;
+        let link = Link::active(socket, &rings.options).map_err(refused)?;
         Ok(connected(link, found, port))
     }
 }

@@ -10,9 +10,9 @@ use dat_provider::mem::Span;
 use rustix::event::epoll::EventFlags;
 
 use super::ack_delay::AckDelay;
+use super::backoff::Backoff;
 use super::coalescing::Coalescing;
 use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
-use super::lending::Backoff;
 use super::receive_queue::TakenReceive;
 use super::send_queue::SendQueue;
 use super::work_queues::WorkQueues;

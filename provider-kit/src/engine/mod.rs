@@ -23,6 +23,7 @@
 
 mod ack_delay;
 mod adapter;
+mod backoff;
 mod coalescing;
 mod completions;
 mod connect;
