@@ -234,10 +234,11 @@ impl SoftQp {
         if conn.ending.is_some() {
             return nothing;
         }
-        let is_changed = conn.note_visit(queues, visit, &self.weak_self);
+        // Whether the link and the thread must be told who reads the link now.
+        let mut is_changed = conn.note_visit(queues, visit, &self.weak_self);
         if self.thread_waits.load(Ordering::Relaxed) && !conn.is_lent && conn.is_open() {
             self.thread_waits.store(false, Ordering::Relaxed);
-            conn.lend(queues);
+            is_changed |= conn.lend(queues);
         }
         let executed = conn.executed;
         let has_arrived = conn.read(queues, &mut upcalls);
@@ -265,6 +266,7 @@ impl SoftQp {
             if conn.poller_reads >= MIN_POLLER_READS * IDLE_PER_READ {
                 conn.poller_reads = 0;
                 if conn.lend(queues) {
+                    is_changed = true;
                     self.core.submit(Job::Progress(self.driven()));
                 }
             }

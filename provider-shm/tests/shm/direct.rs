@@ -6,7 +6,9 @@ use std::process::Child;
 
 use dat_conformance::{Buffer, Node, expect_connection, expect_dto, expect_request, state, until};
 use dat_core::error::{ReturnType, Subtype};
-use dat_core::{Connect, ConnectionEventKind, DtoStatus, Endpoint, EpState, PspMaker, RmrTriplet};
+use dat_core::{
+    Connect, ConnectionEventKind, DtoStatus, Endpoint, EpState, Event, PspMaker, RmrTriplet,
+};
 use dat_two_processes::traffic::Load;
 use dat_two_processes::{NONE, process};
 use rustix::process::{Signal, kill_process};
@@ -240,4 +242,26 @@ fn the_death_of_a_writer_ends_its_access() {
         peer.end();
         own.lmr.free().expect("its process is gone");
     }
+}
+
+#[test]
+fn a_target_that_polls_executes_short_operations_even_if_nothing_else_arrives() {
+    // The target waits for no event before it polls, so only its polls say that it does.
+    let node = node("");
+    let (requester, target) = node.pair();
+    let buffer = node.buffer(64);
+    let (remote, mut event) = (buffer.remote(0, 8), Event::default());
+    until("a write crosses the ring", || {
+        for _ in 0..2000 {
+            assert!(!node.recv.dequeue(&mut event).expect("live"));
+        }
+        requester.post_rdma_write(&[buffer.piece(8, 8)], 0, remote, NONE).expect("connected");
+        // One that the kernel copied has completed before the post returned.
+        let is_direct = node.request.dequeue(&mut event).expect("live");
+        if !is_direct {
+            expect_dto(&node.request, &[&requester]);
+        }
+        !is_direct
+    });
+    drop(target);
 }
