@@ -45,8 +45,8 @@ impl Registry {
     ///
     /// The text after a `?` in the name is not looked up but passed to the provider, after the IA
     /// parameters of the line. Providers discover their adapters only if no line of the name is
-    /// usable; those that [cannot have it](Provider::may_have) only if no other provider has the
-    /// name.
+    /// usable; those that [cannot have it](crate::provider::Provider::may_have) only if no other
+    /// provider has the name.
     ///
     /// # Errors
     /// - `DAT_INVALID_PARAMETER` if the name is empty or longer than [`MAX_NAME`](super::MAX_NAME) bytes;

@@ -234,7 +234,7 @@ impl SoftQp {
         if conn.ending.is_some() {
             return nothing;
         }
-        // Whether the link and the thread must be told who reads the link now.
+        // Whether another thread reads the link from now on, which `update_interest` announces.
         let mut is_changed = conn.note_visit(queues, visit, &self.weak_self);
         if self.thread_waits.load(Ordering::Relaxed) && !conn.is_lent && conn.is_open() {
             self.thread_waits.store(false, Ordering::Relaxed);
