@@ -360,9 +360,8 @@ impl List {
 
 /// Makes a poll read a link.
 fn queue(all: &mut Slab<Entry>, again: &mut VecDeque<usize>, key: usize) {
-    if let Some(entry) = all.get_mut(key)
-        && !std::mem::replace(&mut entry.is_queued, true)
-    {
+    let Some(entry) = all.get_mut(key) else { return };
+    if !std::mem::replace(&mut entry.is_queued, true) {
         again.push_back(key);
     }
 }

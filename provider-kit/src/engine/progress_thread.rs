@@ -261,10 +261,10 @@ impl ProgressThread {
     fn advance_handshake(&mut self, token: u64, mut handshake: Box<PendingHandshake>) {
         let outcome = handshake.advance();
         if matches!(outcome, HandshakeOutcome::Waiting) {
-            if !std::mem::replace(&mut handshake.is_watched, true)
-                && let Some(descriptor) = handshake.link.reader.descriptor()
-            {
-                self.shared.watch(descriptor, token, IN);
+            if !std::mem::replace(&mut handshake.is_watched, true) {
+                if let Some(descriptor) = handshake.link.reader.descriptor() {
+                    self.shared.watch(descriptor, token, IN);
+                }
             }
             self.timed.insert(token, TimedLink::Handshake(handshake));
             return;
