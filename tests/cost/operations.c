@@ -161,45 +161,6 @@ void shm_empty_dequeue(unsigned long times)
     }
 }
 
-/* Takes the next completion, which may still be on its way. The other side polls, too, as its own
- * thread would: it acknowledges while it polls. */
-static inline void poll_until(DAT_EVD_HANDLE evd, DAT_EVD_HANDLE of_peer, DAT_UINT64 cookie)
-{
-    const DAT_DTO_COMPLETION_EVENT_DATA *done;
-    DAT_EVENT event;
-    DAT_RETURN result = dat_evd_dequeue(evd, &event);
-
-    while (DAT_GET_TYPE(result) == DAT_QUEUE_EMPTY) {
-        result = dat_evd_dequeue(of_peer, &event);
-        if (DAT_GET_TYPE(result) != DAT_QUEUE_EMPTY)
-            unexpected("dat_evd_dequeue", result);
-        result = dat_evd_dequeue(evd, &event);
-    }
-    done = &event.event_data.dto_completion_event_data;
-    if (result != DAT_SUCCESS || event.event_number != DAT_DTO_COMPLETION_EVENT ||
-        done->status != DAT_DTO_SUCCESS || done->user_cookie.as_64 != cookie)
-        unexpected("dat_evd_dequeue", result);
-}
-
-void shm_send_cycle_before(unsigned long times)
-{
-    (void)times;
-    shm_open_once();
-}
-
-void shm_send_cycle(unsigned long times)
-{
-    DAT_LMR_TRIPLET source = end_part(&shm_near, SOURCE_AT, SIZE);
-    DAT_LMR_TRIPLET target = end_part(&shm_far, TARGET_AT, SIZE);
-
-    for (unsigned long at = 0; at < times; at++) {
-        CHECK(dat_ep_post_recv(shm_far.ep, 1, &target, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
-        CHECK(dat_ep_post_send(shm_near.ep, 1, &source, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
-        poll_until(shm_far.recv_evd, shm_near.send_evd, at);
-        poll_until(shm_near.send_evd, shm_far.recv_evd, at);
-    }
-}
-
 void send_cycle(unsigned long times)
 {
     DAT_LMR_TRIPLET source = end_part(&near_end, SOURCE_AT, SIZE);

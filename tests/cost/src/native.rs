@@ -80,7 +80,7 @@ impl Native {
             Operation::WaitAtOnce => self.wait_at_once(times),
             Operation::HandleType => self.handle_type(times),
             Operation::EpStatus => self.ep_status(times),
-            Operation::ShmEmptyDequeue | Operation::ShmSendCycle => {
+            Operation::ShmEmptyDequeue => {
                 Err(format!("{} is not made in Rust", operation.name()).into())
             }
             Operation::ConnectEndless => self.connect(times, Timeout::Infinite),

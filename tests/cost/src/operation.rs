@@ -28,9 +28,6 @@ pub(crate) enum Operation {
     EpStatus,
     /// A dequeue that finds nothing, of an adapter over shared memory that is connected. In C only.
     ShmEmptyDequeue,
-    /// A receive and a send of 64 bytes over shared memory, and the completions of both. One thread
-    /// has both sides, so that all instructions count. In C only.
-    ShmSendCycle,
     /// A connection without a time-out: connect, accept, disconnect, and reset on both sides, with
     /// all events.
     ConnectEndless,
@@ -47,7 +44,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::EmptyDequeue,
         Self::SendCycle,
         Self::SendCycleAmong100,
@@ -58,7 +55,6 @@ impl Operation {
         Self::HandleType,
         Self::EpStatus,
         Self::ShmEmptyDequeue,
-        Self::ShmSendCycle,
         Self::ConnectEndless,
         Self::ConnectTimed,
         Self::LmrCreate,
@@ -70,7 +66,7 @@ impl Operation {
     /// The operations whose instructions are counted. With many endpoints the counts are the same
     /// as with two, and calls off the data path have no bound.
     pub(crate) fn counted() -> impl Iterator<Item = Self> {
-        let counted = |it: &Self| !it.is_among_many() && *it <= Self::ShmSendCycle;
+        let counted = |it: &Self| !it.is_among_many() && *it <= Self::ShmEmptyDequeue;
         Self::ALL.into_iter().filter(counted)
     }
 
@@ -81,7 +77,7 @@ impl Operation {
 
     /// Whether there is the same operation in Rust.
     pub(crate) const fn is_in_rust(self) -> bool {
-        !matches!(self, Self::ShmEmptyDequeue | Self::ShmSendCycle)
+        !matches!(self, Self::ShmEmptyDequeue)
     }
 
     /// Whether it works on many endpoints, whose memory exceeds the caches.
@@ -102,7 +98,6 @@ impl Operation {
             Self::HandleType => "handle_type",
             Self::EpStatus => "ep_status",
             Self::ShmEmptyDequeue => "shm_empty_dequeue",
-            Self::ShmSendCycle => "shm_send_cycle",
             Self::ConnectEndless => "connect_endless",
             Self::ConnectTimed => "connect_timed",
             Self::LmrCreate => "lmr_create",
@@ -116,10 +111,7 @@ impl Operation {
     pub(crate) const fn calls(self) -> &'static [&'static str] {
         match self {
             Self::EmptyDequeue | Self::ShmEmptyDequeue => &["dat_evd_dequeue"],
-            Self::SendCycle
-            | Self::SendCycleAmong100
-            | Self::SendCycleAmong10000
-            | Self::ShmSendCycle => {
+            Self::SendCycle | Self::SendCycleAmong100 | Self::SendCycleAmong10000 => {
                 &["dat_ep_post_recv", "dat_ep_post_send", "dat_evd_dequeue", "dat_evd_dequeue"]
             }
             Self::RdmaWrite => &["dat_ep_post_rdma_write", "dat_evd_dequeue"],
