@@ -1,5 +1,5 @@
-//! The first packets on a connected socket. That of the active side carries the descriptors of the segment
-//! and of its doorbells, that of the passive side the descriptor of its doorbells.
+//! The first packets on a connected socket. The active side sends the descriptors of the segment and of its
+//! doorbells, the passive side the descriptor of its doorbells.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

@@ -93,7 +93,7 @@ impl Way for Ring {
 }
 
 /// The steps of a send: a posted receive names a buffer, the message is copied into it, and a
-/// completion is written. Without locks; the only check is that of the receive's key.
+/// completion is written. It takes no locks and checks only the key of the receive.
 pub(super) struct Receives {
     /// Two per cache line, like completions.
     posted: Vec<Entry>,

@@ -148,7 +148,7 @@ fn take(evd: &EventDispatcher, event: &mut Event) -> Result<(), CliError> {
 /// Cache lines of an endpoint and its queue pair.
 const LINES_OF_ENDPOINT: usize = 14;
 /// Cache lines that a send cycle reads: the receiver's endpoint, queue pair and ring, and the
-/// sender's endpoint, its queue pair and that of the peer.
+/// sender's endpoint, its queue pair and the peer's queue pair.
 const LINES_OF_CYCLE: [&[usize]; 2] = [&[1, 2, 2], &[1, 3, 2]];
 
 fn endpoints(bench: &Bench<'_>, fixture: &Fixture, rows: &mut Vec<Row>) -> Result<(), CliError> {

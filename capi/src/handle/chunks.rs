@@ -77,7 +77,7 @@ pub(super) fn locate(address: usize) -> Option<&'static Cell> {
     Some(unsafe { &*cell })
 }
 
-/// Whether the address is that of a cell in a chunk other than the first. It is not a call: that
+/// Whether a cell in a chunk other than the first has this address. It is not a call: that
 /// would make every user of [`locate`] save the registers with its arguments.
 #[inline(always)]
 fn is_indexed(address: usize) -> bool {

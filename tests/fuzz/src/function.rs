@@ -46,7 +46,7 @@ impl Call {
             if let Argument::OutHandle(kind) = argument {
                 let place = std::ptr::with_exposed_provenance::<u64>(self.values[at] as usize);
                 if !place.is_null() && place.is_aligned() {
-                    // SAFETY: the call accepted the address, so it is that of a room of this call.
+                    // SAFETY: the call accepted the address, so it belongs to a room of this call.
                     let left = unsafe { place.read() };
                     let left = if *kind == Kind::Context { left & 0xffff_ffff } else { left };
                     pool.learn(*kind, left);

@@ -31,7 +31,7 @@ pub fn both_sides(open: fn(&str) -> Node) {
     for more in 0..MOST {
         let (near, far) = (node.ep(), node.ep());
         let cookies = posts(&far, &buffer, 2, 0);
-        // One of them is that of the folder being read.
+        // One of them belongs to the folder being read.
         let soft = Rlimit { current: Some(before - 1 + more), ..limit };
         setrlimit(Resource::Nofile, soft).expect("lower");
         near.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
