@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
 use dat_core::error::Terms;
-use dat_core::provider::Reach;
+use dat_core::provider::{Reach, RefusalCause};
 use dat_core::{
     AsyncErrorKind, ConnectionEventKind, DtoStatus, Endpoint, EndpointId, Error, EventWords,
     Failure, ObjectKind, ShownId,
@@ -31,7 +31,7 @@ enum LastError {
     /// An operation of an endpoint failed.
     Completion(EndpointId, Failure),
     /// The connection of an endpoint failed or broke.
-    Connection(EndpointId, ConnectionEventKind),
+    Connection(EndpointId, ConnectionEventKind, RefusalCause),
     /// An asynchronous error occurred.
     Async(AsyncErrorKind),
     /// A wait for a dispatcher ended without an event, with this number of events in the queue.
@@ -71,10 +71,10 @@ pub(crate) fn set_completion(ep: EndpointId, failed: Failure) {
 
 /// Stores what a connection event reported, if it is a failure.
 #[cold]
-pub(crate) fn set_connection(ep: EndpointId, kind: ConnectionEventKind) {
+pub(crate) fn set_connection(ep: EndpointId, kind: ConnectionEventKind, cause: RefusalCause) {
     use ConnectionEventKind::{Disconnected, Established};
     if !matches!(kind, Established | Disconnected) {
-        store(LastError::Connection(ep, kind));
+        store(LastError::Connection(ep, kind, cause));
     }
 }
 
@@ -142,7 +142,7 @@ impl LastError {
                     None => format!("{endpoint}{failed}"),
                 }
             }
-            Self::Connection(ep, kind) => {
+            Self::Connection(ep, kind, cause) => {
                 let (endpoint, first) = describe(*ep);
                 let EventWords { name, meaning, advice, .. } = EventWords::of(kind.number());
                 let more = match (kind, first) {
@@ -154,7 +154,7 @@ impl LastError {
                         ConnectionEventKind::NonPeerRejected | ConnectionEventKind::Unreachable,
                         _,
                     ) if stays_in_process(*ep) => within_process(),
-                    _ => (*advice).to_owned(),
+                    _ => cause.text().unwrap_or(advice).to_owned(),
                 };
                 format!("{endpoint}{name}: {meaning} {more}")
             }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dat_core::{
-    AsyncErrorKind, ConnectionEventKind, DtoStatus, Error, EventWords, Failure, ReturnType, Subtype,
+    AsyncErrorKind, ConnectionEventKind, DtoStatus, Error, EventWords, Failure, RefusalCause,
+    ReturnType, Subtype,
 };
 use serde::Serialize;
 
@@ -88,8 +89,12 @@ impl CliError {
     }
 
     /// A connection that ended, or was not established.
-    pub fn connection(kind: ConnectionEventKind) -> Self {
-        Self::event(kind.number())
+    pub fn connection(kind: ConnectionEventKind, cause: RefusalCause) -> Self {
+        let mut error = Self::event(kind.number());
+        if let Some(text) = cause.text() {
+            error.advice = text.to_owned();
+        }
+        error
     }
 
     /// An asynchronous error.

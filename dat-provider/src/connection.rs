@@ -57,6 +57,48 @@ impl PartialEq for RemoteAddress {
 
 impl Eq for RemoteAddress {}
 
+/// Why no consumer saw the request of a connection attempt that was refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RefusalCause {
+    /// The transport gives no reason.
+    #[default]
+    Unknown,
+    /// The address answered, and nothing listens on the qualifier or the backlog is full.
+    NoListener,
+    /// The two sides speak different versions of the provider's protocol.
+    Version,
+    /// The two sides have different secrets, or only one of them has a secret.
+    Secret,
+    /// The frames of the handshake contradict each other.
+    Protocol,
+}
+
+impl RefusalCause {
+    /// The reason and what to do, as sentences; `None` if the reason is unknown.
+    #[must_use]
+    pub const fn text(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Unknown => return None,
+            Self::NoListener => {
+                "The address answered, and nothing listens on this qualifier there, or the backlog of the listener is \
+                 full. Start the server first, and compare the qualifier with that of its service point."
+            }
+            Self::Version => {
+                "The two sides speak different versions of the provider's protocol. Install the same release on both."
+            }
+            Self::Secret => {
+                "The two sides have different secrets, or only one of them has a secret. Open both adapters with the \
+                 parameter secret=FILE and the same content of the file."
+            }
+            Self::Protocol => {
+                "The handshake of the other side violates the provider's protocol. Check that a DAT provider listens on \
+                 this qualifier, and no other program."
+            }
+        })
+    }
+}
+
 /// An event of a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum ConnectionUpcall<'a> {
@@ -82,7 +124,10 @@ pub enum ConnectionUpcall<'a> {
         private_data: &'a [u8],
     },
     /// There is no listener, the backlog is full, or the transport failed.
-    NonPeerRejected,
+    NonPeerRejected {
+        /// What the provider knows of the reason.
+        cause: RefusalCause,
+    },
     /// There is no route to the address.
     Unreachable,
     /// The transport's own time-out expired.

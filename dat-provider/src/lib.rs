@@ -43,7 +43,7 @@ pub use completion::{
 };
 pub use connection::{
     Answer, ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener,
-    ListenerParts, Peer, RemoteAddress,
+    ListenerParts, Peer, RefusalCause, RemoteAddress,
 };
 pub use dat_sync::{Epoch, Epochs};
 pub use downcast::Downcast;

@@ -26,6 +26,7 @@ pub use encode::Head;
 
 use std::fmt;
 
+use dat_provider::RefusalCause;
 use dat_provider::status::DtoStatus;
 
 /// The version of the protocol.
@@ -192,6 +193,17 @@ pub enum Refusal {
     Secret,
     /// The frames of the handshake contradict each other.
     Malformed,
+}
+
+impl From<Refusal> for RefusalCause {
+    fn from(why: Refusal) -> Self {
+        match why {
+            Refusal::NoListener => Self::NoListener,
+            Refusal::Version => Self::Version,
+            Refusal::Secret => Self::Secret,
+            Refusal::Malformed => Self::Protocol,
+        }
+    }
 }
 
 /// Why a connection ends.

@@ -49,7 +49,9 @@ impl<'a> Meeting<'a> {
             poll(&self.connection, &mut event, self.fixture.pair.timeout)?;
             match &event {
                 Event::Connection(event) if event.kind == kind => {}
-                Event::Connection(event) => return Err(CliError::connection(event.kind)),
+                Event::Connection(event) => {
+                    return Err(CliError::connection(event.kind, event.cause));
+                }
                 other => {
                     return Err(CliError::unexpected(format!(
                         "expected a connection event, got \

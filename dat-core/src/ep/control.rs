@@ -20,7 +20,7 @@ use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
 use crate::flags::{Close, ConnectFlags};
 use crate::ia::Child;
 use crate::kind::ObjectKind;
-use crate::provider::{Address, ConnectionSink, ConnectionUpcall, Peer};
+use crate::provider::{Address, ConnectionSink, ConnectionUpcall, Peer, RefusalCause};
 use crate::timer::{self, TimerKey};
 use dat_sync::SlabWeak;
 
@@ -67,6 +67,8 @@ pub(super) struct Other {
     pub(super) peer: Option<Peer>,
     pub(super) local_port: u64,
     private_data: Arc<[u8]>,
+    /// Why the last attempt was refused.
+    cause: RefusalCause,
 }
 
 /// Attempts of a datagram endpoint, by number.
@@ -264,9 +266,13 @@ impl EpInner {
             }
             _ => None,
         };
+        let cause = match (kind, &control.other) {
+            (ConnectionEventKind::NonPeerRejected, Some(other)) => other.cause,
+            _ => RefusalCause::Unknown,
+        };
         if let Some(evd) = &control.connect_evd {
             let private_data = private_data.unwrap_or_default();
-            let event = ConnectionEvent { kind, ep: self.base.id, private_data };
+            let event = ConnectionEvent { kind, ep: self.base.id, private_data, cause };
             evd.raise_connection(Event::Connection(event));
         }
     }
@@ -366,7 +372,10 @@ impl EpInner {
                 control.other().private_data = shared(private_data);
                 EpEvent::PeerRejected
             }
-            ConnectionUpcall::NonPeerRejected => EpEvent::NonPeerRejected,
+            ConnectionUpcall::NonPeerRejected { cause } => {
+                control.other().cause = cause;
+                EpEvent::NonPeerRejected
+            }
             ConnectionUpcall::Unreachable => EpEvent::Unreachable,
             ConnectionUpcall::TimedOut => EpEvent::TransportTimedOut,
             ConnectionUpcall::AcceptFailed => EpEvent::AcceptFailed,

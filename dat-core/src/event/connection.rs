@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use dat_provider::RefusalCause;
+
 use super::EndpointId;
 
 /// The kind of a connection event.
@@ -71,4 +73,7 @@ pub struct ConnectionEvent {
     pub ep: EndpointId,
     /// The data that the remote consumer sent with its accept or reject; otherwise empty.
     pub private_data: Arc<[u8]>,
+    /// Why the attempt ended with [`NonPeerRejected`](ConnectionEventKind::NonPeerRejected);
+    /// otherwise unknown.
+    pub cause: RefusalCause,
 }

@@ -148,7 +148,7 @@ const fn event_name(event: &ConnectionUpcall<'_>) -> &'static str {
         ConnectionUpcall::Established { .. } => "Established",
         ConnectionUpcall::Resolved { .. } => "Resolved",
         ConnectionUpcall::PeerRejected { .. } => "PeerRejected",
-        ConnectionUpcall::NonPeerRejected => "NonPeerRejected",
+        ConnectionUpcall::NonPeerRejected { .. } => "NonPeerRejected",
         ConnectionUpcall::Unreachable => "Unreachable",
         ConnectionUpcall::TimedOut => "TimedOut",
         ConnectionUpcall::AcceptFailed => "AcceptFailed",

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dat_provider::error::Result;
-use dat_provider::{ConnectRequest, Peer};
+use dat_provider::{ConnectRequest, Peer, RefusalCause};
 
 use super::connection::{Connection, EndCause, Stage};
 use super::event::Event;
@@ -53,14 +53,14 @@ pub(super) fn start(
     };
     let name = "dat-connect".to_owned();
     if std::thread::Builder::new().name(name).spawn(connect).is_err() {
-        queue_pair.link_connected(generation, Err(Event::NonPeerRejected));
+        queue_pair.link_connected(generation, Err(Event::NonPeerRejected(RefusalCause::Unknown)));
     }
     let _ = outcome.recv_timeout(CALL_WAIT);
 }
 
 fn failed(failure: ConnectFailure) -> Event {
     match failure {
-        ConnectFailure::Refused => Event::NonPeerRejected,
+        ConnectFailure::Refused => Event::NonPeerRejected(RefusalCause::NoListener),
         ConnectFailure::Unreachable => Event::Unreachable,
         ConnectFailure::TimedOut => Event::TimedOut,
     }
@@ -101,7 +101,7 @@ impl SoftQp {
                         Connection::new(Stage::AwaitAnswer, halves, token, ports, side.posted);
                     let secret = self.core.transport.secret();
                     if send_hello(&mut conn, peer.port, side, secret).is_err() {
-                        conn.end(EndCause::Refused, None);
+                        conn.end(EndCause::Refused(RefusalCause::Unknown), None);
                     }
                     state.conn = Some(Box::new(conn));
                     watched = Some(token);

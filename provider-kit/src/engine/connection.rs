@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use dat_provider::Peer;
 use dat_provider::mem::Span;
+use dat_provider::{Peer, RefusalCause};
 use rustix::event::epoll::EventFlags;
 
 use super::ack_delay::AckDelay;
@@ -46,8 +46,8 @@ pub(super) enum EndCause {
     Broken,
     /// The consumer of the peer rejected the request, with private data.
     Rejected(Vec<u8>),
-    /// The provider of the peer refused the request.
-    Refused,
+    /// The provider of either side refused the request.
+    Refused(RefusalCause),
 }
 
 /// The end of a connection that is still to be carried out.

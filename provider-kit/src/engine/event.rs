@@ -1,6 +1,6 @@
 //! Connection events that wait to be reported.
 
-use dat_provider::{ConnectionSink, ConnectionUpcall};
+use dat_provider::{ConnectionSink, ConnectionUpcall, RefusalCause};
 
 use super::connection::Established;
 
@@ -8,7 +8,7 @@ use super::connection::Established;
 pub(super) enum Event {
     Established(Established),
     PeerRejected(Vec<u8>),
-    NonPeerRejected,
+    NonPeerRejected(RefusalCause),
     Unreachable,
     TimedOut,
     AcceptFailed,
@@ -24,7 +24,7 @@ impl Event {
                 ConnectionUpcall::Established { private_data, peer: *peer, local_port: *local_port }
             }
             Self::PeerRejected(private_data) => ConnectionUpcall::PeerRejected { private_data },
-            Self::NonPeerRejected => ConnectionUpcall::NonPeerRejected,
+            Self::NonPeerRejected(cause) => ConnectionUpcall::NonPeerRejected { cause: *cause },
             Self::Unreachable => ConnectionUpcall::Unreachable,
             Self::TimedOut => ConnectionUpcall::TimedOut,
             Self::AcceptFailed => ConnectionUpcall::AcceptFailed,

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use dat_provider::Work;
 use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
 use dat_provider::status::DtoStatus;
+use dat_provider::{RefusalCause, Work};
 
 use super::connection::{Connection, EndCause, Established, Stage};
 use super::inbound::{CurrentFrame, InboundKind, Unexpected};
@@ -206,7 +206,8 @@ impl ConnectionSink<'_> {
                 return Ok(());
             }
             Step::Rejected(private_data) => EndCause::Rejected(private_data),
-            Step::Refused(_) | Step::Incoming(_) | Step::Refuse(_) => EndCause::Refused,
+            Step::Refused(why) => EndCause::Refused(why.into()),
+            Step::Incoming(_) | Step::Refuse(_) => EndCause::Refused(RefusalCause::Protocol),
         };
         conn.end(cause, None);
         Err(Refused)

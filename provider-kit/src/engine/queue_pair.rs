@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
 
-use dat_provider::ConnectionSink;
 use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::{ConnectionSink, RefusalCause};
 use dat_sync::biased::{BiasedGuard, BiasedLock};
 use parking_lot::Mutex;
 
@@ -168,7 +168,8 @@ impl QpState {
             (Stage::AwaitAnswer, EndCause::Rejected(private_data)) => {
                 Event::PeerRejected(private_data)
             }
-            (Stage::AwaitAnswer, _) => Event::NonPeerRejected,
+            (Stage::AwaitAnswer, EndCause::Refused(cause)) => Event::NonPeerRejected(cause),
+            (Stage::AwaitAnswer, _) => Event::NonPeerRejected(RefusalCause::Unknown),
             (Stage::AwaitReady, _) => Event::AcceptFailed,
             (Stage::Open, EndCause::Broken) => Event::Broken,
             (Stage::Open, _) => Event::Disconnected,

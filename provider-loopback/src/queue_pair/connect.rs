@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{
-    Address, Answer, ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, Service,
+    Address, Answer, ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, RefusalCause,
+    Service,
 };
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::regions::unique_id;
@@ -52,7 +53,7 @@ impl LoopbackQp {
         let sink = match fabric::route(request.address, request.qualifier) {
             Route::Listener(sink) => sink,
             Route::NoListener => {
-                fail(ConnectionUpcall::NonPeerRejected);
+                fail(ConnectionUpcall::NonPeerRejected { cause: RefusalCause::NoListener });
                 return Ok(());
             }
             Route::NoHost => {
@@ -203,7 +204,7 @@ impl Answer for PendingConnect {
                 );
             }
             ConnectOutcome::ConnectingSideGone => accepting.fail_accept(self.connection_id),
-            ConnectOutcome::AcceptingSideGone => self.refuse(ConnectionUpcall::NonPeerRejected),
+            ConnectOutcome::AcceptingSideGone => self.refuse(REFUSED),
         }
         Ok(())
     }
@@ -214,6 +215,10 @@ impl Answer for PendingConnect {
         Ok(())
     }
 }
+
+/// The event for a request that ended before the consumer answered it.
+const REFUSED: ConnectionUpcall<'static> =
+    ConnectionUpcall::NonPeerRejected { cause: RefusalCause::Unknown };
 
 impl PendingConnect {
     /// Fails if the request was already answered.
@@ -254,7 +259,7 @@ impl PendingConnect {
 impl Drop for PendingConnect {
     fn drop(&mut self) {
         if self.mark_answered().is_ok() {
-            self.refuse(ConnectionUpcall::NonPeerRejected);
+            self.refuse(REFUSED);
         }
     }
 }

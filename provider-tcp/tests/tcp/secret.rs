@@ -1,9 +1,10 @@
-//! The secret that both sides must have (docs/provider-tcp.md, "What is protected").
+//! The secret that both sides must have (docs/provider-tcp.md, "What is protected"), and the reason of a
+//! refusal.
 
 use std::path::PathBuf;
 
 use dat_conformance::{Node, exchange, expect_connection, expect_no_event, link};
-use dat_core::{Connect, ConnectionEventKind, EventWords, PspMaker};
+use dat_core::{Connect, ConnectionEventKind, PspMaker, RefusalCause};
 
 use crate::common::node;
 
@@ -31,6 +32,19 @@ fn adapters_with_the_same_secret_connect() {
 }
 
 #[test]
+fn a_qualifier_without_a_listener_is_named() {
+    let node = with(None);
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let port = psp.qualifier();
+    psp.free().expect("live");
+    let client = node.ep();
+    client.connect(&Connect::to(node.address(), port)).expect("an attempt");
+    let refused = ConnectionEventKind::NonPeerRejected;
+    let event = expect_connection(&node.connect, &client, refused);
+    assert_eq!(event.cause, RefusalCause::NoListener);
+}
+
+#[test]
 fn a_peer_without_the_same_secret_is_refused() {
     let (one, other) = (file("one", "a secret of someone"), file("other", "a secret of another"));
     for (near, far) in [(None, Some(&one)), (Some(&one), None), (Some(&one), Some(&other))] {
@@ -39,9 +53,8 @@ fn a_peer_without_the_same_secret_is_refused() {
         let client = near.ep();
         client.connect(&Connect::to(far.address(), psp.qualifier())).expect("an attempt");
         let refused = ConnectionEventKind::NonPeerRejected;
-        expect_connection(&near.connect, &client, refused);
-        let advice = EventWords::of(refused.number()).advice;
-        assert!(advice.contains("both sides need the same"), "{advice}");
+        let event = expect_connection(&near.connect, &client, refused);
+        assert_eq!(event.cause, RefusalCause::Secret);
         expect_no_event(&far.requests);
         psp.free().expect("live");
         // The listening adapter goes on.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::Qos;
-use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer};
+use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RefusalCause};
 use dat_provider_kit::errors::ip_address;
 use dat_provider_kit::qualifier;
 
@@ -238,7 +238,7 @@ impl VerbsQp {
                     let opened = self.open(&id, &hardware, None).and_then(|()| id.establish());
                     match opened {
                         Ok(()) => Outcome::Established,
-                        Err(_) => Outcome::Failed(ConnectionUpcall::NonPeerRejected),
+                        Err(_) => Outcome::Failed(REFUSED),
                     }
                 }
                 (EventKind::Established, _) if !is_connected => Outcome::Established,
@@ -248,7 +248,9 @@ impl VerbsQp {
                 (EventKind::Rejected, _) if is_connecting => {
                     Outcome::Failed(match reject_data::read(event.status, &event.private_data) {
                         Some(private_data) => ConnectionUpcall::PeerRejected { private_data },
-                        None => ConnectionUpcall::NonPeerRejected,
+                        None => ConnectionUpcall::NonPeerRejected {
+                            cause: reject_data::cause(event.status),
+                        },
                     })
                 }
                 (EventKind::Unreachable, _) if is_connecting => {
@@ -257,9 +259,7 @@ impl VerbsQp {
                         _ => ConnectionUpcall::Unreachable,
                     })
                 }
-                (EventKind::ConnectError, _) if is_connecting => {
-                    Outcome::Failed(ConnectionUpcall::NonPeerRejected)
-                }
+                (EventKind::ConnectError, _) if is_connecting => Outcome::Failed(REFUSED),
                 (
                     EventKind::Rejected
                     | EventKind::Unreachable
@@ -404,11 +404,16 @@ fn connection<'a>(
     }
 }
 
+/// The event for an attempt that the transport ended without a reason.
+const REFUSED: ConnectionUpcall<'static> =
+    ConnectionUpcall::NonPeerRejected { cause: RefusalCause::Unknown };
+
 /// The event for a request that could not be sent: the connections of iWARP use TCP, which may be
 /// refused at once.
 fn refused_at_once(failure: Failure) -> ConnectionUpcall<'static> {
     match failure.errno {
-        libc::ECONNREFUSED | libc::ECONNRESET => ConnectionUpcall::NonPeerRejected,
+        libc::ECONNREFUSED => ConnectionUpcall::NonPeerRejected { cause: RefusalCause::NoListener },
+        libc::ECONNRESET => REFUSED,
         libc::ETIMEDOUT => ConnectionUpcall::TimedOut,
         _ => ConnectionUpcall::Unreachable,
     }

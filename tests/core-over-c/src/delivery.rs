@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use real::error::{Result, ReturnType};
 use real::{
-    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, ObjectKind,
+    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, ObjectKind, RefusalCause,
     RmrBindCompletion, Timeout, Waited,
 };
 
@@ -124,7 +124,9 @@ fn bind(from: &DAT_RMR_BIND_COMPLETION_EVENT_DATA) -> Event {
 
 fn connection(kind: ConnectionEventKind, from: &DAT_CONNECTION_EVENT_DATA) -> Event {
     let private_data = private_data(from.private_data_size, from.private_data);
-    Event::Connection(ConnectionEvent { kind, ep: id(from.ep_handle), private_data })
+    // The C API has the cause as text only.
+    let cause = RefusalCause::Unknown;
+    Event::Connection(ConnectionEvent { kind, ep: id(from.ep_handle), private_data, cause })
 }
 
 fn asynchronous(number: DAT_EVENT_NUMBER, from: &DAT_ASYNCH_ERROR_EVENT_DATA) -> Event {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dat_core::{
-    CompletionFlags, DtoStatus, Event, InterfaceAdapter, Operation, ProtectionZone, Timeout,
+    CompletionFlags, ConnectionEventKind, DtoStatus, Event, InterfaceAdapter, Operation,
+    ProtectionZone, RefusalCause, Timeout,
 };
 
 use super::order::{self, LENGTH, Message, Order};
@@ -76,7 +77,7 @@ impl Control {
         self.send(&order.to_message())?;
         let answer = self.receive(Timeout::After(self.side.timeout))?;
         let lost = || {
-            CliError::connection(dat_core::ConnectionEventKind::Disconnected)
+            CliError::connection(ConnectionEventKind::Disconnected, RefusalCause::Unknown)
                 .caused_by(self.side.failure())
         };
         order::answered(answer.ok_or_else(lost)?)

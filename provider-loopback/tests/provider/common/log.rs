@@ -34,7 +34,7 @@ impl From<ConnectionUpcall<'_>> for Event {
             ConnectionUpcall::PeerRejected { private_data } => {
                 Self::PeerRejected(private_data.to_vec())
             }
-            ConnectionUpcall::NonPeerRejected => Self::NonPeerRejected,
+            ConnectionUpcall::NonPeerRejected { .. } => Self::NonPeerRejected,
             ConnectionUpcall::Unreachable => Self::Unreachable,
             ConnectionUpcall::AcceptFailed => Self::AcceptFailed,
             ConnectionUpcall::Disconnected => Self::Disconnected,
