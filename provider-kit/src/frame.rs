@@ -31,8 +31,11 @@ use dat_provider::status::DtoStatus;
 
 /// The version of the protocol.
 pub const VERSION: u8 = 1;
-/// Maximum payload of a frame, in bytes; longer transfers take several frames.
+/// Maximum payload of a frame that begins a request, in bytes; longer transfers take several frames.
 pub const MAX_PIECE: u64 = 64 << 10;
+/// Maximum payload of a frame that does not begin a request, in bytes. A link may use less
+/// ([`Writer::max_next_piece`](crate::link::Writer::max_next_piece)).
+pub const MAX_NEXT_PIECE: u64 = 1 << 20;
 /// Maximum length of a message, write or read, in bytes.
 pub const MAX_TRANSFER: u64 = i32::MAX as u64;
 /// Maximum payload of a frame of the handshake, in bytes.
@@ -143,14 +146,14 @@ pub enum Body {
     },
     /// A piece of the answer to the oldest unanswered read or atomic.
     Data {
-        /// Length of the piece, at most [`MAX_PIECE`].
+        /// Length of the piece, at most [`MAX_NEXT_PIECE`].
         length: u64,
         /// Whether it is the last piece of the answer.
         last: bool,
     },
     /// The next piece of the current message or write.
     More {
-        /// Length of the piece, from 1 to [`MAX_PIECE`].
+        /// Length of the piece, from 1 to [`MAX_NEXT_PIECE`].
         length: u64,
         /// Whether it is the last piece.
         last: bool,

@@ -15,7 +15,7 @@ use dat_provider::mem::Span;
 
 use crate::direct::{Access, Accessed, Gate};
 use crate::doorbell::Doorbell;
-use crate::frame::{Frame, Malformed};
+use crate::frame::{Frame, MAX_PIECE, Malformed};
 
 /// The result of [`Writer::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,12 @@ pub trait Writer: Send {
     /// As [`Writer::write`].
     fn hold(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
         self.write(frame, payload)
+    }
+
+    /// Maximum payload of the frames that do not begin a request, in bytes, at most
+    /// [`MAX_NEXT_PIECE`](crate::frame::MAX_NEXT_PIECE).
+    fn max_next_piece(&self) -> u64 {
+        MAX_PIECE
     }
 
     /// Whether [`Writer::hold`] differs from [`Writer::write`], because several frames cost little more

@@ -82,7 +82,8 @@ impl Connection {
                 return false;
             }
         }
-        let length = (request.length - request.written).min(MAX_PIECE);
+        let max = if is_first { MAX_PIECE } else { self.writer.max_next_piece() };
+        let length = (request.length - request.written).min(max);
         let is_last = request.written + length == request.length;
         let local = LocalMemory { segments: &request.segments, domain: queues.domain };
         self.spans.clear();

@@ -8,7 +8,7 @@ use super::inbound::{AnswerData, PendingAnswer, Unexpected};
 use super::receive_queue::TakenReceive;
 use super::work_queues::WorkQueues;
 use crate::bytes;
-use crate::frame::{Body, MAX_PIECE, Reason};
+use crate::frame::{Body, Reason};
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
 use crate::window;
@@ -100,7 +100,7 @@ impl Connection {
                 (8, 0)
             }
         };
-        let length = left.min(MAX_PIECE);
+        let length = left.min(self.writer.max_next_piece());
         let last = length == left;
         if let AnswerData::Read(target, sent) = &data {
             let range = (*sent, length);

@@ -7,7 +7,7 @@ use super::encode::{
     SOLICITED, kind,
 };
 use super::{
-    Body, Frame, MAX_HANDSHAKE, MAX_PIECE, MAX_TRANSFER, Malformed, Reason, Refusal, Remote,
+    Body, Frame, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER, Malformed, Reason, Refusal, Remote,
     Verdict,
 };
 
@@ -167,9 +167,9 @@ impl Fields {
             | kind::READ
             | kind::RTS => 0..=MAX_TRANSFER,
             kind::ATOMIC => 8..=8,
-            kind::DATA if self.flags & LAST != 0 => 0..=MAX_PIECE,
-            kind::DATA => 1..=MAX_PIECE,
-            kind::MORE => 1..=MAX_PIECE,
+            kind::DATA if self.flags & LAST != 0 => 0..=MAX_NEXT_PIECE,
+            kind::DATA => 1..=MAX_NEXT_PIECE,
+            kind::MORE => 1..=MAX_NEXT_PIECE,
             kind::END => 0..=u64::from(u32::MAX),
             _ => 0..=0,
         };

@@ -13,7 +13,7 @@ fn inputs() -> u64 {
 fn judge(bytes: &[u8]) -> bool {
     let Ok(Some((frame, length))) = decode(bytes) else { return false };
     assert_eq!(*frame.encode(), bytes[..length], "{frame:?}");
-    assert!(frame.payload() <= MAX_PIECE, "{frame:?}");
+    assert!(frame.payload() <= MAX_NEXT_PIECE, "{frame:?}");
     true
 }
 
@@ -46,7 +46,7 @@ fn remote() -> impl Strategy<Value = Remote> {
 }
 
 fn body() -> impl Strategy<Value = Body> {
-    let (length, piece, hand) = (0..=MAX_TRANSFER, 1..=MAX_PIECE, 0..=MAX_HANDSHAKE);
+    let (length, piece, hand) = (0..=MAX_TRANSFER, 1..=MAX_NEXT_PIECE, 0..=MAX_HANDSHAKE);
     let verdict = prop_oneof![
         Just(Verdict::Accepted),
         Just(Verdict::Rejected),
@@ -84,7 +84,7 @@ fn body() -> impl Strategy<Value = Body> {
         (remote(), any::<u64>()).prop_map(|(remote, add)| Body::FetchAdd { remote, add }),
         (remote(), any::<u64>(), any::<u64>())
             .prop_map(|(remote, compare, swap)| Body::CompareSwap { remote, compare, swap }),
-        (0..=MAX_PIECE, any::<bool>())
+        (0..=MAX_NEXT_PIECE, any::<bool>())
             .prop_map(|(length, last)| Body::Data { length, last: last || length == 0 }),
         (piece, any::<bool>()).prop_map(|(length, last)| Body::More { length, last }),
         length.prop_map(|length| Body::Rts { length }),

@@ -6,13 +6,17 @@ use dat_provider::mem::Span;
 
 use super::Stream;
 use crate::bytes;
-use crate::frame::Frame;
+use crate::frame::{Frame, MAX_NEXT_PIECE};
 use crate::link::{End, Writer, Written};
 
 /// Maximum number of bytes that are collected while the stream is full.
 const MAX_BACKLOG: usize = 16 << 10;
 /// Maximum number of bytes that are held while the stream could take them.
 const MAX_HELD: usize = 4 << 10;
+
+/// Maximum length of a piece of a long transfer: fewer and longer writes, but what the stream does not take
+/// is copied.
+const LONG_PIECE: u64 = MAX_NEXT_PIECE;
 
 /// Writes frames to a stream. If the stream takes only a part of a frame, the rest is copied.
 pub struct StreamWriter<S> {
@@ -103,6 +107,10 @@ impl<S: Stream> Writer for StreamWriter<S> {
         }
         self.copy(&head, payload);
         Ok(Written::Held)
+    }
+
+    fn max_next_piece(&self) -> u64 {
+        LONG_PIECE
     }
 
     fn can_hold(&self) -> bool {
