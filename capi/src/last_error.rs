@@ -7,8 +7,8 @@ use std::ffi::{CString, c_char};
 use dat_core::error::Terms;
 use dat_core::provider::{Reach, RefusalCause};
 use dat_core::{
-    AsyncErrorKind, ConnectionEventKind, DtoStatus, Endpoint, EndpointId, Error, EventWords,
-    Failure, ObjectKind, ShownId,
+    AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DtoStatus, Endpoint, EndpointId, Error,
+    EventWords, Failure, ObjectKind, ShownId,
 };
 
 use crate::debug;
@@ -71,8 +71,9 @@ pub(crate) fn set_completion(ep: EndpointId, failed: Failure) {
 
 /// Stores what a connection event reported, if it is a failure.
 #[cold]
-pub(crate) fn set_connection(ep: EndpointId, kind: ConnectionEventKind, cause: RefusalCause) {
+pub(crate) fn set_connection(event: &ConnectionEvent) {
     use ConnectionEventKind::{Disconnected, Established};
+    let &ConnectionEvent { ep, kind, cause, .. } = event;
     if !matches!(kind, Established | Disconnected) {
         store(LastError::Connection(ep, kind, cause));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dat_core::{
-    AsyncErrorKind, ConnectionEventKind, DtoStatus, Error, EventWords, Failure, RefusalCause,
+    AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DtoStatus, Error, EventWords, Failure,
     ReturnType, Subtype,
 };
 use serde::Serialize;
@@ -89,12 +89,17 @@ impl CliError {
     }
 
     /// A connection that ended, or was not established.
-    pub fn connection(kind: ConnectionEventKind, cause: RefusalCause) -> Self {
-        let mut error = Self::event(kind.number());
-        if let Some(text) = cause.text() {
+    pub fn connection(event: &ConnectionEvent) -> Self {
+        let mut error = Self::event(event.kind.number());
+        if let Some(text) = event.cause.text() {
             error.advice = text.to_owned();
         }
         error
+    }
+
+    /// The peer ended the connection, or it broke.
+    pub fn disconnected() -> Self {
+        Self::event(ConnectionEventKind::Disconnected.number())
     }
 
     /// An asynchronous error.

@@ -92,7 +92,7 @@ impl Pair {
             }
             if self.active.connection.dequeue(&mut event)? {
                 if let Event::Connection(event) = &event {
-                    return Err(CliError::connection(event.kind, event.cause));
+                    return Err(CliError::connection(event));
                 }
             }
             if left.is_zero() {

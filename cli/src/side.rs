@@ -79,7 +79,7 @@ impl Side {
         await_event(&self.connection, kind.name(), timeout, &mut event)?;
         match event {
             Event::Connection(event) if event.kind == kind => Ok(event.private_data),
-            Event::Connection(event) => Err(CliError::connection(event.kind, event.cause)),
+            Event::Connection(event) => Err(CliError::connection(&event)),
             other => {
                 Err(CliError::unexpected(format!("expected a connection event, got {other:?}")))
             }

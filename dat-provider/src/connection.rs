@@ -140,6 +140,11 @@ pub enum ConnectionUpcall<'a> {
     Broken,
 }
 
+impl ConnectionUpcall<'_> {
+    /// A refusal of which the provider knows no reason.
+    pub const REFUSED: Self = Self::NonPeerRejected { cause: RefusalCause::Unknown };
+}
+
 /// Receives the connection events of a queue pair. Every attempt that was started ends with one of
 /// the failures, or with `Established` and later one `Disconnected` or `Broken`.
 pub trait ConnectionSink: Send + Sync {

@@ -50,7 +50,7 @@ impl<'a> Meeting<'a> {
             match &event {
                 Event::Connection(event) if event.kind == kind => {}
                 Event::Connection(event) => {
-                    return Err(CliError::connection(event.kind, event.cause));
+                    return Err(CliError::connection(event));
                 }
                 other => {
                     return Err(CliError::unexpected(format!(

@@ -97,7 +97,7 @@ fn rare(event: Event, to: &mut DAT_EVENT) {
         }
         Event::Connection(event) => {
             connection(event, to);
-            last_error::set_connection(event.ep, event.kind, event.cause);
+            last_error::set_connection(event);
         }
         Event::Datagram(event) => structs::datagram(event, to),
         Event::Async(error) => {

@@ -14,10 +14,6 @@ const MAX_BACKLOG: usize = 16 << 10;
 /// Maximum number of bytes that are held while the stream could take them.
 const MAX_HELD: usize = 4 << 10;
 
-/// Maximum length of a piece of a long transfer: fewer and longer writes, but what the stream does not take
-/// is copied.
-const LONG_PIECE: u64 = MAX_NEXT_PIECE;
-
 /// Writes frames to a stream. If the stream takes only a part of a frame, the rest is copied.
 pub struct StreamWriter<S> {
     stream: Arc<S>,
@@ -110,7 +106,8 @@ impl<S: Stream> Writer for StreamWriter<S> {
     }
 
     fn max_next_piece(&self) -> u64 {
-        LONG_PIECE
+        // Each piece costs a system call on both sides.
+        MAX_NEXT_PIECE
     }
 
     fn can_hold(&self) -> bool {

@@ -204,7 +204,7 @@ impl Answer for PendingConnect {
                 );
             }
             ConnectOutcome::ConnectingSideGone => accepting.fail_accept(self.connection_id),
-            ConnectOutcome::AcceptingSideGone => self.refuse(REFUSED),
+            ConnectOutcome::AcceptingSideGone => self.refuse(ConnectionUpcall::REFUSED),
         }
         Ok(())
     }
@@ -215,10 +215,6 @@ impl Answer for PendingConnect {
         Ok(())
     }
 }
-
-/// The event for a request that ended before the consumer answered it.
-const REFUSED: ConnectionUpcall<'static> =
-    ConnectionUpcall::NonPeerRejected { cause: RefusalCause::Unknown };
 
 impl PendingConnect {
     /// Fails if the request was already answered.
@@ -259,7 +255,7 @@ impl PendingConnect {
 impl Drop for PendingConnect {
     fn drop(&mut self) {
         if self.mark_answered().is_ok() {
-            self.refuse(REFUSED);
+            self.refuse(ConnectionUpcall::REFUSED);
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use dat_conformance::{Node, exchange, expect_connection, expect_no_event, link};
-use dat_core::{Connect, ConnectionEventKind, PspMaker, RefusalCause};
+use dat_core::{Connect, ConnectionEventKind, EventWords, PspMaker, RefusalCause};
 
 use crate::common::node;
 
@@ -55,6 +55,8 @@ fn a_peer_without_the_same_secret_is_refused() {
         let refused = ConnectionEventKind::NonPeerRejected;
         let event = expect_connection(&near.connect, &client, refused);
         assert_eq!(event.cause, RefusalCause::Secret);
+        let advice = EventWords::of(refused.number()).advice;
+        assert!(advice.contains("both sides need the same"), "{advice}");
         expect_no_event(&far.requests);
         psp.free().expect("live");
         // The listening adapter goes on.

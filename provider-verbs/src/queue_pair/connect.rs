@@ -238,7 +238,7 @@ impl VerbsQp {
                     let opened = self.open(&id, &hardware, None).and_then(|()| id.establish());
                     match opened {
                         Ok(()) => Outcome::Established,
-                        Err(_) => Outcome::Failed(REFUSED),
+                        Err(_) => Outcome::Failed(ConnectionUpcall::REFUSED),
                     }
                 }
                 (EventKind::Established, _) if !is_connected => Outcome::Established,
@@ -259,7 +259,9 @@ impl VerbsQp {
                         _ => ConnectionUpcall::Unreachable,
                     })
                 }
-                (EventKind::ConnectError, _) if is_connecting => Outcome::Failed(REFUSED),
+                (EventKind::ConnectError, _) if is_connecting => {
+                    Outcome::Failed(ConnectionUpcall::REFUSED)
+                }
                 (
                     EventKind::Rejected
                     | EventKind::Unreachable
@@ -404,16 +406,12 @@ fn connection<'a>(
     }
 }
 
-/// The event for an attempt that the transport ended without a reason.
-const REFUSED: ConnectionUpcall<'static> =
-    ConnectionUpcall::NonPeerRejected { cause: RefusalCause::Unknown };
-
 /// The event for a request that could not be sent: the connections of iWARP use TCP, which may be
 /// refused at once.
 fn refused_at_once(failure: Failure) -> ConnectionUpcall<'static> {
     match failure.errno {
         libc::ECONNREFUSED => ConnectionUpcall::NonPeerRejected { cause: RefusalCause::NoListener },
-        libc::ECONNRESET => REFUSED,
+        libc::ECONNRESET => ConnectionUpcall::REFUSED,
         libc::ETIMEDOUT => ConnectionUpcall::TimedOut,
         _ => ConnectionUpcall::Unreachable,
     }

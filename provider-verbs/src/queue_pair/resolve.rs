@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Qos;
-use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RefusalCause, RemoteAddress};
+use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RemoteAddress};
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::{errors::ip_address, qualifier};
 use parking_lot::Mutex;
@@ -143,9 +143,7 @@ impl VerbsQp {
             let upcall = match failure {
                 Failure::Unreachable => ConnectionUpcall::Unreachable,
                 Failure::TimedOut => ConnectionUpcall::TimedOut,
-                Failure::Transport => {
-                    ConnectionUpcall::NonPeerRejected { cause: RefusalCause::Unknown }
-                }
+                Failure::Transport => ConnectionUpcall::REFUSED,
                 Failure::Consumer => ConnectionUpcall::PeerRejected {
                     private_data: reject_data::data(&event.private_data).unwrap_or_default(),
                 },

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use dat_core::{
-    CompletionFlags, ConnectionEventKind, DtoStatus, Event, InterfaceAdapter, Operation,
-    ProtectionZone, RefusalCause, Timeout,
+    CompletionFlags, DtoStatus, Event, InterfaceAdapter, Operation, ProtectionZone, Timeout,
 };
 
 use super::order::{self, LENGTH, Message, Order};
@@ -76,10 +75,7 @@ impl Control {
     pub(super) fn ask(&self, order: Order) -> Result<[u64; 4], CliError> {
         self.send(&order.to_message())?;
         let answer = self.receive(Timeout::After(self.side.timeout))?;
-        let lost = || {
-            CliError::connection(ConnectionEventKind::Disconnected, RefusalCause::Unknown)
-                .caused_by(self.side.failure())
-        };
+        let lost = || CliError::disconnected().caused_by(self.side.failure());
         order::answered(answer.ok_or_else(lost)?)
     }
 

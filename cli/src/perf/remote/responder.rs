@@ -141,7 +141,7 @@ impl Lane<'_> {
         self.side.connection.wait(Timeout::Infinite, 1, &mut event)?;
         match event {
             Event::Connection(event) if event.kind == ConnectionEventKind::Disconnected => Ok(()),
-            Event::Connection(event) => Err(CliError::connection(event.kind, event.cause)),
+            Event::Connection(event) => Err(CliError::connection(&event)),
             other => Err(CliError::unexpected(format!("expected an end, got {other:?}"))),
         }
     }

@@ -8,7 +8,7 @@ use super::completion::HeldQueue;
 use super::connection::{DeadEnd, Link};
 use super::plan::{AttemptSide, ConnectFault};
 use crate::decorate::hooks::Queues;
-use crate::{ConnectionSink, ConnectionUpcall, Peer, RefusalCause};
+use crate::{ConnectionSink, ConnectionUpcall, Peer};
 
 /// The state of a queue pair that calls need.
 pub(super) struct FaultyPair {
@@ -158,9 +158,7 @@ impl EndState {
                 let place = self.doomed.iter().position(|one| one.0 == attempt);
                 match place.map(|place| self.doomed.swap_remove(place).1) {
                     Some(ConnectFault::Unreachable) => ConnectionUpcall::Unreachable,
-                    Some(ConnectFault::Refuse) => {
-                        ConnectionUpcall::NonPeerRejected { cause: RefusalCause::default() }
-                    }
+                    Some(ConnectFault::Refuse) => ConnectionUpcall::REFUSED,
                     _ => event,
                 }
             }
