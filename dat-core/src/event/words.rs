@@ -58,10 +58,10 @@ impl EventWords {
         words(
             0x0_4003,
             "DAT_CONNECTION_EVENT_NON_PEER_REJECTED",
-            "The connection was refused by the remote host, not by a program: nothing listens \
-             there, or the backlog is full.",
-            "Check the connection qualifier, and that the other side listens on it. Where adapters \
-             have a secret (secret=FILE of tcp), both sides need the same one.",
+            "The connection was refused by the remote host, not by a program.",
+            "Nothing listens there, or the backlog is full: check the connection qualifier, and that \
+             the other side listens on it. Where adapters have a secret (secret=FILE of tcp), both \
+             sides need the same one.",
         ),
         words(
             0x0_4004,
