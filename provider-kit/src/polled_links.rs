@@ -5,38 +5,34 @@
 //! ones, and those whose [doorbells](crate::doorbell) have rung. Links without a doorbell are watched by
 //! an epoll set.
 
-use std::collections::VecDeque;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use rustix::event::{Timespec, epoll};
-use slab::Slab;
 
-use crate::doorbell::{Doorbell, Doorbells};
-use crate::fork::Guard;
+use crate::doorbell::Doorbell;
+use crate::sync::BiasedLock;
 
 mod hot;
+mod list;
 
-use hot::{HotLinks, Rings};
+use list::List;
 
-/// A queue pair whose operations may complete when its link is read.
+/// A queue pair whose operations may complete when its link is read. The caller of each method holds the
+/// lock of the list, so no method makes an upcall.
 pub trait PolledLink: Send + Sync {
-    /// Reads the link and executes the requests of the peer. The caller holds locks, so no upcall is
-    /// made, and another thread drops the queue pair if this is the last reference.
-    fn poll(self: Arc<Self>, visit: Visit) -> Found;
+    /// Reads the link and executes the requests of the peer.
+    fn poll(&self, visit: Visit) -> Found;
 
-    /// Returns the link to the thread of the engine, because the poller is about to sleep. The caller
-    /// holds locks, as for [`PolledLink::poll`].
-    fn give_back(self: Arc<Self>);
+    /// Returns the link to the thread of the engine, because the poller is about to sleep.
+    fn give_back(&self);
 
     /// How a poller learns that data has arrived; nothing while there is no link.
-    fn signal(self: Arc<Self>) -> Option<Signal>;
+    fn signal(&self) -> Option<Signal>;
 
     /// Adds the descriptor of the link, if it has one, to an epoll set.
-    fn join(self: Arc<Self>, set: BorrowedFd<'_>, key: u64);
+    fn join(&self, set: BorrowedFd<'_>, key: u64);
 }
 
 /// A poll of one link.
@@ -68,7 +64,8 @@ pub enum Signal {
 
 /// The links of one completion queue.
 pub struct PolledLinks {
-    list: Mutex<List>,
+    /// The poller usually takes this lock, in every poll.
+    list: BiasedLock<List>,
     polls: AtomicU64,
     /// Identifies the completion queue among those of the process.
     number: u32,
@@ -83,47 +80,14 @@ pub struct PolledLinks {
     has_suggested: AtomicBool,
 }
 
-#[derive(Default)]
-struct List {
-    all: Slab<Entry>,
-    /// Links that the next polls read in any case.
-    again: VecDeque<usize>,
-    /// Links of which nothing says when data has arrived. Each poll reads them.
-    blind: Vec<usize>,
-    doorbells: Doorbells,
-    hot: HotLinks,
-    rings: Rings,
-    /// Polls in a row that read only links known to be active.
-    skipped: u32,
-    /// The epoll set of the links without doorbells, created before descriptors may be scarce.
-    set: Option<(OwnedFd, Guard)>,
-    /// Whether such a link was added to the set.
-    is_set_used: bool,
-    /// With this many entries, those of dropped queue pairs are removed.
-    tidy_threshold: usize,
-}
-
-struct Entry {
-    link: Weak<dyn PolledLink>,
-    doorbell: Option<Arc<Doorbell>>,
-    /// It is in `again`.
-    is_queued: bool,
-    /// How often its doorbell rang lately.
-    rings: u8,
-}
-
 /// Maximum number of links that are all read by each poll.
 const MAX_UNSELECTED: usize = 2;
-/// Maximum number of polls in a row that read only active links.
-const MAX_SKIPPED: u32 = 4;
-/// Maximum number of links that one poll reads besides the hot ones.
-const MAX_PER_POLL: usize = 16;
 
 impl Default for PolledLinks {
     fn default() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         Self {
-            list: Mutex::default(),
+            list: BiasedLock::new(List::default()),
             polls: AtomicU64::new(0),
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             is_awaited: AtomicBool::new(false),
@@ -136,24 +100,21 @@ impl Default for PolledLinks {
 }
 
 impl PolledLinks {
-    /// Adds a queue pair.
-    pub fn add(&self, link: Weak<dyn PolledLink>) {
+    /// Adds a queue pair, which stays until [`remove`](Self::remove). Returns its key.
+    pub fn add(&self, link: Arc<dyn PolledLink>) -> usize {
         let mut list = self.list.lock();
-        list.tidy();
-        if list.all.iter().any(|(_, one)| Weak::ptr_eq(&one.link, &link)) {
-            return;
-        }
-        list.all.insert(Entry { link, doorbell: None, is_queued: false, rings: 0 });
-        if list.all.len() > MAX_UNSELECTED && !self.is_selective() {
+        let key = list.insert(link);
+        if list.len() > MAX_UNSELECTED && !self.is_selective() {
             self.is_selective.store(true, Ordering::Relaxed);
-            list.create_set();
-            let keys: Vec<usize> = list.all.iter().map(|(key, _)| key).collect();
-            for key in keys {
-                list.watch(key);
-                // The next poll reads it, so that it notices the change.
-                list.read_again(key);
-            }
+            list.select();
         }
+        key
+    }
+
+    /// Removes a queue pair. No poll reads it when this call returns.
+    pub fn remove(&self, key: usize) {
+        let link = self.list.lock().remove(key);
+        drop(link);
     }
 
     /// The number of the completion queue, for [`Visit`].
@@ -166,15 +127,10 @@ impl PolledLinks {
         self.is_selective.load(Ordering::Relaxed)
     }
 
-    /// A queue pair has a new link.
-    pub fn linked(&self, link: &Weak<dyn PolledLink>) {
-        if !self.is_selective() {
-            return;
-        }
-        let mut list = self.list.lock();
-        let found = list.all.iter().find(|(_, one)| Weak::ptr_eq(&one.link, link));
-        if let Some((key, _)) = found {
-            list.watch(key);
+    /// The queue pair with this key has a new link.
+    pub fn linked(&self, key: usize) {
+        if self.is_selective() {
+            self.list.lock().watch(key);
         }
     }
 
@@ -187,7 +143,7 @@ impl PolledLinks {
     /// Reads the links. Returns whether there are any.
     pub fn poll(&self) -> bool {
         let mut list = self.list.lock();
-        if list.all.is_empty() {
+        if list.is_empty() {
             return false;
         }
         let count = self.polls.load(Ordering::Relaxed);
@@ -199,10 +155,8 @@ impl PolledLinks {
             list.poll(self.number);
         } else {
             let visit = Visit { queue: self.number, is_hot: true };
-            for (_, Entry { link, .. }) in &list.all {
-                if let Some(link) = link.upgrade() {
-                    link.poll(visit);
-                }
+            for link in list.links() {
+                link.poll(visit);
             }
         }
         true
@@ -245,124 +199,8 @@ impl PolledLinks {
     pub fn await_completions(&self, is_awaited: bool) {
         self.is_awaited.store(is_awaited, Ordering::SeqCst);
         if is_awaited && self.lent.load(Ordering::SeqCst) > 0 {
-            let list = self.list.lock();
-            let links = list.all.iter().filter_map(|(_, one)| one.link.upgrade());
-            links.for_each(PolledLink::give_back);
+            self.list.lock().links().for_each(PolledLink::give_back);
         }
-    }
-}
-
-impl List {
-    fn tidy(&mut self) {
-        if self.all.len() < self.tidy_threshold {
-            return;
-        }
-        let doorbells = &mut self.doorbells;
-        self.all.retain(|_, one| {
-            let is_live = one.link.strong_count() > 0;
-            if let Some(doorbell) = one.doorbell.as_ref().filter(|_| !is_live) {
-                doorbells.remove(doorbell);
-            }
-            is_live
-        });
-        let is_live = |key: &usize| self.all.contains(*key);
-        self.again.retain(is_live);
-        self.blind.retain(is_live);
-        self.tidy_threshold = (self.all.len() * 2).max(MAX_PER_POLL);
-    }
-
-    /// Learns from the link of an entry how it says that data has arrived.
-    fn watch(&mut self, key: usize) {
-        let Some(entry) = self.all.get_mut(key) else { return };
-        let Some(signal) = entry.link.upgrade().map(PolledLink::signal) else { return };
-        if let Some(old) = entry.doorbell.take() {
-            self.doorbells.remove(&old);
-        }
-        match signal {
-            None => {}
-            Some(Signal::Doorbell(doorbell)) => {
-                self.doorbells.insert(&doorbell, key);
-                entry.doorbell = Some(doorbell);
-            }
-            Some(Signal::Descriptor) => {
-                match (entry.link.upgrade(), &self.set) {
-                    (Some(link), Some((set, _))) => link.join(set.as_fd(), key as u64),
-                    _ => self.blind.push(key),
-                }
-                self.is_set_used = true;
-            }
-        }
-    }
-
-    /// Creates the set. Without it, polls read the links without doorbells one by one.
-    #[cold]
-    fn create_set(&mut self) {
-        let set = epoll::create(epoll::CreateFlags::CLOEXEC).ok();
-        self.set = set.map(|set| (Guard::new(set.as_fd()), set)).map(|(guard, set)| (set, guard));
-    }
-
-    fn read_again(&mut self, key: usize) {
-        queue(&mut self.all, &mut self.again, key);
-    }
-
-    /// Adds a link to the hot ones, or reads it so that it learns that it is none.
-    fn heat(&mut self, link: &Weak<dyn PolledLink>) {
-        let found = self.all.iter().find(|(_, one)| Weak::ptr_eq(&one.link, link));
-        if let Some((key, _)) = found {
-            self.hot.add(key, link);
-            self.read_again(key);
-        }
-    }
-
-    fn poll(&mut self, number: u32) {
-        let (is_active, cooled) = self.hot.poll(number);
-        if let Some(cooled) = cooled {
-            self.read_again(cooled);
-        }
-        // A completion is likely to be there. The others have their turn soon.
-        self.skipped += 1;
-        if !is_active || self.skipped > MAX_SKIPPED {
-            self.skipped = 0;
-            self.collect();
-        }
-        let Self { all, again, hot, .. } = self;
-        for _ in 0..again.len().min(MAX_PER_POLL) {
-            let Some(key) = again.pop_front() else { return };
-            let Some(entry) = all.get_mut(key) else { continue };
-            entry.is_queued = false;
-            let visit = Visit { queue: number, is_hot: hot.contains(key) };
-            if entry.link.upgrade().is_some_and(|link| link.poll(visit).again) {
-                queue(all, again, key);
-            }
-        }
-    }
-
-    /// Queues the links that have received data.
-    fn collect(&mut self) {
-        let Self { all, again, blind, doorbells, hot, set, is_set_used, rings, .. } = self;
-        doorbells.take(|key| {
-            queue(all, again, key);
-            if all.get_mut(key).is_some_and(|entry| rings.is_often(entry)) {
-                hot.toggle(key, &all[key].link);
-            }
-        });
-        rings.age(all);
-        blind.iter().for_each(|key| queue(all, again, *key));
-        if let Some((set, _)) = set.as_ref().filter(|_| *is_set_used) {
-            let mut events = [const { MaybeUninit::uninit() }; MAX_PER_POLL];
-            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            if let Ok((events, _)) = epoll::wait(set, &mut events, Some(&now)) {
-                events.iter().for_each(|event| queue(all, again, event.data.u64() as usize));
-            }
-        }
-    }
-}
-
-/// Makes a poll read a link.
-fn queue(all: &mut Slab<Entry>, again: &mut VecDeque<usize>, key: usize) {
-    let Some(entry) = all.get_mut(key) else { return };
-    if !std::mem::replace(&mut entry.is_queued, true) {
-        again.push_back(key);
     }
 }
 

@@ -76,8 +76,6 @@ pub(super) enum Job {
     Progress(Weak<dyn Driven>),
     /// Make upcalls on behalf of a poller.
     Deliver(Weak<dyn Driven>, Upcalls),
-    /// Drop a queue pair on behalf of a poller, which holds locks.
-    Drop(Box<dyn Driven>),
     /// Accept links for a listener.
     Listen(Arc<ListenerState>),
     /// Close a link once its last bytes are written.

@@ -58,7 +58,7 @@ impl QpHandle {
                 weak_self: Weak::clone(weak_self),
                 core: Arc::clone(core),
                 state: BiasedLock::new(state),
-                completion_queues: Mutex::default(),
+                polled_by: Mutex::default(),
                 polls_seen: AtomicU64::new(0),
                 waits_for_doorbell: AtomicBool::new(false),
                 thread_waits: AtomicBool::new(false),

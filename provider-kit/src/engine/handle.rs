@@ -192,6 +192,15 @@ impl QueuePair for QpHandle {
     }
 }
 
+impl Drop for QpHandle {
+    fn drop(&mut self) {
+        // In a child of `fork`, another thread may have held the locks when the process was copied.
+        if self.0.core.origin.is_here() {
+            self.0.leave_completion_queues();
+        }
+    }
+}
+
 /// The queue pair behind an object of the contract.
 ///
 /// # Errors

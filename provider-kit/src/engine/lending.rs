@@ -9,7 +9,7 @@ use rustix::event::epoll::{self, EventFlags};
 
 use super::connection::Connection;
 use super::core::{Driven, Job, LinkStatus};
-use super::queue_pair::{QpState, SoftQp};
+use super::queue_pair::{PolledBy, QpState, SoftQp};
 use super::work_queues::WorkQueues;
 use crate::link::Armed;
 use crate::polled_links::{Found, PolledLink, Signal, Visit};
@@ -183,21 +183,32 @@ impl SoftQp {
         }
         self.update_interest(&mut state);
         drop(state);
-        let queues = self.completion_queues.lock();
-        queues.iter().for_each(|queue| queue.links.linked(&self.as_polled_link()));
+        self.polled_by.lock().iter().for_each(|one| one.queue.links.linked(one.key));
     }
 
-    /// Adds the link to those that polls of the completion queues read.
-    pub(super) fn join_completion_queues(&self) {
+    /// Makes polls of the completion queues read the link, and no others.
+    pub(super) fn join_completion_queues(self: &Arc<Self>) {
         let queues: Vec<_> = self.state.lock().queues.completion_queues().map(Arc::clone).collect();
-        queues.iter().for_each(|queue| queue.links.add(self.as_polled_link()));
-        *self.completion_queues.lock() = queues;
+        let mut polled_by = self.polled_by.lock();
+        polled_by.retain(|one| queues.iter().any(|queue| Arc::ptr_eq(queue, &one.queue)));
+        for queue in queues {
+            if !polled_by.iter().any(|one| Arc::ptr_eq(&queue, &one.queue)) {
+                let link: Arc<Self> = Arc::clone(self);
+                polled_by.push(PolledBy { key: queue.links.add(link), queue });
+            }
+        }
+    }
+
+    /// Polls of the completion queues no longer read the link.
+    pub(super) fn leave_completion_queues(&self) {
+        self.polled_by.lock().clear();
     }
 
     /// Whether the completion queues were polled since the last call. Only the thread calls this.
     fn was_polled(&self) -> bool {
-        let queues = self.completion_queues.lock();
-        let polls = queues.iter().fold(0_u64, |sum, queue| sum.wrapping_add(queue.links.polls()));
+        let polled_by = self.polled_by.lock();
+        let polls =
+            polled_by.iter().fold(0_u64, |sum, one| sum.wrapping_add(one.queue.links.polls()));
         self.polls_seen.swap(polls, Ordering::Relaxed) != polls
     }
 
@@ -206,20 +217,6 @@ impl SoftQp {
         let waits = self.waits_for_doorbell.load(Ordering::Relaxed);
         let state = if waits { self.state.try_lock() } else { None };
         state.is_some_and(|mut state| state.conn.as_mut().is_some_and(|conn| conn.is_idle()))
-    }
-
-    fn as_polled_link(&self) -> Weak<dyn PolledLink> {
-        let weak: Weak<Self> = Weak::clone(&self.weak_self);
-        weak
-    }
-
-    /// Drops the reference of a poller. If it is the last one, the thread drops the queue pair,
-    /// because the poller holds locks.
-    fn release(self: Arc<Self>) {
-        let core = Arc::clone(&self.core);
-        if let Some(last) = Arc::into_inner(self) {
-            core.submit(Job::Drop(Box::new(last)));
-        }
     }
 
     /// Reads the link for a poller.
@@ -350,30 +347,27 @@ impl Driven for SoftQp {
 }
 
 impl PolledLink for SoftQp {
-    fn poll(self: Arc<Self>, visit: Visit) -> Found {
-        let found = self.poll_once(visit);
-        self.release();
-        found
+    fn poll(&self, visit: Visit) -> Found {
+        self.poll_once(visit)
     }
 
-    fn give_back(self: Arc<Self>) {
-        if self.core.origin.is_here() {
-            let mut state = self.state.lock();
-            let state_ref = &mut *state;
-            if let Some(conn) = state_ref.conn.as_mut().filter(|conn| conn.is_lent) {
-                conn.take_back(&state_ref.queues);
-                conn.acknowledge(false);
-                conn.send_held();
-                self.update_interest(state_ref);
-            }
-            drop(state);
+    fn give_back(&self) {
+        if !self.core.origin.is_here() {
+            return;
         }
-        self.release();
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if let Some(conn) = state.conn.as_mut().filter(|conn| conn.is_lent) {
+            conn.take_back(&state.queues);
+            conn.acknowledge(false);
+            conn.send_held();
+            self.update_interest(state);
+        }
     }
 
-    fn signal(self: Arc<Self>) -> Option<Signal> {
+    fn signal(&self) -> Option<Signal> {
         let mut state = self.state.lock();
-        let signal = state.conn.as_mut().and_then(|conn| {
+        state.conn.as_mut().and_then(|conn| {
             let reader = conn.reader.as_ref()?;
             if conn.signal.is_none() {
                 conn.signal = match reader.doorbell() {
@@ -382,21 +376,16 @@ impl PolledLink for SoftQp {
                 };
             }
             conn.signal.clone()
-        });
-        drop(state);
-        self.release();
-        signal
+        })
     }
 
-    fn join(self: Arc<Self>, set: BorrowedFd<'_>, key: u64) {
+    fn join(&self, set: BorrowedFd<'_>, key: u64) {
         let state = self.state.lock();
         let reader = state.conn.as_ref().and_then(|conn| conn.reader.as_ref());
         if let Some(descriptor) = reader.and_then(|reader| reader.descriptor()) {
             let data = epoll::EventData::new_u64(key);
             let _ = epoll::add(set, descriptor, data, EventFlags::IN);
         }
-        drop(state);
-        self.release();
     }
 }
 
@@ -413,17 +402,17 @@ mod tests {
     struct QuietLink;
 
     impl PolledLink for QuietLink {
-        fn poll(self: Arc<Self>, _visit: Visit) -> Found {
+        fn poll(&self, _visit: Visit) -> Found {
             Found::default()
         }
 
-        fn give_back(self: Arc<Self>) {}
+        fn give_back(&self) {}
 
-        fn signal(self: Arc<Self>) -> Option<Signal> {
+        fn signal(&self) -> Option<Signal> {
             None
         }
 
-        fn join(self: Arc<Self>, _set: BorrowedFd<'_>, _key: u64) {}
+        fn join(&self, _set: BorrowedFd<'_>, _key: u64) {}
     }
 
     /// Otherwise the thread would leave the first frames to a poller that no longer polls.
@@ -431,8 +420,7 @@ mod tests {
     fn polls_before_a_connection_do_not_count() {
         let queues = WorkQueues::unconfigured(1);
         let polled = &queues.requests.queue().links;
-        let quiet: Arc<dyn PolledLink> = Arc::new(QuietLink);
-        polled.add(Arc::downgrade(&quiet));
+        polled.add(Arc::new(QuietLink));
         assert!(polled.poll());
         let [halves, _] = links(Wire::default());
         let peer = Peer { address: IpAddr::V4(Ipv4Addr::LOCALHOST).into(), port: 1 };

@@ -147,7 +147,6 @@ impl ProgressThread {
                         queue_pair.deliver();
                     }
                 }
-                Job::Drop(queue_pair) => drop(queue_pair),
                 Job::Listen(listener) => {
                     let open = listener.open.lock();
                     if let Some((acceptor, _)) = &*open {

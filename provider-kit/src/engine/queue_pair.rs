@@ -27,8 +27,8 @@ pub(super) struct SoftQp {
     /// One thread usually posts and polls. The thread of the engine revokes the bias if it must read
     /// the link.
     pub(super) state: BiasedLock<QpState>,
-    /// The completion queues of both work queues.
-    pub(super) completion_queues: Mutex<Vec<Arc<Cq>>>,
+    /// The completion queues whose polls read the link.
+    pub(super) polled_by: Mutex<Vec<PolledBy>>,
     /// How often the completion queues had been polled when the thread last looked.
     pub(super) polls_seen: AtomicU64,
     /// Pollers do not read the link before its doorbell rings.
@@ -36,6 +36,19 @@ pub(super) struct SoftQp {
     /// The thread found the lock held. The poller that holds it then borrows the link, because a
     /// poller that polls without a pause would lock the thread out.
     pub(super) thread_waits: AtomicBool,
+}
+
+/// A completion queue whose polls read the link, until this is dropped.
+pub(super) struct PolledBy {
+    pub(super) queue: Arc<Cq>,
+    /// The key of the queue pair among the links of the queue.
+    pub(super) key: usize,
+}
+
+impl Drop for PolledBy {
+    fn drop(&mut self) {
+        self.queue.links.remove(self.key);
+    }
 }
 
 /// The state of a queue pair, as the contract has it.

@@ -1,11 +1,10 @@
 //! The hot links of a completion queue: those that receive most, which every poll reads. Their peers need
 //! not ring.
 
-use std::sync::Weak;
-
 use slab::Slab;
 
-use super::{Entry, PolledLink, Visit};
+use super::Visit;
+use super::list::Entry;
 
 /// Maximum number of hot links.
 const MAX_HOT: usize = 2;
@@ -22,7 +21,6 @@ pub(super) struct HotLinks(Vec<HotLink>);
 
 struct HotLink {
     key: usize,
-    link: Weak<dyn PolledLink>,
     activity: u32,
     /// Polls since the activity changed.
     idle: u32,
@@ -30,14 +28,11 @@ struct HotLink {
 
 impl HotLinks {
     /// Reads the hot links. Returns whether one was active, and the key of one that is hot no more.
-    pub(super) fn poll(&mut self, queue: u32) -> (bool, Option<usize>) {
+    pub(super) fn poll(&mut self, all: &Slab<Entry>, queue: u32) -> (bool, Option<usize>) {
         let (mut is_active, mut cooled) = (false, None);
         for (index, hot) in self.0.iter_mut().enumerate() {
-            let Some(link) = hot.link.upgrade() else {
-                cooled = Some(index);
-                continue;
-            };
-            let activity = link.poll(Visit { queue, is_hot: true }).activity;
+            let Some(entry) = all.get(hot.key) else { continue };
+            let activity = entry.link.poll(Visit { queue, is_hot: true }).activity;
             let is_idle = std::mem::replace(&mut hot.activity, activity) == activity;
             is_active |= !is_idle;
             hot.idle = if is_idle { hot.idle + 1 } else { 0 };
@@ -52,19 +47,24 @@ impl HotLinks {
         self.0.iter().any(|hot| hot.key == key)
     }
 
+    /// Removes a link that is being removed from the list.
+    pub(super) fn remove(&mut self, key: usize) {
+        self.0.retain(|hot| hot.key != key);
+    }
+
     /// Adds a link if there is space.
-    pub(super) fn add(&mut self, key: usize, link: &Weak<dyn PolledLink>) {
+    pub(super) fn add(&mut self, key: usize) {
         if self.0.len() < MAX_HOT && !self.contains(key) {
-            self.0.push(HotLink { key, link: Weak::clone(link), activity: 0, idle: 0 });
+            self.0.push(HotLink { key, activity: 0, idle: 0 });
         }
     }
 
     /// Adds a link that rings often. One that is hot and rings nevertheless is not hot for another
     /// completion queue; it is removed, so that it becomes hot for both.
-    pub(super) fn toggle(&mut self, key: usize, link: &Weak<dyn PolledLink>) {
+    pub(super) fn toggle(&mut self, key: usize) {
         match self.0.iter().position(|hot| hot.key == key) {
             Some(index) => drop(self.0.swap_remove(index)),
-            None => self.add(key, link),
+            None => self.add(key),
         }
     }
 }

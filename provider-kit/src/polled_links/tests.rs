@@ -1,7 +1,9 @@
+use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicUsize;
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, epoll, eventfd};
 
+use super::list::MAX_PER_POLL;
 use super::*;
 use crate::doorbell::{Board, tests::LocalBoard};
 
@@ -15,19 +17,19 @@ struct Link {
 }
 
 impl PolledLink for Link {
-    fn poll(self: Arc<Self>, visit: Visit) -> Found {
+    fn poll(&self, visit: Visit) -> Found {
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.is_hot.store(visit.is_hot, Ordering::Relaxed);
         Found { again: false, activity: self.activity.load(Ordering::Relaxed) }
     }
 
-    fn give_back(self: Arc<Self>) {}
+    fn give_back(&self) {}
 
-    fn signal(self: Arc<Self>) -> Option<Signal> {
+    fn signal(&self) -> Option<Signal> {
         Some(self.doorbell.clone().map_or(Signal::Descriptor, Signal::Doorbell))
     }
 
-    fn join(self: Arc<Self>, set: BorrowedFd<'_>, key: u64) {
+    fn join(&self, set: BorrowedFd<'_>, key: u64) {
         let data = epoll::EventData::new_u64(key);
         let added = epoll::add(set, &self.descriptor, data, epoll::EventFlags::IN);
         assert!(matches!(added, Ok(()) | Err(rustix::io::Errno::EXIST)), "{added:?}");
@@ -55,9 +57,9 @@ impl Link {
     }
 }
 
-fn weak(link: &Arc<Link>) -> Weak<dyn PolledLink> {
-    let weak: Weak<Link> = Arc::downgrade(link);
-    weak
+fn polled(link: &Arc<Link>) -> Arc<dyn PolledLink> {
+    let link: Arc<Link> = Arc::clone(link);
+    link
 }
 
 /// Links of one completion queue, which have been read once each.
@@ -74,8 +76,8 @@ fn links(count: u32, has_doorbells: bool) -> (PolledLinks, Vec<Arc<Link>>) {
             doorbell,
             descriptor,
         });
-        queue.add(weak(&link));
-        queue.linked(&weak(&link));
+        let key = queue.add(polled(&link));
+        queue.linked(key);
         link
     };
     let links: Vec<Arc<Link>> = (0..count).map(new).collect();
@@ -166,7 +168,7 @@ fn two_of_many_busy_links_are_hot_and_none_waits() {
 fn a_suggested_link_is_hot_or_learns_that_it_is_not() {
     let (queue, links) = links(5, true);
     for link in &links[..3] {
-        queue.suggest(weak(link));
+        queue.suggest(Arc::downgrade(&polled(link)));
     }
     queue.poll();
     assert_eq!(links.iter().filter(|link| link.is_hot()).count(), 2);
@@ -174,28 +176,40 @@ fn a_suggested_link_is_hot_or_learns_that_it_is_not() {
 }
 
 #[test]
-fn links_of_dropped_queue_pairs_are_forgotten() {
-    let (queue, mut links) = links(100, true);
-    links.iter().for_each(|link| link.arrive());
-    links.truncate(3);
-    queue.poll();
-    for _ in 0..300 {
-        let link = Arc::clone(&links[0]);
-        queue.add(weak(&link));
-        let other = Arc::new(Link {
-            reads: AtomicUsize::new(0),
-            is_hot: AtomicBool::new(false),
-            activity: AtomicU32::new(0),
-            doorbell: None,
-            descriptor: eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor"),
-        });
-        queue.add(weak(&other));
-    }
-    assert!(queue.list.lock().all.len() < 150, "{}", queue.list.lock().all.len());
-    links[1].arrive();
-    links[1].reads();
-    for _ in 0..20 {
+fn removed_links_are_read_no_more() {
+    for count in [2, 100] {
+        let (queue, mut links) = links(count, true);
+        for _ in 0..10 {
+            links.iter().for_each(|link| link.arrive());
+            queue.poll();
+        }
+        let removed = links.split_off(1);
+        // Keys are given from 0.
+        (1..count as usize).for_each(|key| queue.remove(key));
+        removed.iter().for_each(|link| link.arrive());
+        reads(&removed);
+        links[0].reads();
+        (0..20).for_each(|_| assert!(queue.poll()));
+        assert!(reads(&removed).iter().all(|count| *count == 0));
+        assert!(removed.iter().all(|link| Arc::strong_count(link) == 1), "no reference is left");
+        links[0].arrive();
         queue.poll();
+        assert!(links[0].reads() > 0);
+        queue.remove(0);
+        assert!(!queue.poll());
     }
-    assert!(links[1].reads() > 0);
+}
+
+#[test]
+fn the_key_of_a_removed_link_serves_another() {
+    let (queue, links) = links(10, true);
+    links[4].arrive();
+    queue.remove(4);
+    let key = queue.add(polled(&links[4]));
+    queue.linked(key);
+    queue.poll();
+    links[4].reads();
+    links[4].arrive();
+    queue.poll();
+    assert_eq!(links[4].reads(), 1);
 }

@@ -1,0 +1,187 @@
+//! The list of the links, and which of them a poll reads.
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr;
+use std::sync::{Arc, Weak};
+
+use rustix::event::{Timespec, epoll};
+use slab::Slab;
+
+use super::hot::{HotLinks, Rings};
+use super::{PolledLink, Signal, Visit};
+use crate::doorbell::{Doorbell, Doorbells};
+use crate::fork::Guard;
+
+/// Maximum number of polls in a row that read only active links.
+const MAX_SKIPPED: u32 = 4;
+/// Maximum number of links that one poll reads besides the hot ones.
+pub(super) const MAX_PER_POLL: usize = 16;
+
+/// The queue pairs of a completion queue, by key.
+#[derive(Default)]
+pub(super) struct List {
+    all: Slab<Entry>,
+    /// Links that the next polls read in any case.
+    again: VecDeque<usize>,
+    /// Links of which nothing says when data has arrived. Each poll reads them.
+    blind: Vec<usize>,
+    doorbells: Doorbells,
+    hot: HotLinks,
+    rings: Rings,
+    /// Polls in a row that read only links known to be active.
+    skipped: u32,
+    /// The epoll set of the links without doorbells, created before descriptors may be scarce.
+    set: Option<(OwnedFd, Guard)>,
+    /// Whether such a link was added to the set.
+    is_set_used: bool,
+}
+
+pub(super) struct Entry {
+    pub(super) link: Arc<dyn PolledLink>,
+    doorbell: Option<Arc<Doorbell>>,
+    /// It is in `again`.
+    is_queued: bool,
+    /// How often its doorbell rang lately.
+    pub(super) rings: u8,
+}
+
+impl List {
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn links(&self) -> impl Iterator<Item = &dyn PolledLink> {
+        self.all.iter().map(|(_, entry)| &*entry.link)
+    }
+
+    /// Adds a queue pair. If polls read only some of the links, call [`watch`](Self::watch) when it has
+    /// one.
+    pub(super) fn insert(&mut self, link: Arc<dyn PolledLink>) -> usize {
+        self.all.insert(Entry { link, doorbell: None, is_queued: false, rings: 0 })
+    }
+
+    pub(super) fn remove(&mut self, key: usize) -> Option<Arc<dyn PolledLink>> {
+        let Entry { link, doorbell, .. } = self.all.try_remove(key)?;
+        if let Some(doorbell) = doorbell {
+            self.doorbells.remove(&doorbell);
+        }
+        self.again.retain(|one| *one != key);
+        self.blind.retain(|one| *one != key);
+        self.hot.remove(key);
+        Some(link)
+    }
+
+    /// From now on, polls read only some of the links.
+    #[cold]
+    pub(super) fn select(&mut self) {
+        self.create_set();
+        let keys: Vec<usize> = self.all.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            self.watch(key);
+            // The next poll reads it, so that it notices the change.
+            self.read_again(key);
+        }
+    }
+
+    /// Learns from the link of an entry how it says that data has arrived.
+    pub(super) fn watch(&mut self, key: usize) {
+        let Some(entry) = self.all.get_mut(key) else { return };
+        let signal = entry.link.signal();
+        if let Some(old) = entry.doorbell.take() {
+            self.doorbells.remove(&old);
+        }
+        match signal {
+            None => {}
+            Some(Signal::Doorbell(doorbell)) => {
+                self.doorbells.insert(&doorbell, key);
+                entry.doorbell = Some(doorbell);
+            }
+            Some(Signal::Descriptor) => {
+                match &self.set {
+                    Some((set, _)) => entry.link.join(set.as_fd(), key as u64),
+                    None => self.blind.push(key),
+                }
+                self.is_set_used = true;
+            }
+        }
+    }
+
+    /// Creates the set. Without it, polls read the links without doorbells one by one.
+    #[cold]
+    fn create_set(&mut self) {
+        let set = epoll::create(epoll::CreateFlags::CLOEXEC).ok();
+        self.set = set.map(|set| (Guard::new(set.as_fd()), set)).map(|(guard, set)| (set, guard));
+    }
+
+    fn read_again(&mut self, key: usize) {
+        queue(&mut self.all, &mut self.again, key);
+    }
+
+    /// Adds a link to the hot ones, or reads it so that it learns that it is none.
+    pub(super) fn heat(&mut self, link: &Weak<dyn PolledLink>) {
+        let wanted = link.as_ptr();
+        let found = self.all.iter().find(|(_, one)| ptr::addr_eq(Arc::as_ptr(&one.link), wanted));
+        if let Some((key, _)) = found {
+            self.hot.add(key);
+            self.read_again(key);
+        }
+    }
+
+    /// Reads the hot links, those that have received data, and those that must be read again.
+    pub(super) fn poll(&mut self, number: u32) {
+        let (is_active, cooled) = self.hot.poll(&self.all, number);
+        if let Some(cooled) = cooled {
+            self.read_again(cooled);
+        }
+        // A completion is likely to be there. The others have their turn soon.
+        self.skipped += 1;
+        if !is_active || self.skipped > MAX_SKIPPED {
+            self.skipped = 0;
+            self.collect();
+        }
+        let Self { all, again, hot, .. } = self;
+        for _ in 0..again.len().min(MAX_PER_POLL) {
+            let Some(key) = again.pop_front() else { return };
+            let Some(entry) = all.get_mut(key) else { continue };
+            entry.is_queued = false;
+            let visit = Visit { queue: number, is_hot: hot.contains(key) };
+            if entry.link.poll(visit).again {
+                queue(all, again, key);
+            }
+        }
+    }
+
+    /// Queues the links that have received data.
+    fn collect(&mut self) {
+        let Self { all, again, blind, doorbells, hot, set, is_set_used, rings, .. } = self;
+        doorbells.take(|key| {
+            queue(all, again, key);
+            if all.get_mut(key).is_some_and(|entry| rings.is_often(entry)) {
+                hot.toggle(key);
+            }
+        });
+        rings.age(all);
+        blind.iter().for_each(|key| queue(all, again, *key));
+        if let Some((set, _)) = set.as_ref().filter(|_| *is_set_used) {
+            let mut events = [const { MaybeUninit::uninit() }; MAX_PER_POLL];
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            if let Ok((events, _)) = epoll::wait(set, &mut events, Some(&now)) {
+                events.iter().for_each(|event| queue(all, again, event.data.u64() as usize));
+            }
+        }
+    }
+}
+
+/// Makes a poll read a link.
+fn queue(all: &mut Slab<Entry>, again: &mut VecDeque<usize>, key: usize) {
+    let Some(entry) = all.get_mut(key) else { return };
+    if !std::mem::replace(&mut entry.is_queued, true) {
+        again.push_back(key);
+    }
+}
