@@ -18,6 +18,9 @@
 #define SIZE 64
 #define SOURCE_AT 0
 #define TARGET_AT SIZE
+/* The profile counts the calls that the function of an operation makes itself. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define BURST 32 /* maximum number of messages in flight */
 
 #ifdef DAT_1_2
 #define REMOTE_ADDRESS target_address
@@ -57,39 +60,46 @@ void cost_open(void)
     pthread_join(thread, NULL);
 }
 
-/* Two connected endpoints over shared memory, in the hands of one thread. Other programs of the
- * machine have service points there, too: any free qualifier will do. */
-static struct end shm_near, shm_far;
-static DAT_PSP_HANDLE shm_listener;
+/* Two connected endpoints between processes, both used by one thread of this process. Other programs
+ * of the machine have service points there, too, so the test takes any free qualifier. */
+struct pair {
+    char adapter[8];
+    struct end near, far;
+    DAT_PSP_HANDLE listener;
+    char buffers[2][2 * SIZE];
+};
 
-static void shm_open_once(void)
+static struct pair shm = { .adapter = "shm" }, tcp = { .adapter = "tcp-lo" };
+
+static void pair_open_once(struct pair *pair)
 {
-    static char buffers[2][2 * SIZE];
-    char shm[] = "shm";
+    struct end *near = &pair->near, *far = &pair->far;
     DAT_CONN_QUAL qualifier;
     DAT_EVENT event;
     pthread_t thread;
 
-    if (shm_near.ia != DAT_HANDLE_NULL)
+    if (near->ia != DAT_HANDLE_NULL)
         return;
-    end_open(&shm_near, shm, buffers[0], sizeof buffers[0]);
-    end_open(&shm_far, shm, buffers[1], sizeof buffers[1]);
-    CHECK(dat_psp_create_any(shm_far.ia, &qualifier, shm_far.request_evd, DAT_PSP_CONSUMER_FLAG,
-                             &shm_listener));
-    pthread_create(&thread, NULL, accept_one, &shm_far);
-    CHECK(dat_ep_connect(shm_near.ep, shm_near.address, qualifier, TEN_SECONDS, 0, NULL,
+    end_open(near, pair->adapter, pair->buffers[0], sizeof pair->buffers[0]);
+    end_open(far, pair->adapter, pair->buffers[1], sizeof pair->buffers[1]);
+    CHECK(dat_evd_resize(near->send_evd, BURST));
+    CHECK(dat_evd_resize(far->recv_evd, BURST));
+    CHECK(dat_psp_create_any(far->ia, &qualifier, far->request_evd, DAT_PSP_CONSUMER_FLAG,
+                             &pair->listener));
+    pthread_create(&thread, NULL, accept_one, far);
+    CHECK(dat_ep_connect(near->ep, near->address, qualifier, TEN_SECONDS, 0, NULL,
                          DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
-    end_wait(shm_near.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+    end_wait(near->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
     pthread_join(thread, NULL);
 }
 
-static void shm_close(void)
+static void pair_close(struct pair *pair)
 {
-    if (shm_near.ia == DAT_HANDLE_NULL)
+    if (pair->near.ia == DAT_HANDLE_NULL)
         return;
-    CHECK(dat_psp_free(shm_listener));
-    end_close(&shm_near);
-    end_close(&shm_far);
+    CHECK(dat_psp_free(pair->listener));
+    end_close(&pair->near);
+    end_close(&pair->far);
 }
 
 /* Frees the crowd, so that its memory does not displace that of others from the caches. */
@@ -101,7 +111,8 @@ void cost_disperse(void)
 
 void cost_close(void)
 {
-    shm_close();
+    pair_close(&shm);
+    pair_close(&tcp);
     CHECK(dat_psp_free(listener));
     end_close(&near_end);
     end_close(&far_end);
@@ -131,33 +142,83 @@ static DAT_RMR_TRIPLET remote_part(const struct end *end, DAT_VLEN offset)
     return triplet;
 }
 
-void empty_dequeue(unsigned long times)
+static ALWAYS_INLINE void find_nothing(DAT_EVD_HANDLE evd, unsigned long times)
 {
     DAT_EVENT event;
 
     for (unsigned long at = 0; at < times; at++) {
-        DAT_RETURN result = dat_evd_dequeue(near_end.send_evd, &event);
+        DAT_RETURN result = dat_evd_dequeue(evd, &event);
 
         if (DAT_GET_TYPE(result) != DAT_QUEUE_EMPTY)
             unexpected("dat_evd_dequeue", result);
     }
 }
 
+void empty_dequeue(unsigned long times)
+{
+    find_nothing(near_end.send_evd, times);
+}
+
 void shm_empty_dequeue_before(unsigned long times)
 {
     (void)times;
-    shm_open_once();
+    pair_open_once(&shm);
 }
 
 void shm_empty_dequeue(unsigned long times)
 {
+    find_nothing(shm.near.send_evd, times);
+}
+
+void tcp_empty_dequeue_before(unsigned long times)
+{
+    (void)times;
+    pair_open_once(&tcp);
+}
+
+void tcp_empty_dequeue(unsigned long times)
+{
+    find_nothing(tcp.near.send_evd, times);
+}
+
+/* Takes a completion if there is one, and says whether there was. */
+static ALWAYS_INLINE int take(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
+{
+    const DAT_DTO_COMPLETION_EVENT_DATA *done;
     DAT_EVENT event;
+    DAT_RETURN result = dat_evd_dequeue(evd, &event);
 
-    for (unsigned long at = 0; at < times; at++) {
-        DAT_RETURN result = dat_evd_dequeue(shm_near.send_evd, &event);
+    if (DAT_GET_TYPE(result) == DAT_QUEUE_EMPTY)
+        return 0;
+    done = &event.event_data.dto_completion_event_data;
+    if (result != DAT_SUCCESS || event.event_number != DAT_DTO_COMPLETION_EVENT ||
+        done->status != DAT_DTO_SUCCESS || done->user_cookie.as_64 != cookie)
+        unexpected("dat_evd_dequeue", result);
+    return 1;
+}
 
-        if (DAT_GET_TYPE(result) != DAT_QUEUE_EMPTY)
-            unexpected("dat_evd_dequeue", result);
+void shm_stream_before(unsigned long times)
+{
+    (void)times;
+    pair_open_once(&shm);
+}
+
+/* Posts a receive again as soon as it has completed, so that the sender never lacks one. */
+void shm_stream(unsigned long times)
+{
+    DAT_LMR_TRIPLET source = end_part(&shm.near, SOURCE_AT, SIZE);
+    DAT_LMR_TRIPLET target = end_part(&shm.far, TARGET_AT, SIZE);
+    unsigned long posted = 0, sent = 0, received = 0, done = 0;
+
+    while (done < times) {
+        while (posted < times && posted - received < BURST)
+            CHECK(dat_ep_post_recv(shm.far.ep, 1, &target, cookie_of(posted++),
+                                   DAT_COMPLETION_DEFAULT_FLAG));
+        if (sent < posted && sent - done < BURST / 2)
+            CHECK(dat_ep_post_send(shm.near.ep, 1, &source, cookie_of(sent++),
+                                   DAT_COMPLETION_DEFAULT_FLAG));
+        received += take(shm.far.recv_evd, received);
+        done += take(shm.near.send_evd, done);
     }
 }
 

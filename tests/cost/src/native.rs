@@ -80,7 +80,7 @@ impl Native {
             Operation::WaitAtOnce => self.wait_at_once(times),
             Operation::HandleType => self.handle_type(times),
             Operation::EpStatus => self.ep_status(times),
-            Operation::ShmEmptyDequeue => {
+            Operation::ShmEmptyDequeue | Operation::ShmStream | Operation::TcpEmptyDequeue => {
                 Err(format!("{} is not made in Rust", operation.name()).into())
             }
             Operation::ConnectEndless => self.connect(times, Timeout::Infinite),

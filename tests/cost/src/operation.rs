@@ -28,6 +28,11 @@ pub(crate) enum Operation {
     EpStatus,
     /// A dequeue that finds nothing, of an adapter over shared memory that is connected. In C only.
     ShmEmptyDequeue,
+    /// A receive and a send of 64 bytes over shared memory and the completions of both, with several
+    /// messages in flight. In C only.
+    ShmStream,
+    /// A dequeue that finds nothing, of an adapter over TCP that is connected. In C only.
+    TcpEmptyDequeue,
     /// A connection without a time-out: connect, accept, disconnect, and reset on both sides, with
     /// all events.
     ConnectEndless,
@@ -44,7 +49,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::EmptyDequeue,
         Self::SendCycle,
         Self::SendCycleAmong100,
@@ -55,6 +60,8 @@ impl Operation {
         Self::HandleType,
         Self::EpStatus,
         Self::ShmEmptyDequeue,
+        Self::ShmStream,
+        Self::TcpEmptyDequeue,
         Self::ConnectEndless,
         Self::ConnectTimed,
         Self::LmrCreate,
@@ -66,7 +73,7 @@ impl Operation {
     /// The operations whose instructions are counted. With many endpoints the counts are the same
     /// as with two, and calls off the data path have no bound.
     pub(crate) fn counted() -> impl Iterator<Item = Self> {
-        let counted = |it: &Self| !it.is_among_many() && *it <= Self::ShmEmptyDequeue;
+        let counted = |it: &Self| !it.is_among_many() && *it <= Self::TcpEmptyDequeue;
         Self::ALL.into_iter().filter(counted)
     }
 
@@ -77,7 +84,7 @@ impl Operation {
 
     /// Whether there is the same operation in Rust.
     pub(crate) const fn is_in_rust(self) -> bool {
-        !matches!(self, Self::ShmEmptyDequeue)
+        !matches!(self, Self::ShmEmptyDequeue | Self::ShmStream | Self::TcpEmptyDequeue)
     }
 
     /// Whether it works on many endpoints, whose memory exceeds the caches.
@@ -98,6 +105,8 @@ impl Operation {
             Self::HandleType => "handle_type",
             Self::EpStatus => "ep_status",
             Self::ShmEmptyDequeue => "shm_empty_dequeue",
+            Self::ShmStream => "shm_stream",
+            Self::TcpEmptyDequeue => "tcp_empty_dequeue",
             Self::ConnectEndless => "connect_endless",
             Self::ConnectTimed => "connect_timed",
             Self::LmrCreate => "lmr_create",
@@ -110,8 +119,13 @@ impl Operation {
     /// The calls that one operation consists of.
     pub(crate) const fn calls(self) -> &'static [&'static str] {
         match self {
-            Self::EmptyDequeue | Self::ShmEmptyDequeue => &["dat_evd_dequeue"],
-            Self::SendCycle | Self::SendCycleAmong100 | Self::SendCycleAmong10000 => {
+            Self::EmptyDequeue | Self::ShmEmptyDequeue | Self::TcpEmptyDequeue => {
+                &["dat_evd_dequeue"]
+            }
+            Self::SendCycle
+            | Self::SendCycleAmong100
+            | Self::SendCycleAmong10000
+            | Self::ShmStream => {
                 &["dat_ep_post_recv", "dat_ep_post_send", "dat_evd_dequeue", "dat_evd_dequeue"]
             }
             Self::RdmaWrite => &["dat_ep_post_rdma_write", "dat_evd_dequeue"],
