@@ -10,6 +10,7 @@ use crate::completion_queue::{self, Cq};
 use crate::completion_ring::{CompletionRing, Entry};
 use crate::completion_target::CompletionTarget;
 use crate::credits::QueueCredits;
+use crate::polled_links::leases::Leases;
 use crate::receive_ring::{PostedReceive, ReceiveRing};
 use crate::receive_wakeup::{Duty, ReceiveWakeup};
 use crate::sync::BiasedLock;
@@ -194,5 +195,78 @@ fn an_index_is_reused_only_after_its_credits_were_counted() {
         let poller = taker.join().expect("no panic");
         assert_eq!(second.in_use(), 0, "its own operation was counted, and no other");
         drop(poller);
+    });
+}
+
+/// A link that completes through two completion queues, and what the engine knows about their leases.
+struct LentLink {
+    queues: [Leases; 2],
+    /// Whether the link is lent.
+    state: BiasedLock<bool>,
+}
+
+impl LentLink {
+    fn new() -> Self {
+        Self { queues: [Leases::new(), Leases::new()], state: BiasedLock::new(false) }
+    }
+
+    /// As the thread of the engine does: it lends the link to both pollers, or to neither.
+    fn lend(&self) -> bool {
+        let mut is_lent = self.state.lock();
+        if !*is_lent {
+            let [first, second] = &self.queues;
+            *is_lent = first.lend() && {
+                let is_lent = second.lend();
+                if !is_lent {
+                    first.take_back();
+                }
+                is_lent
+            };
+        }
+        *is_lent
+    }
+
+    fn give_back(&self) {
+        if std::mem::take(&mut *self.state.lock()) {
+            self.queues.iter().for_each(Leases::take_back);
+        }
+    }
+
+    /// As a waiter does before it sleeps.
+    fn begin_sleep(&self, queue: usize) {
+        if self.queues[queue].begin_sleep() {
+            self.give_back();
+        }
+    }
+}
+
+#[test]
+fn no_link_is_lent_to_a_poller_that_sleeps() {
+    large_model(|| {
+        let link = Arc::new(LentLink::new());
+        let engine = {
+            let link = Arc::clone(&link);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    link.lend();
+                }
+            })
+        };
+        let other = {
+            let link = Arc::clone(&link);
+            thread::spawn(move || {
+                link.begin_sleep(1);
+                link.queues[1].end_sleep();
+            })
+        };
+        link.begin_sleep(0);
+        assert!(!*link.state.lock(), "the waiter sleeps, and the thread does not read the link");
+        engine.join().expect("no panic");
+        other.join().expect("no panic");
+        assert!(!*link.state.lock(), "lent during the sleep");
+        let is_left = link.queues.iter().any(Leases::begin_sleep);
+        assert!(!is_left, "a lease was not taken back");
+        link.queues.iter().for_each(Leases::end_sleep);
+        assert!(link.lend());
     });
 }

@@ -15,8 +15,10 @@ use crate::doorbell::Doorbell;
 use crate::sync::BiasedLock;
 
 mod hot;
+pub(crate) mod leases;
 mod list;
 
+use leases::Leases;
 use list::List;
 
 /// A queue pair whose operations may complete when its link is read. The caller of each method holds the
@@ -69,12 +71,9 @@ pub struct PolledLinks {
     polls: AtomicU64,
     /// Identifies the completion queue among those of the process.
     number: u32,
-    /// A waiter sleeps, so that the poller reads no links.
-    is_awaited: AtomicBool,
     /// Whether polls read only some of the links.
     is_selective: AtomicBool,
-    /// Number of links that the poller reads.
-    lent: AtomicU32,
+    leases: Leases,
     /// Links that another completion queue made hot, and whether there are any.
     suggested: Mutex<Vec<Weak<dyn PolledLink>>>,
     has_suggested: AtomicBool,
@@ -90,9 +89,8 @@ impl Default for PolledLinks {
             list: BiasedLock::new(List::default()),
             polls: AtomicU64::new(0),
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            is_awaited: AtomicBool::new(false),
             is_selective: AtomicBool::new(false),
-            lent: AtomicU32::new(0),
+            leases: Leases::new(),
             suggested: Mutex::default(),
             has_suggested: AtomicBool::new(false),
         }
@@ -177,28 +175,24 @@ impl PolledLinks {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// Lends one more link to the poller. Returns false, without lending it, while a waiter sleeps.
+    /// Lends one more link to the poller. Returns false, without lending it, while a waiter sleeps. The
+    /// caller holds the lock of the queue pair.
     #[must_use]
     pub fn lend(&self) -> bool {
-        // Stored before the check; `await_completions` stores and checks in the other order.
-        self.lent.fetch_add(1, Ordering::SeqCst);
-        let is_lent = !self.is_awaited.load(Ordering::SeqCst);
-        if !is_lent {
-            self.take_back();
-        }
-        is_lent
+        self.leases.lend()
     }
 
-    /// Takes a link back from the poller.
+    /// Takes a link back from the poller. The caller holds the lock of the queue pair.
     pub fn take_back(&self) {
-        self.lent.fetch_sub(1, Ordering::SeqCst);
+        self.leases.take_back();
     }
 
     /// A waiter is about to sleep, or has woken up. Before it sleeps, all links return to the thread of
     /// the engine.
     pub fn await_completions(&self, is_awaited: bool) {
-        self.is_awaited.store(is_awaited, Ordering::SeqCst);
-        if is_awaited && self.lent.load(Ordering::SeqCst) > 0 {
+        if !is_awaited {
+            self.leases.end_sleep();
+        } else if self.leases.begin_sleep() {
             self.list.lock().links().for_each(PolledLink::give_back);
         }
     }
