@@ -7,16 +7,23 @@ use crate::cma;
 /// The setting of Yama; absent without Yama.
 const YAMA: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
-/// `yes`, or `no` and the reason.
-pub(crate) fn describe() -> String {
-    match obstacle() {
+/// Lets Yama permit every process of the user to access this one, until it ends. Without Yama, nothing
+/// forbids it, and the call fails.
+pub(crate) fn allow_any_process() {
+    let _ = rustix::process::set_ptracer(rustix::process::PTracer::Any);
+}
+
+/// `yes`, or `no` and the reason. `any_tracer` says that the processes permit access by
+/// [`allow_any_process`].
+pub(crate) fn describe(any_tracer: bool) -> String {
+    match obstacle(any_tracer) {
         None => "yes".to_owned(),
         Some(obstacle) => format!("no: {obstacle}"),
     }
 }
 
 /// What forbids direct access.
-fn obstacle() -> Option<String> {
+fn obstacle(any_tracer: bool) -> Option<String> {
     let word = 7_u64;
     let own = rustix::process::getpid().as_raw_nonzero().get();
     // Ptrace rights do not matter for the memory of this process, so only the system call itself can fail.
@@ -28,8 +35,15 @@ fn obstacle() -> Option<String> {
         }
     }
     let scope = std::fs::read_to_string(YAMA).unwrap_or_default();
-    if is_forbidden(&scope, rustix::process::geteuid().is_root()) {
-        return Some(format!("kernel.yama.ptrace_scope is {}", scope.trim()));
+    let is_root = rustix::process::geteuid().is_root();
+    if is_forbidden(&scope, is_root, any_tracer) {
+        let scope = scope.trim();
+        let advice = if is_forbidden(scope, is_root, true) {
+            ""
+        } else {
+            "; the parameter ptracer=any of both sides permits it"
+        };
+        return Some(format!("kernel.yama.ptrace_scope is {scope}{advice}"));
     }
     let is_dumpable = rustix::process::dumpable_behavior()
         .is_ok_and(|behavior| behavior == rustix::process::DumpableBehavior::Dumpable);
@@ -38,10 +52,11 @@ fn obstacle() -> Option<String> {
 
 /// Whether a setting of Yama forbids processes to access each other. Root may access any process,
 /// unless no process may.
-fn is_forbidden(scope: &str, is_root: bool) -> bool {
+fn is_forbidden(scope: &str, is_root: bool, any_tracer: bool) -> bool {
     match scope.trim() {
         "" | "0" => false,
-        "1" | "2" => !is_root,
+        "1" => !is_root && !any_tracer,
+        "2" => !is_root,
         _ => true,
     }
 }
@@ -52,16 +67,17 @@ mod tests {
 
     #[test]
     fn yama_forbids_access_as_its_documentation_says() {
-        // Each setting, with what it means for other users and for root.
-        for (scope, others, root) in [
-            ("", false, false),
-            ("0\n", false, false),
-            ("1\n", true, false),
-            ("2\n", true, false),
-            ("3\n", true, true),
+        // Each setting, with what it means for other users, for those that permit it, and for root.
+        for (scope, others, permitted, root) in [
+            ("", false, false, false),
+            ("0\n", false, false, false),
+            ("1\n", true, false, false),
+            ("2\n", true, true, false),
+            ("3\n", true, true, true),
         ] {
-            assert_eq!(is_forbidden(scope, false), others, "{scope:?}");
-            assert_eq!(is_forbidden(scope, true), root, "{scope:?} for root");
+            assert_eq!(is_forbidden(scope, false, false), others, "{scope:?}");
+            assert_eq!(is_forbidden(scope, false, true), permitted, "{scope:?} with ptracer=any");
+            assert_eq!(is_forbidden(scope, true, false), root, "{scope:?} for root");
         }
     }
 }

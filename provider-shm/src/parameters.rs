@@ -17,13 +17,16 @@ pub(crate) struct Parameters {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) any_user: bool,
     pub(crate) is_direct: bool,
+    /// Any process may access this one, as far as Yama is concerned.
+    pub(crate) any_tracer: bool,
     pub(crate) limits: Limits,
 }
 
-const OTHERS: [Parameter<Parameters>; 4] = [
+const OTHERS: [Parameter<Parameters>; 5] = [
     Parameter { key: "address", set: Parameters::set_address },
     Parameter { key: "direct", set: Parameters::set_direct },
     Parameter { key: "dir", set: Parameters::set_folder },
+    Parameter { key: "ptracer", set: Parameters::set_tracer },
     Parameter { key: "users", set: Parameters::set_users },
 ];
 
@@ -40,6 +43,7 @@ impl Parameters {
             folder: None,
             any_user: false,
             is_direct: true,
+            any_tracer: false,
             limits,
         };
         parse(text, &mut parameters, |all| &mut all.limits, &OTHERS)?;
@@ -76,29 +80,27 @@ impl Parameters {
     }
 
     fn set_direct(&mut self, value: &str) -> Result<()> {
-        self.is_direct = match value {
-            "yes" => true,
-            "no" => false,
-            _ => {
-                return Err(invalid(format!(
-                    "invalid value {value:?} for the IA parameter direct"
-                ))
-                .advise("use yes or no"));
-            }
-        };
+        self.is_direct = choice("direct", value, ["no", "yes"])?;
+        Ok(())
+    }
+
+    fn set_tracer(&mut self, value: &str) -> Result<()> {
+        self.any_tracer = choice("ptracer", value, ["none", "any"])?;
         Ok(())
     }
 
     fn set_users(&mut self, value: &str) -> Result<()> {
-        self.any_user = match value {
-            "same" => false,
-            "any" => true,
-            _ => {
-                return Err(invalid(format!("invalid value {value:?} for the IA parameter users"))
-                    .advise("use same or any"));
-            }
-        };
+        self.any_user = choice("users", value, ["same", "any"])?;
         Ok(())
+    }
+}
+
+/// Whether a value is the second of two words.
+fn choice(key: &str, value: &str, words: [&str; 2]) -> Result<bool> {
+    match words.iter().position(|word| *word == value) {
+        Some(chosen) => Ok(chosen == 1),
+        None => Err(invalid(format!("invalid value {value:?} for the IA parameter {key}"))
+            .advise(format!("use {} or {}", words[0], words[1]))),
     }
 }
 
@@ -115,7 +117,9 @@ mod tests {
         assert_eq!(parsed.folder.as_deref(), Some(Path::new("/tmp")));
         assert!(!parsed.any_user, "users=same is the default");
         assert!(parsed.is_direct, "direct=yes is the default");
-        assert!(!Parameters::parse("direct=no").expect("valid").is_direct);
+        assert!(!parsed.any_tracer, "ptracer=none is the default");
+        let parsed = Parameters::parse("direct=no ptracer=any").expect("valid");
+        assert!(!parsed.is_direct && parsed.any_tracer);
     }
 
     #[test]
@@ -127,6 +131,7 @@ mod tests {
             "dir=tmp",
             "users=root",
             "direct=maybe",
+            "ptracer=1",
             "max_private_data_size=513",
             "no_such_key=1",
         ] {

@@ -17,8 +17,9 @@ const VENDOR: &str = "DAT shared memory";
 ///
 /// The parameters are `key=value` pairs, separated by blanks or commas: `address=` another address
 /// of 127.0.0.0/8, `dir=` a folder for the sockets of listeners, `users=any` to accept peers of other
-/// users, `direct=no` to access no memory of peers directly, and the limits that the adapter reports. Those that begin with `fault.` make things
-/// go wrong ([`faults`](dat_provider::decorate::faults)).
+/// users, `direct=no` to access no memory of peers directly, `ptracer=any` to let Yama permit peers to
+/// access this process, and the limits that the adapter reports. Those that begin with `fault.` make
+/// things go wrong ([`faults`](dat_provider::decorate::faults)).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShmProvider;
 

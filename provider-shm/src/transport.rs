@@ -32,6 +32,8 @@ pub struct Rings {
     pub(crate) folder: Option<PathBuf>,
     /// Peers may belong to other users.
     pub(crate) any_user: bool,
+    /// Yama permits every process of the user to access this one.
+    any_tracer: bool,
     pub(crate) options: LinkOptions,
 }
 
@@ -42,13 +44,16 @@ impl Rings {
     /// `DAT_INVALID_PARAMETER` for a parameter that cannot be used.
     pub fn open(parameters: &str) -> Result<(Self, Limits)> {
         let parameters = Parameters::parse(parameters)?;
-        let Parameters { address, folder, any_user, is_direct, limits } = parameters;
+        let Parameters { address, folder, any_user, is_direct, any_tracer, limits } = parameters;
         if is_direct {
             page::put_in_use();
+            if any_tracer {
+                direct_support::allow_any_process();
+            }
         }
         let (address, space) = (address.into(), Space::Own);
         let options = LinkOptions { is_direct, boards: Arc::new(Boards::new()) };
-        Ok((Self { address, space, folder, any_user, options }, limits))
+        Ok((Self { address, space, folder, any_user, any_tracer, options }, limits))
     }
 
     /// The same links for an adapter that listens over TCP too, at an address of this machine: it is
@@ -63,7 +68,7 @@ impl Rings {
     #[must_use]
     pub fn direct(&self) -> String {
         if self.options.is_direct {
-            direct_support::describe()
+            direct_support::describe(self.any_tracer)
         } else {
             "no: the parameter direct=no".to_owned()
         }

@@ -54,6 +54,10 @@ impl Obstacle {
     fn advise(self) -> Option<&'static str> {
         match self {
             Self::Seccomp => Some("allow process_vm_readv and process_vm_writev in the profile"),
+            Self::Yama(1) => Some(
+                "open the adapter as shm?ptracer=any on both sides, or as root: \
+                 sysctl kernel.yama.ptrace_scope=0",
+            ),
             Self::Yama(_) => Some("as root: sysctl kernel.yama.ptrace_scope=0"),
             _ => None,
         }

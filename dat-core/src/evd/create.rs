@@ -118,7 +118,9 @@ pub(super) fn check_qlen(ia: &IaInner, qlen: u32) -> Result<()> {
     let most = ia.attributes.ia.max_evd_qlen;
     if qlen == 0 || qlen > most {
         return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
-            .because(format!("evd_min_qlen {qlen} is not within 1 and the adapter's {most}"))
+            .because(format!(
+                "evd_min_qlen {qlen} is not between 1 and the adapter's maximum of {most}"
+            ))
             .advise(format!("request 1 to {most} events")));
     }
     Ok(())
