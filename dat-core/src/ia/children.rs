@@ -208,7 +208,7 @@ fn few_reads(name: &str, wanted: u32, rest: u32, limit: u32) -> Error {
 fn full(kind: ObjectKind, limit: u32, subtype: Subtype) -> Error {
     Error::new(ReturnType::InsufficientResources, subtype)
         .because(format!("the adapter already has its maximum of {limit} {kind} objects"))
-        .advise(format!("free a {kind}, or open an adapter with a higher limit"))
+        .advise(format!("free one of its {kind} objects, or open an adapter with a higher limit"))
 }
 
 /// The error of a call on a closed adapter.
