@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{Channel, Id};
 use crate::sys::rdma_cma::{self as sys, rdma_cm_event, rdma_conn_param};
-use crate::verbs::{AddressVector, pointer_to_key};
+use crate::sys::verbs::IBV_QPT_UD;
+use crate::verbs::{AddressVector, field, pointer_to_key};
 use crate::{Error, Result, Subject};
 
 macro_rules! kinds {
@@ -152,8 +153,7 @@ impl Event {
 pub(super) unsafe fn copy(event: &rdma_cm_event, channel: &Arc<Channel>) -> Event {
     let is_request = event.event == sys::RDMA_CM_EVENT_CONNECT_REQUEST;
     let named = if is_request { event.listen_id } else { event.id };
-    // SAFETY: the identifiers of an event live until it is acknowledged.
-    let key = pointer_to_key(unsafe { (*named).context });
+    let key = pointer_to_key(field!(named, context));
     // SAFETY: the identifier that a request brings belongs to the receiver of the event.
     let request = is_request.then(|| unsafe { Id::adopt(event.id, channel) });
     // SAFETY: the caller guarantees that the event is not acknowledged yet.
@@ -166,8 +166,7 @@ pub(super) unsafe fn copy(event: &rdma_cm_event, channel: &Arc<Channel>) -> Even
 /// # Safety
 /// It must not be acknowledged yet.
 pub(super) unsafe fn copy_kept(event: &rdma_cm_event) -> Event {
-    // SAFETY: the identifier of an event lives until it is acknowledged.
-    let key = pointer_to_key(unsafe { (*event.id).context });
+    let key = pointer_to_key(field!(event.id, context));
     // SAFETY: the caller guarantees that the event is not acknowledged yet.
     unsafe { contents(event, key, None) }
 }
@@ -177,11 +176,9 @@ pub(super) unsafe fn copy_kept(event: &rdma_cm_event) -> Event {
 unsafe fn contents(event: &rdma_cm_event, key: u64, request: Option<Id>) -> Event {
     let kind = EventKind::new(event.event);
     let is_multicast = matches!(kind, EventKind::MulticastJoin | EventKind::MulticastError);
-    // SAFETY: the identifier of an event lives until it is acknowledged.
-    let space = unsafe { (*event.id).ps };
-    let is_datagram = space == sys::RDMA_PS_UDP || is_multicast;
+    let is_datagram = field!(event.id, qp_type) == IBV_QPT_UD || is_multicast;
     let (private_data, parameters, multicast_key) = if is_datagram {
-        // SAFETY: events of that service have this member.
+        // SAFETY: the library fills this member for identifiers of datagrams.
         let ud = unsafe { event.param.ud };
         let parameters = Parameters::Datagram {
             address: AddressVector::from_c(&ud.ah_attr),
