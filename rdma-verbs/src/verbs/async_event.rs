@@ -1,5 +1,6 @@
 //! Asynchronous events of a device.
 
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use super::{Context, Error, Result, library, pointer_to_key};
@@ -148,6 +149,12 @@ const fn port_event(event: u32) -> Option<PortEvent> {
     })
 }
 
+/// The port number in the union of an event: an `int` at the address of the pointer.
+fn port_number(element: *mut c_void) -> u8 {
+    let [first, second, third, fourth, ..] = element.addr().to_ne_bytes();
+    i32::from_ne_bytes([first, second, third, fourth]) as u8
+}
+
 impl AsyncEvent {
     /// Copies an event.
     ///
@@ -182,8 +189,7 @@ impl AsyncEvent {
             }
             sys::IBV_EVENT_DEVICE_FATAL => Self::Device(DeviceEvent::Fatal),
             other => match port_event(other) {
-                // The number is in the low four bytes of the union.
-                Some(event) => Self::Port { port: pointer_to_key(raw.element) as u8, event },
+                Some(event) => Self::Port { port: port_number(raw.element), event },
                 None => Self::Device(DeviceEvent::Unknown(other)),
             },
         }
@@ -209,5 +215,21 @@ impl Context {
         // SAFETY: the event was taken and is acknowledged once.
         unsafe { (library!(verbs).ibv_ack_async_event)(&raw mut raw) };
         Ok(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_number_is_the_first_int_of_the_union() {
+        let mut element = std::ptr::null_mut::<c_void>();
+        // SAFETY: a pointer is at least as long and as aligned as an int, and any bits are valid.
+        unsafe { (&raw mut element).cast::<i32>().write(2) };
+        let raw = sys::ibv_async_event { element, event_type: sys::IBV_EVENT_PORT_ERR };
+        // SAFETY: an event of a port refers to no object.
+        let event = unsafe { AsyncEvent::copy(&raw) };
+        assert_eq!(event, AsyncEvent::Port { port: 2, event: PortEvent::Down });
     }
 }
