@@ -30,6 +30,8 @@ impl Memory {
         let Ok(layout) = Layout::from_size_align(length.max(1), PAGE) else {
             panic!("capacity overflow: {length} bytes");
         };
+        // Whole pages, so that no other allocation lies in the last one.
+        let layout = layout.pad_to_align();
         // SAFETY: the layout has a size above 0.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { std::alloc::handle_alloc_error(layout) };
@@ -69,5 +71,20 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: it was allocated with that layout and is freed once.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_consists_of_whole_pages_of_its_own() {
+        for length in [0, 1, PAGE, PAGE + 1] {
+            let memory = Memory::zeroed(length);
+            assert_eq!(memory.len(), length);
+            assert_eq!(memory.as_ptr().addr() % PAGE, 0);
+            assert_eq!(memory.layout.size(), length.max(1).next_multiple_of(PAGE));
+        }
     }
 }
