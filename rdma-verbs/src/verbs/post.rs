@@ -164,7 +164,8 @@ impl SendRequest<'_> {
                 (sges, false)
             }
             Data::Inline(parts) => {
-                let length = parts.iter().map(|part| part.len()).sum::<usize>();
+                let length =
+                    parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
                 if !self.operation.to_raw().takes_inline() {
                     return refused(libc::EINVAL);
                 }
