@@ -127,8 +127,11 @@ impl Error {
                 "the identifier must be bound to a device, have no queue pair yet, and the \
                  domain must be of that device"
             }
-            ("rdma_destroy_qp" | "rdma_destroy_srq", libc::EBUSY) => {
+            ("rdma_destroy_qp", libc::EBUSY) => {
                 "drop the handles of the queue pair and of its completion queues first"
+            }
+            ("rdma_destroy_srq", libc::EBUSY) => {
+                "destroy the identifier's queue pair and drop the handles of the queue first"
             }
             ("ibv_dereg_mr", libc::EBUSY) => {
                 "the region is in use: take the completions of its posts, drop its windows"
