@@ -5,12 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
-
 use super::event::{self, Event};
 use crate::sys::libraries;
 use crate::sys::rdma_cma::rdma_event_channel;
-use crate::verbs::library;
+use crate::verbs::{library, set_nonblocking};
 use crate::{Error, Result};
 
 /// A channel that reports the events of its identifiers (rdma_create_event_channel(3)).
@@ -49,9 +47,7 @@ impl Channel {
     /// # Errors
     /// The error of fcntl(2).
     pub fn set_nonblocking(&self) -> Result<()> {
-        fcntl(self.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
-            .map(|_| ())
-            .map_err(|errno| Error::new("fcntl", errno as i32))
+        set_nonblocking(self)
     }
 
     /// Takes an event (rdma_get_cm_event(3)). It is copied and acknowledged at once, so that no

@@ -45,9 +45,7 @@ impl CompletionChannel {
     /// # Errors
     /// The error of fcntl(2).
     pub fn set_nonblocking(&self) -> Result<()> {
-        fcntl(self.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
-            .map(|_| ())
-            .map_err(|errno| Error::new("fcntl", errno as i32))
+        set_nonblocking(self)
     }
 
     /// Takes an event and returns the key of its queue (ibv_get_cq_event(3)). The event is
@@ -68,6 +66,12 @@ impl CompletionChannel {
         unsafe { (library!(verbs).ibv_ack_cq_events)(cq, 1) };
         Ok(pointer_to_key(key))
     }
+}
+
+pub(crate) fn set_nonblocking(channel: &impl AsFd) -> Result<()> {
+    fcntl(channel.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+        .map(|_| ())
+        .map_err(|errno| Error::new("fcntl", errno as i32))
 }
 
 impl AsFd for CompletionChannel {

@@ -3,8 +3,7 @@
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-use super::in_flight::InFlight;
-pub(crate) use super::in_flight::Records;
+use super::in_flight::{InFlight, Records};
 use super::{
     Completion, CompletionChannel, Context, Error, Owner, Result, WorkCompletion, field,
     key_to_pointer, library, object,
@@ -110,22 +109,7 @@ impl CompletionQueue {
     /// # Errors
     /// The device failed the queue, for example after an overrun.
     pub fn poll(&self, into: &mut [Completion]) -> Result<usize> {
-        let mut taken = 0;
-        while taken < into.len() {
-            let mut raw = [WorkCompletion::default(); BATCH];
-            let wanted = BATCH.min(into.len() - taken);
-            let count = self.poll_raw(&mut raw[..wanted])?;
-            for completion in &raw[..count] {
-                if let Some(id) = self.records.complete(completion.wr_id) {
-                    into[taken] = Completion::new(id, completion);
-                    taken += 1;
-                }
-            }
-            if count < wanted {
-                break;
-            }
-        }
-        Ok(taken)
+        take(into, |raw| self.poll_raw(raw), |id| self.records.complete(id))
     }
 
     /// Takes one completion, if there is one.
@@ -195,6 +179,34 @@ impl CompletionQueue {
     }
 }
 
+/// Fills `into` from batches of `poll`, without the completions for which `complete` finds no post. A
+/// failed poll is reported only if nothing was taken before it, because the caller would lose that.
+fn take(
+    into: &mut [Completion],
+    poll: impl Fn(&mut [WorkCompletion]) -> Result<usize>,
+    complete: impl Fn(u64) -> Option<u64>,
+) -> Result<usize> {
+    let mut taken = 0;
+    while taken < into.len() {
+        let mut raw = [WorkCompletion::default(); BATCH];
+        let wanted = BATCH.min(into.len() - taken);
+        let count = match poll(&mut raw[..wanted]) {
+            Err(error) if taken == 0 => return Err(error),
+            polled => polled.unwrap_or(0),
+        };
+        for completion in &raw[..count] {
+            if let Some(id) = complete(completion.wr_id) {
+                into[taken] = Completion::new(id, completion);
+                taken += 1;
+            }
+        }
+        if count < wanted {
+            break;
+        }
+    }
+    Ok(taken)
+}
+
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
         if self.owner.is_none() {
@@ -203,5 +215,43 @@ impl Drop for CompletionQueue {
             // once.
             let _ = unsafe { (library!(verbs).ibv_destroy_cq)(self.raw()) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Polls a queue of `length` completions with the identifiers 0, 1, and so on, which fails once
+    /// it is empty.
+    fn poll(left: &Cell<usize>, length: usize, raw: &mut [WorkCompletion]) -> Result<usize> {
+        let count = left.get().min(raw.len());
+        if count == 0 {
+            return Err(Error::new("ibv_poll_cq", libc::EIO));
+        }
+        for completion in &mut raw[..count] {
+            completion.wr_id = (length - left.get()) as u64;
+            left.set(left.get() - 1);
+        }
+        Ok(count)
+    }
+
+    #[test]
+    fn a_failed_poll_loses_no_completion_taken_before_it() {
+        let (left, mut into) = (Cell::new(BATCH), [Completion::default(); 2 * BATCH]);
+        let mut poll_all = || take(&mut into, |raw| poll(&left, BATCH, raw), Some);
+        assert_eq!(poll_all(), Ok(BATCH));
+        assert_eq!(poll_all().expect_err("nothing is left").errno, libc::EIO);
+        assert_eq!(into[BATCH - 1].id, BATCH as u64 - 1);
+    }
+
+    #[test]
+    fn completions_of_unknown_posts_are_skipped() {
+        let (left, mut into) = (Cell::new(2 * BATCH), [Completion::default(); BATCH]);
+        let odd = |id| (id % 2 == 1).then_some(id);
+        assert_eq!(take(&mut into, |raw| poll(&left, 2 * BATCH, raw), odd), Ok(BATCH));
+        assert_eq!(into.map(|completion| completion.id % 2), [1; BATCH]);
     }
 }

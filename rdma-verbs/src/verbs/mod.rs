@@ -60,8 +60,8 @@ pub use window::{MemoryWindow, WindowKind};
 pub use crate::error::{Error, Result, Subject};
 pub use crate::sys::verbs::{ibv_sge as Sge, ibv_wc as WorkCompletion};
 
-pub(crate) use completion_queue::Records;
-pub(crate) use in_flight::{InFlight, Order};
+pub(crate) use channel::set_nonblocking;
+pub(crate) use in_flight::{InFlight, Order, Records};
 pub(crate) use queue_pair::{Parts, QueueRecords};
 
 use std::any::Any;
