@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use super::in_flight::{Posted, Posting, Uses};
 use super::post::Checked;
-use super::queue_pair::bind_info;
 use super::region::RegionUse;
 use super::{
     Access, Data, Error, MemoryWindow, Operation, ProtectionDomain, QueuePair, QueuePairInit,
     Result, Segment, SendFlags, SendRequest, What, WindowKind, field, library,
 };
 use crate::sys::extended::{extended, ibv_qp_init_attr_ex, ibv_rx_hash_conf, verbs_context_tail};
-use crate::sys::verbs::{self as sys, ibv_qp, ibv_qp_cap, ibv_qp_ex};
+use crate::sys::verbs::{self as sys, ibv_mw_bind_info, ibv_qp, ibv_qp_cap, ibv_qp_ex};
 
 bitflags::bitflags! {
     /// The operations of a queue pair with extended posts (ibv_create_qp_ex(3)).
@@ -49,6 +48,7 @@ pub(super) fn create(
     operations: SendOperations,
 ) -> Result<(NonNull<ibv_qp>, NonNull<ibv_qp_ex>, ibv_qp_cap)> {
     const CALL: &str = "ibv_create_qp_ex";
+    init.check_device(CALL, domain)?;
     let missing = Error::new(CALL, libc::EOPNOTSUPP);
     let context = domain.context().raw();
     let field = std::mem::offset_of!(verbs_context_tail, create_qp_ex);
@@ -98,8 +98,8 @@ pub(super) fn create(
 /// Requests that are passed to the device together, when the batch is [completed](Self::complete).
 /// Dropping the batch discards them.
 ///
-/// Until then the send queue is locked: other threads that post wait, and this thread must not post
-/// to the queue pair in any other way.
+/// Until then the send queue is locked. Other threads that post requests to the queue pair, or poll
+/// their completions, wait. This thread would deadlock: it must do neither.
 #[derive(Debug)]
 pub struct SendBatch<'a> {
     queue_pair: &'a QueuePair,
@@ -181,17 +181,18 @@ impl SendBatch<'_> {
         if window.kind() != WindowKind::Two {
             return Err(refused(libc::EINVAL));
         }
-        if region.domain() != window.domain() {
+        if region.domain() != window.domain() || !window.is_on_device_of(self.queue_pair) {
             return Err(refused(libc::EPERM));
         }
         let binding = RegionUse::new(region, CALL)?;
         let key = window.take_key();
         self.begin(flags.bits());
-        let mut called = Ok(());
-        bind_info(to, access, region, |info| {
-            called = call!(self.wr_bind_mw(window.raw(), key, info));
-        })?;
-        called?;
+        let call = |mr| {
+            let (addr, length) = (to.address(), to.len() as u64);
+            let info = ibv_mw_bind_info { mr, addr, length, mw_access_flags: access.bits() };
+            call!(self.wr_bind_mw(window.raw(), key, &raw const info))
+        };
+        region.with(call).unwrap_or(Err(refused(libc::EINVAL)))?;
         self.record(id, Uses { _window: Some(Arc::clone(window)), ..Uses::default() });
         self.bound.push((Arc::clone(window), binding));
         Ok(key)
@@ -203,14 +204,15 @@ impl SendBatch<'_> {
     /// `ENOMEM`: the send queue does not have that many free entries; none of the requests was
     /// posted.
     pub fn complete(mut self) -> Result<()> {
-        self.is_open = false;
         let code = call!(self.wr_complete())?;
+        self.is_open = false;
         if let Err(error) = Error::check("ibv_wr_complete", code) {
             self.posting.pop(self.count);
             return Err(error.on(self.queue_pair.subject()));
         }
         for (window, binding) in self.bound.drain(..) {
-            window.set_bound(binding);
+            let before = window.bound().replace(binding);
+            drop(before);
         }
         Ok(())
     }

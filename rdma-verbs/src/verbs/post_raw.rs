@@ -118,7 +118,7 @@ fn atomic(address: u64, key: u32, compare_add: u64, swap: u64) -> ibv_send_wr_wr
 }
 
 /// The bind fields of a request that does not bind.
-pub(super) const NO_BIND: sys::bind_mw_wr = sys::bind_mw_wr {
+const NO_BIND: sys::bind_mw_wr = sys::bind_mw_wr {
     mw: null_mut(),
     rkey: 0,
     bind_info: sys::ibv_mw_bind_info { mr: null_mut(), addr: 0, length: 0, mw_access_flags: 0 },

@@ -8,14 +8,12 @@ use super::in_flight::{InFlight, Order, Posted, Uses};
 use super::region::RegionUse;
 use super::segment::gather;
 use super::{
-    Access, CompletionQueue, Error, Gid, MemoryRegion, MemoryWindow, Owner, Post, ProtectionDomain,
-    Result, Segment, SendFlags, SendRequest, SharedReceiveQueue, Subject, WindowBind,
-    key_to_pointer, library, object,
+    Access, CompletionQueue, Error, Gid, MemoryWindow, Owner, Post, ProtectionDomain, Result,
+    Segment, SendFlags, SendRequest, SharedReceiveQueue, Subject, WindowBind, key_to_pointer,
+    library, object,
 };
 use crate::sys::dispatch::Posts;
-use crate::sys::verbs::{
-    self as sys, ibv_mw_bind_info, ibv_qp, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr,
-};
+use crate::sys::verbs::{self as sys, ibv_qp, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr};
 
 /// The kind of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +103,15 @@ impl QueuePairInit<'_> {
             sq_sig_all: 0,
         }
     }
+
+    /// Checks that the queues belong to the domain's device. The library does not check this before
+    /// it passes them to the domain's driver.
+    pub(super) fn check_device(&self, call: &'static str, domain: &ProtectionDomain) -> Result<()> {
+        let contexts = [self.send_queue.context(), self.receive_queue.context()];
+        let shared = self.shared.map(|shared| shared.domain().context());
+        let is_one = contexts.into_iter().chain(shared).all(|context| context == domain.context());
+        if is_one { Ok(()) } else { Err(Error::new(call, libc::EINVAL)) }
+    }
 }
 
 object! {
@@ -164,12 +171,15 @@ impl QueuePair {
     /// Creates a queue pair of at least that size, in the state reset.
     ///
     /// # Errors
-    /// `EINVAL`, `ENOMEM`: the device does not support that size.
+    /// `EINVAL`: a queue belongs to another device than the domain; `EINVAL`, `ENOMEM`: the device
+    /// does not support that size.
     pub fn new(domain: &Arc<ProtectionDomain>, init: &QueuePairInit<'_>) -> Result<Self> {
+        const CALL: &str = "ibv_create_qp";
+        init.check_device(CALL, domain)?;
         let mut attributes = init.to_c();
-        // SAFETY: the domain and the queues are alive and the attributes valid.
+        // SAFETY: the domain and the queues are alive and of one device, and the attributes valid.
         let raw = unsafe { (library!(verbs).ibv_create_qp)(domain.raw(), &raw mut attributes) };
-        let raw = NonNull::new(raw).ok_or_else(|| Error::last("ibv_create_qp"))?;
+        let raw = NonNull::new(raw).ok_or_else(|| Error::last(CALL))?;
         Ok(Self::wrap(raw, None, &attributes.cap, domain, init))
     }
 
@@ -200,21 +210,9 @@ impl QueuePair {
             shared: init.shared.cloned(),
             records: QueueRecords::default(),
         };
-        parts.register();
-        Self {
-            raw,
-            // SAFETY: it was just created, and its number never changes.
-            number: unsafe { raw.as_ref() }.qp_num,
-            extended,
-            capabilities: Capabilities::from_c(size),
-            kind: init.kind,
-            is_moved_by_kernel: domain.context().is_iwarp(),
-            posts_by_system_call: domain.context().posts_by_system_call(),
-            posts: domain.context().posts(),
-            domain: Arc::clone(domain),
-            parts,
-            owner: None,
-        }
+        let (size, domain) = (Capabilities::from_c(size), Arc::clone(domain));
+        // SAFETY: it was just created.
+        unsafe { Self::assemble(raw, extended, size, init.kind, domain, parts, None) }
     }
 
     /// Wraps a queue pair that belongs to another object, as do the records of its posts.
@@ -229,20 +227,33 @@ impl QueuePair {
         parts: Parts,
         owner: Owner,
     ) -> Self {
+        // SAFETY: the caller guarantees the queue pair.
+        unsafe { Self::assemble(raw, None, capabilities, kind, domain, parts, Some(owner)) }
+    }
+
+    /// # Safety
+    /// The queue pair must live as long as its owner; without one, it belongs to the result.
+    unsafe fn assemble(
+        raw: NonNull<ibv_qp>,
+        extended: Option<NonNull<ibv_qp_ex>>,
+        capabilities: Capabilities,
+        kind: QueuePairKind,
+        domain: Arc<ProtectionDomain>,
+        parts: Parts,
+        owner: Option<Owner>,
+    ) -> Self {
         parts.register();
-        // SAFETY: the caller guarantees a live queue pair, whose number never changes.
-        let number = unsafe { raw.as_ref() }.qp_num;
-        let (owner, is_moved_by_kernel) = (Some(owner), domain.context().is_iwarp());
-        let posts_by_system_call = domain.context().posts_by_system_call();
+        let context = domain.context();
         Self {
-            is_moved_by_kernel,
-            posts_by_system_call,
-            posts: domain.context().posts(),
             raw,
-            number,
-            extended: None,
+            // SAFETY: the caller guarantees a live queue pair, whose number never changes.
+            number: unsafe { raw.as_ref() }.qp_num,
+            extended,
             capabilities,
             kind,
+            is_moved_by_kernel: context.is_iwarp(),
+            posts_by_system_call: context.posts_by_system_call(),
+            posts: context.posts(),
             domain,
             parts,
             owner,
@@ -366,8 +377,9 @@ impl QueuePair {
     /// until the window is bound elsewhere or dropped.
     ///
     /// # Errors
-    /// `EPERM`: the region does not belong to the window's domain; `ENOTCONN`: the queue pair is
-    /// not ready to send; `ENOMEM`: the send queue is full.
+    /// `EPERM`: the region belongs to another domain than the window, or the window to another
+    /// device than the queue pair; `ENOTCONN`: the queue pair is not ready to send; `ENOMEM`: the
+    /// send queue is full.
     pub fn bind_window(
         &self,
         id: u64,
@@ -381,8 +393,10 @@ impl QueuePair {
         let region = to.region();
         let binding = RegionUse::new(region, CALL)?;
         let uses = Uses { _window: Some(Arc::clone(window)), ..Uses::default() };
-        let mut key = 0;
+        let (mut key, mut before) = (0, None);
         self.records().sends.post(Posted { id, _uses: uses }, |id| {
+            // Binds of the window through other queue pairs wait.
+            let mut bound = window.bound();
             let bind = WindowBind {
                 id,
                 flags: flags.bits(),
@@ -394,9 +408,11 @@ impl QueuePair {
                 key: window.take_key(),
             };
             key = self.post_bind_raw(&bind)?;
+            before = bound.replace(binding);
             Ok(())
         })?;
-        window.set_bound(binding);
+        // Dropping the use of the region takes other locks.
+        drop(before);
         Ok(key)
     }
 
@@ -422,24 +438,6 @@ impl QueuePair {
         let code = unsafe { (library!(verbs).ibv_detach_mcast)(self.raw(), &raw const group, lid) };
         Error::check("ibv_detach_mcast", code).map_err(|error| error.on(self.subject()))
     }
-}
-
-/// The C description of a bind, with the region.
-pub(super) fn bind_info(
-    to: &Segment,
-    access: Access,
-    region: &MemoryRegion,
-    call: impl FnOnce(&ibv_mw_bind_info),
-) -> Result<()> {
-    let info = |mr| ibv_mw_bind_info {
-        mr,
-        addr: to.address(),
-        length: to.len() as u64,
-        mw_access_flags: access.bits(),
-    };
-    region
-        .with(|region| call(&info(region)))
-        .ok_or(Error::new("ibv_wr_bind_mw", libc::EINVAL).on(region.subject()))
 }
 
 impl Drop for QueuePair {

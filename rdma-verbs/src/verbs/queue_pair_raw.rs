@@ -34,8 +34,8 @@ impl QueuePair {
     ///
     /// # Safety
     /// The segments of an inline request must lie in memory that is readable during the call, and
-    /// must not be longer than the queue pair supports inline. An address handle must live until
-    /// the request completes.
+    /// must not be longer than the queue pair supports inline. An address handle must belong to the
+    /// queue pair's domain and live until the request completes.
     #[inline(always)]
     pub unsafe fn post_raw(&self, post: &Post<'_>) -> Result<()> {
         let mut request = post.to_c();
@@ -64,12 +64,13 @@ impl QueuePair {
     /// returns its new key. No other thread may bind the window at the same time.
     ///
     /// # Errors
-    /// `EINVAL`: there is no region, or it is deregistered; `EPERM`: it belongs to another domain.
+    /// `EINVAL`: there is no region, or it is deregistered; `EPERM`: it belongs to another domain
+    /// than the window, or the window to another device than the queue pair.
     pub fn post_bind_raw(&self, bind: &WindowBind<'_>) -> Result<u32> {
         const CALL: &str = "ibv_bind_mw";
         let invalid = Error::new(CALL, libc::EINVAL).on(self.subject());
         let region = bind.region.ok_or(invalid)?;
-        if region.domain() != bind.window.domain() {
+        if region.domain() != bind.window.domain() || !bind.window.is_on_device_of(self) {
             return Err(Error::new(CALL, libc::EPERM).on(self.subject()));
         }
         region.with(|region| self.post_bind_of(bind, region)).unwrap_or(Err(invalid))

@@ -7,7 +7,8 @@ use rdma_verbs::verbs::{
     Access, AddressHandle, AddressVector, Capabilities, CompletionKind, CompletionQueue,
     CompletionStatus, Context, Data, Gid, GlobalRoute, MemoryWindow, Mtu, Operation,
     ProtectionDomain, QueuePair, QueuePairInit, QueuePairKind, QueuePairState, ReceiveSide,
-    SendFlags, SendOperations, SendRequest, SendSide, Service, SharedReceiveQueue, WindowKind,
+    SendFlags, SendOperations, SendRequest, SendSide, Service, SharedReceiveQueue, WindowBind,
+    WindowKind,
 };
 
 use crate::common::*;
@@ -243,6 +244,39 @@ fn posts_need_the_right_state() {
         queue_pair.reset().expect("reset");
         assert_eq!(queue_pair.receives_in_flight(), 0, "it does not complete any more");
         assert_eq!(queue_pair.state(), Ok(QueuePairState::Reset));
+    });
+}
+
+#[test]
+fn objects_of_another_open_device_are_refused() {
+    with_device(|address| {
+        let [(context, _), (other, _)] = [open(address), open(address)];
+        let domains = [&context, &other].map(|context| ProtectionDomain::new(context));
+        let [domain, other_domain] = domains.map(|domain| domain.expect("a domain"));
+        let kind = QueuePairKind::ReliableConnected;
+        for operations in [None, Some(SendOperations::SEND)] {
+            let refused = create(&other, &domain, kind, None, operations);
+            assert_eq!(refused.expect_err("queues of the other").errno, libc::EINVAL);
+        }
+        let shared = SharedReceiveQueue::new(&other_domain, 4, 1, 0).expect("a queue");
+        let refused = create(&context, &domain, kind, Some(&shared), None);
+        assert_eq!(refused.expect_err("a shared queue of the other").errno, libc::EINVAL);
+        let queue_pair = create(&context, &domain, kind, None, None).expect("a queue pair");
+        if let Ok(window) = MemoryWindow::new(&other_domain, WindowKind::One) {
+            let region = region(&other_domain, 8, EVERYTHING);
+            let bind = WindowBind {
+                id: 1,
+                flags: 0,
+                window: &window,
+                region: Some(&region),
+                address: region.address(),
+                length: 8,
+                access: Access::REMOTE_READ.bits(),
+                key: 0,
+            };
+            let refused = queue_pair.post_bind_raw(&bind).expect_err("a window of the other");
+            assert_eq!(refused.errno, libc::EPERM);
+        }
     });
 }
 
