@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-use libc::{sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage};
+use libc::{sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage, socklen_t};
 
 /// An address in its form in C.
 pub(super) struct CAddress(sockaddr_storage);
@@ -14,22 +14,22 @@ impl CAddress {
         let mut storage: sockaddr_storage = unsafe { MaybeUninit::zeroed().assume_init() };
         match address {
             SocketAddr::V4(v4) => {
-                let place = (&raw mut storage).cast::<sockaddr_in>();
+                let c = (&raw mut storage).cast::<sockaddr_in>();
                 // SAFETY: the storage is as large and as aligned as every kind of address.
-                let place = unsafe { &mut *place };
-                place.sin_family = libc::AF_INET as libc::sa_family_t;
-                place.sin_port = v4.port().to_be();
-                place.sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
+                let c = unsafe { &mut *c };
+                c.sin_family = libc::AF_INET as libc::sa_family_t;
+                c.sin_port = v4.port().to_be();
+                c.sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
             }
             SocketAddr::V6(v6) => {
-                let place = (&raw mut storage).cast::<sockaddr_in6>();
+                let c = (&raw mut storage).cast::<sockaddr_in6>();
                 // SAFETY: the storage is as large and as aligned as every kind of address.
-                let place = unsafe { &mut *place };
-                place.sin6_family = libc::AF_INET6 as libc::sa_family_t;
-                place.sin6_port = v6.port().to_be();
-                place.sin6_addr.s6_addr = v6.ip().octets();
-                place.sin6_flowinfo = v6.flowinfo();
-                place.sin6_scope_id = v6.scope_id();
+                let c = unsafe { &mut *c };
+                c.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                c.sin6_port = v6.port().to_be();
+                c.sin6_addr.s6_addr = v6.ip().octets();
+                c.sin6_flowinfo = v6.flowinfo();
+                c.sin6_scope_id = v6.scope_id();
             }
         }
         Self(storage)
@@ -37,6 +37,15 @@ impl CAddress {
 
     pub(super) fn as_ptr(&mut self) -> *mut sockaddr {
         (&raw mut self.0).cast()
+    }
+
+    /// Its length in bytes.
+    pub(super) fn length(&self) -> socklen_t {
+        let length = match i32::from(self.0.ss_family) {
+            libc::AF_INET => size_of::<sockaddr_in>(),
+            _ => size_of::<sockaddr_in6>(),
+        };
+        length as socklen_t
     }
 }
 

@@ -130,9 +130,10 @@ impl AddressInfo {
     /// Resolves a node, which is a name or an address, and a service, which is a name or a port
     /// number.
     ///
-    /// A negative `EAI_…` code if the name service failed; `EINVAL`: neither node, service nor
-    /// hints are given, or a text has a zero byte; `ENODEV`: no RDMA device leads to the node.
-    /// hints are given, or a text has a zero byte; `ENODEV`: no RDMA device leads there.
+    /// # Errors
+    /// A negative `EAI_…` code: the name service failed; `EINVAL`: neither a node, a service nor
+    /// hints are given, or a text contains a zero byte; `ENODEV`: no RDMA device leads to the node;
+    /// `ELIBACC`: the libraries are not installed.
     pub fn resolve(
         node: Option<&str>,
         service: Option<&str>,
@@ -142,15 +143,17 @@ impl AddressInfo {
         let text = |text: &str| CString::new(text).map_err(|_| Error::new(CALL, libc::EINVAL));
         let (node, service) = (node.map(text).transpose()?, service.map(text).transpose()?);
         let pointer = |text: &Option<CString>| text.as_ref().map_or(null(), |text| text.as_ptr());
-        let wanted = hints.map(Wanted::new);
-        let wanted = wanted.as_ref().map_or(null(), |wanted| &raw const wanted.raw);
+        let addresses = hints.map_or([None; 2], |hints| [hints.source, hints.destination]);
+        let mut addresses = addresses.map(|address| address.map(CAddress::new));
+        let hints = hints.map(|hints| hints.to_c(&mut addresses));
+        let hints = hints.as_ref().map_or(null(), |hints| &raw const *hints);
         let mut found = null_mut();
         // The code -1 is also EAI_BADFLAGS, which sets no errno.
         Errno::clear();
-        // SAFETY: texts and hints live over the call, and the last pointer is valid.
+        // SAFETY: the texts and the hints, with the data to which they point, live over the call, and
+        // the last pointer is valid.
         let code = unsafe {
-            let call = cm.rdma_getaddrinfo;
-            call(pointer(&node), pointer(&service), wanted, &raw mut found)
+            (cm.rdma_getaddrinfo)(pointer(&node), pointer(&service), hints, &raw mut found)
         };
         match (code, Errno::last_raw()) {
             (0, _) => NonNull::new(found).map(Self).ok_or(Error::new(CALL, libc::EPROTO)),
@@ -332,43 +335,26 @@ fn bytes<'a>(from: *const u8, length: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(from, length) }
 }
 
-/// Hints in C, with the data to which they point.
-struct Wanted {
-    raw: rdma_addrinfo,
-    _addresses: [Option<Box<CAddress>>; 2],
-    _route: Vec<PathData>,
-}
-
-impl Wanted {
-    fn new(hints: &Hints) -> Self {
+impl Hints {
+    /// Converts them to C; `addresses` are the source and the destination in C. The result borrows
+    /// them and the route, which the library only reads.
+    fn to_c(&self, [source, destination]: &mut [Option<CAddress>; 2]) -> rdma_addrinfo {
         // SAFETY: all zeros is a valid value of the type: no hint.
         let mut raw: rdma_addrinfo = unsafe { MaybeUninit::zeroed().assume_init() };
-        raw.ai_flags = hints.flags.bits();
-        raw.ai_family = hints.family.map_or(0, Family::value);
-        raw.ai_port_space = hints.port_space.map_or(0, |space| space.value() as i32);
-        raw.ai_qp_type = hints.kind.map_or(0, |kind| kind.value() as i32);
-        let mut source = hints.source.map(|address| Box::new(CAddress::new(address)));
-        if let (Some(address), Some(c)) = (hints.source, &mut source) {
-            raw.ai_src_addr = c.as_ptr();
-            raw.ai_src_len = length(address);
+        raw.ai_flags = self.flags.bits();
+        raw.ai_family = self.family.map_or(0, Family::value);
+        raw.ai_port_space = self.port_space.map_or(0, |space| space.value() as i32);
+        raw.ai_qp_type = self.kind.map_or(0, |kind| kind.value() as i32);
+        if let Some(source) = source {
+            (raw.ai_src_addr, raw.ai_src_len) = (source.as_ptr(), source.length());
         }
-        let mut destination = hints.destination.map(|address| Box::new(CAddress::new(address)));
-        if let (Some(address), Some(c)) = (hints.destination, &mut destination) {
-            raw.ai_dst_addr = c.as_ptr();
-            raw.ai_dst_len = length(address);
+        if let Some(destination) = destination {
+            (raw.ai_dst_addr, raw.ai_dst_len) = (destination.as_ptr(), destination.length());
         }
-        let mut route = hints.route.clone();
-        if !route.is_empty() {
-            raw.ai_route = route.as_mut_ptr().cast();
-            raw.ai_route_len = route.len() * size_of::<PathData>();
+        if !self.route.is_empty() {
+            raw.ai_route = self.route.as_ptr().cast_mut().cast();
+            raw.ai_route_len = size_of_val(&self.route[..]);
         }
-        Self { raw, _addresses: [source, destination], _route: route }
-    }
-}
-
-const fn length(address: SocketAddr) -> u32 {
-    match address {
-        SocketAddr::V4(_) => size_of::<libc::sockaddr_in>() as u32,
-        SocketAddr::V6(_) => size_of::<libc::sockaddr_in6>() as u32,
+        raw
     }
 }

@@ -34,8 +34,11 @@ impl Id {
         let mut attributes = init.map(|init| init.to_c(0));
         let attributes = attributes.as_mut().map_or(null_mut(), |attributes| &raw mut *attributes);
         let (mut raw, pd) = (null_mut(), domain.map_or(null_mut(), |domain| domain.raw()));
-        if let Some(init) = init {
-            check_one_device(CALL, domain, init)?;
+        // The library checks only that the domain belongs to the device of the identifier or of the
+        // request.
+        let device = domain.map_or(null_mut(), |domain| domain.context().raw());
+        if init.is_some_and(|init| !init.has_queues_only_of(device)) {
+            return Err(Error::new(CALL, libc::EINVAL));
         }
         // SAFETY: the pointers are valid and the objects alive; the identifier keeps them.
         let code =
@@ -74,23 +77,5 @@ impl Id {
             id.inner.made.lock().queue_pair = given.map(MadeQueuePair::new);
         }
         Ok(id)
-    }
-}
-
-/// Checks that the queues belong to the domain's device. The library checks only that the domain
-/// belongs to the device of the identifier or of the request.
-fn check_one_device(
-    call: &'static str,
-    domain: Option<&Arc<ProtectionDomain>>,
-    init: &IdQueuePairInit<'_>,
-) -> Result<()> {
-    let device = domain.map(|domain| domain.context().raw());
-    let queues = [init.send_queue, init.receive_queue].into_iter().flatten();
-    let mut contexts = queues
-        .map(|queue| queue.context().raw())
-        .chain(init.shared.map(|shared| shared.domain().context().raw()));
-    match contexts.all(|context| Some(context) == device) {
-        true => Ok(()),
-        false => Err(Error::new(call, libc::EINVAL)),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use super::Id;
 use super::id::Inner;
 use crate::sys::verbs::{
-    self as sys, ibv_qp_attr, ibv_qp_init_attr, ibv_srq_attr, ibv_srq_init_attr,
+    self as sys, ibv_context, ibv_qp_attr, ibv_qp_init_attr, ibv_srq_attr, ibv_srq_init_attr,
 };
 use crate::verbs::{
     Capabilities, CompletionChannel, CompletionQueue, InFlight, Order, Owner, Parts,
@@ -42,6 +42,14 @@ impl IdQueuePairInit<'_> {
     pub const fn new(kind: QueuePairKind, capabilities: Capabilities) -> Self {
         let (send_queue, receive_queue, shared) = (None, None, None);
         Self { send_queue, receive_queue, shared, capabilities, kind, all_signaled: false }
+    }
+
+    /// Whether all queues that are given belong to the open device.
+    pub(super) fn has_queues_only_of(&self, device: *mut ibv_context) -> bool {
+        let queues = [self.send_queue, self.receive_queue].into_iter().flatten();
+        let contexts = queues.map(|queue| queue.context());
+        let shared = self.shared.map(|shared| shared.domain().context());
+        contexts.chain(shared).all(|context| context.raw() == device)
     }
 
     /// Converts it to C; the result borrows the queues. Asynchronous events name the queue pair by
@@ -153,7 +161,10 @@ impl Id {
     ) -> Result<Capabilities> {
         const CALL: &str = "rdma_create_qp";
         self.check_bound(CALL)?;
-        self.check_device(CALL, init)?;
+        // The library checks only the domain.
+        if !init.has_queues_only_of(field!(self.raw(), verbs)) {
+            return Err(self.refused(CALL, libc::EINVAL));
+        }
         let mut attributes = init.to_c(self.key());
         let mut made = self.inner.made.lock();
         let raw = domain.map_or(null_mut(), |domain| domain.raw());
@@ -164,18 +175,6 @@ impl Id {
         self.check(CALL, code)?;
         made.queue_pair = Some(MadeQueuePair::new(Given::new(init, init.kind, domain)));
         Ok(Capabilities::from_c(&attributes.cap))
-    }
-
-    /// Checks that queues belong to the identifier's device, which the library does not check.
-    fn check_device(&self, call: &'static str, init: &IdQueuePairInit<'_>) -> Result<()> {
-        let context = field!(self.raw(), verbs);
-        let queues = [init.send_queue, init.receive_queue].into_iter().flatten();
-        let mut contexts = queues.map(|queue| queue.context().raw());
-        let shared = init.shared.map(|shared| shared.domain().context().raw());
-        if contexts.all(|raw| raw == context) && shared.is_none_or(|raw| raw == context) {
-            return Ok(());
-        }
-        Err(self.refused(call, libc::EINVAL))
     }
 
     /// The queue pair that was created with the identifier or for it.

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::Id;
+use crate::Result;
 use crate::verbs::{
     Access, AddressHandle, Completion, CompletionQueue, Data, Memory, MemoryRegion, Operation,
     QueuePair, RemoteAddress, Segment, SendFlags, SendRequest,
 };
-use crate::{Error, Result};
 
 /// The queue key with which identifiers of [`PortSpace::Udp`](super::PortSpace) send and receive
 /// datagrams (`RDMA_UDP_QKEY`).
@@ -152,6 +152,6 @@ impl Id {
     }
 
     fn need_queue_pair(&self, call: &'static str) -> Result<Arc<QueuePair>> {
-        self.queue_pair().ok_or_else(|| -> Error { self.refused(call, libc::EINVAL) })
+        self.queue_pair().ok_or_else(|| self.refused(call, libc::EINVAL))
     }
 }

@@ -228,17 +228,16 @@ impl Library {
     fn symbol(&self, name: &str, version: &str) -> Result<*mut c_void, LoadFailure> {
         let [symbol, node] = [name, version].map(|text| format!("{text}\0"));
         let (symbol, node) = (symbol.as_ptr().cast::<c_char>(), node.as_ptr().cast::<c_char>());
-        // SAFETY: the handle is of a library that stays open, and both texts end with a zero
+        // SAFETY: the handle belongs to a library that stays open, and both texts end with a zero
         // byte.
         #[cfg(target_env = "gnu")]
         let found = unsafe { libc::dlvsym(self.handle, symbol, node) };
-        // SAFETY: the handle belongs to a library that stays open, and both texts end with a zero
-        // byte; this C library has no lookup by version.
+        // Other C libraries have no lookup by version.
         #[cfg(not(target_env = "gnu"))]
-        let found = {
-            let _ = node;
-            unsafe { libc::dlsym(self.handle, symbol) }
-        };
+        let _ = node;
+        // SAFETY: as above.
+        #[cfg(not(target_env = "gnu"))]
+        let found = unsafe { libc::dlsym(self.handle, symbol) };
         if found.is_null() {
             return Err(LoadFailure { library: self.name, reason: last_error() });
         }

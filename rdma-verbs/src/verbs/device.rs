@@ -279,19 +279,20 @@ impl Context {
     /// The name of the device.
     #[must_use]
     pub fn name(&self) -> String {
-        // SAFETY: the context is open, and its device lives as long as it does.
-        let device = unsafe { (*self.raw()).device };
-        // SAFETY: the device lives as long as its context, and its name never changes.
-        text(unsafe { &(*device).name })
+        text(&self.device().name)
     }
 
     /// Whether it is an iWARP device.
     #[must_use]
     pub fn is_iwarp(&self) -> bool {
-        // SAFETY: the context is open, and its device lives as long as it does.
+        self.device().node_type == sys::IBV_NODE_RNIC
+    }
+
+    fn device(&self) -> &ibv_device {
+        // SAFETY: the context is open, and the field never changes.
         let device = unsafe { (*self.raw()).device };
-        // SAFETY: the device lives as long as its context, and its type never changes.
-        unsafe { (*device).node_type == sys::IBV_NODE_RNIC }
+        // SAFETY: the device lives as long as its context and never changes.
+        unsafe { &*device }
     }
 
     /// Whether requests are posted by system calls, as far as the vendor tells.

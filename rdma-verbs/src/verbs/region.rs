@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use super::{
     Access, Error, Memory, ProtectionDomain, RemoteAddress, Result, Segment, Subject, library,
 };
-use crate::sys::verbs::{IBV_ACCESS_ON_DEMAND, ibv_mr};
+use crate::sys::verbs::ibv_mr;
 
 /// Registered memory (ibv_reg_mr(3)).
 ///
@@ -109,9 +109,7 @@ impl MemoryRegion {
     ) -> Result<Self> {
         let pointer = ptr::with_exposed_provenance_mut(start as usize);
         let verbs = library!(verbs);
-        let raw = if start == address
-            && access & (OPTIONAL | IBV_ACCESS_ON_DEMAND) == access & IBV_ACCESS_ON_DEMAND
-        {
+        let raw = if start == address && access & OPTIONAL == 0 {
             // SAFETY: the domain is alive; the kernel checks the address itself.
             unsafe { (verbs.ibv_reg_mr)(domain.raw(), pointer, length, access as i32) }
         } else {

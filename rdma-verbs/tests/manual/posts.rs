@@ -251,7 +251,7 @@ fn posts_need_the_right_state() {
 fn objects_of_another_open_device_are_refused() {
     with_device(|address| {
         let [(context, _), (other, _)] = [open(address), open(address)];
-        let domains = [&context, &other].map(|context| ProtectionDomain::new(context));
+        let domains = [&context, &other].map(ProtectionDomain::new);
         let [domain, other_domain] = domains.map(|domain| domain.expect("a domain"));
         let kind = QueuePairKind::ReliableConnected;
         for operations in [None, Some(SendOperations::SEND)] {
