@@ -84,7 +84,8 @@ impl Error {
         if returned == 0 { Ok(()) } else { Err(Self::returned(call, returned)) }
     }
 
-    /// The error of a post of a [`Poster`](crate::verbs::Poster); must be called directly after it.
+    /// The error of a failed post of a [`Poster`](crate::verbs::Poster), from the value that it
+    /// returned. Must be called directly after the post, because it may read errno.
     #[must_use]
     pub fn of_post(call: &'static str, returned: i32) -> Self {
         Self::returned(call, returned)
@@ -104,7 +105,7 @@ impl Error {
         self.errno == libc::EAGAIN
     }
 
-    /// What to do about it, if that is known.
+    /// Advice on what to do about it, if there is any.
     #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
         Some(match (self.call, self.errno) {
@@ -119,7 +120,7 @@ impl Error {
             (
                 "rdma_bind_addr" | "rdma_resolve_addr" | "rdma_create_ep",
                 libc::EADDRNOTAVAIL | libc::ENODEV,
-            ) => "the address must be of a network interface with an RDMA device (rdma link show)",
+            ) => "use the address of a network interface with an RDMA device (rdma link show)",
             ("rdma_resolve_addr" | "rdma_resolve_route", libc::ETIMEDOUT) => {
                 "the address does not answer: check the route and the neighbour's state"
             }
@@ -134,7 +135,7 @@ impl Error {
                 "destroy the identifier's queue pair and drop the handles of the queue first"
             }
             ("ibv_dereg_mr", libc::EBUSY) => {
-                "the region is in use: take the completions of its posts, drop its windows"
+                "the region is in use: take the completions of its posts and drop its windows first"
             }
             ("ibv_reg_mr" | "ibv_create_cq" | "ibv_create_qp" | "rdma_create_qp", libc::ENOMEM) => {
                 "raise the limit of locked memory (ulimit -l), or request less"
@@ -149,7 +150,9 @@ impl Error {
             ("ibv_get_device_list" | "rdma_create_event_channel", libc::ENOSYS | libc::ENODEV) => {
                 "load the kernel's RDMA modules: modprobe rdma_ucm ib_uverbs"
             }
-            (_, libc::EOPNOTSUPP | libc::ENOSYS) => "the device or its driver does not offer this",
+            (_, libc::EOPNOTSUPP | libc::ENOSYS) => {
+                "the device or its driver does not support this"
+            }
             (_, libc::EACCES | libc::EPERM) => {
                 "check the permissions of /dev/infiniband, and of the memory"
             }

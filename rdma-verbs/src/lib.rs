@@ -1,8 +1,7 @@
 //! The RDMA connection manager and verbs in safe Rust, over librdmacm and libibverbs.
 //!
-//! The two libraries are opened when a program first needs them. So a build needs neither the
-//! libraries nor their headers nor a build script, and a program that makes no call runs without
-//! them.
+//! The two libraries are opened when a program first needs them. A build needs neither them nor
+//! their headers nor a build script, and a program that makes no call runs without them.
 //!
 //! - [`cm`] has addresses, connections, datagram services and multicast: identifiers, either
 //!   synchronous or with an event channel, and queue pairs that are created with them.
@@ -86,16 +85,16 @@
 //! }
 //! ```
 //!
-//! Both work with each other and with `rdma_client` and `rdma_server` of rdma-core. More examples
-//! are in the folder `examples`: a ping with RDMA reads and writes, a ping-pong without the
-//! connection manager, datagrams, and multicast.
+//! The two work with each other and with `rdma_client` and `rdma_server` of rdma-core. More
+//! examples are in the folder `examples`: a ping with RDMA reads and writes, a ping-pong without
+//! the connection manager, datagrams, and multicast.
 //!
 //! # What C leaves to the program
 //!
 //! - **Order of destruction.** Every object keeps its parents alive. Dropping it destroys it.
 //! - **Acknowledging events.** Events are copied and acknowledged when they are taken.
-//! - **Memory in use.** A region owns its memory and hands out copies of it. A post, and a bound
-//!   window, keeps its region registered; deregistering it before fails with `EBUSY`.
+//! - **Memory in use.** A region owns its memory and hands out copies of it. A post in flight and a
+//!   bound window keep their region registered; deregistering it fails with `EBUSY`.
 //! - **Posting in the right state.** A post that the state of the queue pair does not allow, or
 //!   that exceeds its size, is refused.
 //! - **Destroying the queue pair of an identifier** while a handle of it exists fails with `EBUSY`.
@@ -114,7 +113,7 @@ pub mod verbs;
 pub use error::{Error, Result, Subject};
 pub use sys::LoadFailure;
 
-/// Opens the two libraries; any other call does so too if it needs them.
+/// Opens the two libraries, as each call does that needs them.
 ///
 /// # Errors
 /// A library, or one of its functions, is missing; the text of the error names both.

@@ -34,7 +34,8 @@ fn register<T: AsFd>(channel: &Arc<T>) -> Result<AsyncFd<Source<T>>> {
     })
 }
 
-/// Waits until the descriptor is readable; a later call that finds nothing to take waits again.
+/// Waits until the descriptor is readable, and clears that state: the next call waits for new
+/// input.
 fn readable<T: AsFd>(fd: &AsyncFd<Source<T>>, context: &mut Context<'_>) -> Poll<Result<()>> {
     let ready = ready!(fd.poll_read_ready(context));
     let failed =
@@ -57,13 +58,13 @@ impl Events {
     /// `EEXIST`: the channel is registered with the runtime already.
     ///
     /// # Panics
-    /// If there is no current runtime, or its I/O driver is not enabled, like all of tokio's I/O.
+    /// If there is no current runtime, or its I/O driver is not enabled.
     pub fn new(channel: &Arc<Channel>) -> Result<Self> {
         channel.set_nonblocking()?;
         Ok(Self { fd: register(channel)? })
     }
 
-    /// The next event.
+    /// Waits for the next event.
     ///
     /// # Errors
     /// As [`Channel::take_event`].
@@ -114,7 +115,7 @@ impl Completions {
         Ok(Self { queue: Arc::clone(queue), fd: register(channel)? })
     }
 
-    /// The next completion.
+    /// Waits for the next completion.
     ///
     /// # Errors
     /// As [`CompletionQueue::poll`] and [`CompletionQueue::arm`].

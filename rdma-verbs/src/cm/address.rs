@@ -1,11 +1,11 @@
-//! IP addresses, from and to C.
+//! Conversion of IP addresses from and to C.
 
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use libc::{sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage, socklen_t};
 
-/// An address in its form in C.
+/// An IP address in its C form.
 pub(super) struct CAddress(sockaddr_storage);
 
 impl CAddress {
@@ -49,16 +49,16 @@ impl CAddress {
     }
 }
 
-/// The address in a storage; `None` if its family is not an IP family.
+/// Converts an address from C; `None` if its family is not an IP family.
 pub(super) fn from_storage(storage: &sockaddr_storage) -> Option<SocketAddr> {
     // SAFETY: the storage is as large and as aligned as every kind of address.
     unsafe { from_c((&raw const *storage).cast()) }
 }
 
-/// The address at a pointer; `None` if that is null or the family is not an IP family.
+/// Converts the address at a pointer; `None` if that is null or the family is not an IP family.
 ///
 /// # Safety
-/// A pointer that is not null must point to an address of the type that its family says.
+/// A pointer that is not null must point to an address of the type that its family denotes.
 pub(super) unsafe fn from_c(address: *const sockaddr) -> Option<SocketAddr> {
     if address.is_null() {
         return None;
@@ -66,13 +66,13 @@ pub(super) unsafe fn from_c(address: *const sockaddr) -> Option<SocketAddr> {
     // SAFETY: every address begins with its family.
     match i32::from(unsafe { (*address).sa_family }) {
         libc::AF_INET => {
-            // SAFETY: the family says the type of the address.
+            // SAFETY: the family denotes the type of the address.
             let v4 = unsafe { &*address.cast::<sockaddr_in>() };
             let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
             Some(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: the family says the type of the address.
+            // SAFETY: the family denotes the type of the address.
             let v6 = unsafe { &*address.cast::<sockaddr_in6>() };
             let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
             let port = u16::from_be(v6.sin6_port);
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_survive_the_way_to_c_and_back() {
+    fn an_address_survives_the_conversion_to_c_and_back() {
         for text in ["10.1.2.3:1234", "[fe80::1]:9", "[2001:db8::7]:65535", "0.0.0.0:0"] {
             let address: SocketAddr = text.parse().expect("an address");
             assert_eq!(from_storage(&CAddress::new(address).0), Some(address));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_family_is_none() {
+    fn an_address_without_a_family_is_none() {
         // SAFETY: all zeros is a valid value of the type.
         assert_eq!(from_storage(&unsafe { MaybeUninit::zeroed().assume_init() }), None);
     }

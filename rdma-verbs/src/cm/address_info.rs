@@ -19,7 +19,7 @@ use crate::{Error, Result};
 
 const CALL: &str = "rdma_getaddrinfo";
 
-/// A family of addresses.
+/// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Family {
@@ -59,13 +59,13 @@ impl Family {
 /// How a name is resolved (`ai_flags`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// For the side that listens (`RAI_PASSIVE`).
+    /// The result is for the side that listens (`RAI_PASSIVE`).
     pub passive: bool,
-    /// The node is an address, and no name is resolved (`RAI_NUMERICHOST`).
+    /// The node is an address: no name is looked up (`RAI_NUMERICHOST`).
     pub numeric_host: bool,
     /// No route is resolved (`RAI_NOROUTE`).
     pub no_route: bool,
-    /// The node belongs to the family of the hints (`RAI_FAMILY`).
+    /// The node belongs to the family in [`Hints::family`] (`RAI_FAMILY`).
     pub family: bool,
 }
 
@@ -87,7 +87,7 @@ impl Flags {
     }
 }
 
-/// A path of InfiniBand (`struct ibv_path_data`).
+/// An InfiniBand path (`struct ibv_path_data`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(8))]
 pub struct PathData {
@@ -95,11 +95,11 @@ pub struct PathData {
     pub flags: u32,
     /// Reserved.
     pub reserved: u32,
-    /// The path record as it is on the wire (`struct ibv_path_record`).
+    /// The path record in its format on the wire (`struct ibv_path_record`).
     pub record: [u8; 64],
 }
 
-/// What is known of the requested service.
+/// What the program knows of the requested service, which restricts the results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// How the name is resolved.
@@ -118,7 +118,7 @@ pub struct Hints {
     pub route: Vec<PathData>,
 }
 
-/// The results of a resolution, at least one.
+/// The results of a resolution: at least one.
 pub struct AddressInfo(NonNull<rdma_addrinfo>);
 
 // SAFETY: the results are never changed.
@@ -150,8 +150,8 @@ impl AddressInfo {
         let mut found = null_mut();
         // The code -1 is also EAI_BADFLAGS, which sets no errno.
         Errno::clear();
-        // SAFETY: the texts and the hints, with the data to which they point, live over the call, and
-        // the last pointer is valid.
+        // SAFETY: the texts and the hints, with the data to which they point, live over the call,
+        // and the last pointer is valid.
         let code = unsafe {
             (cm.rdma_getaddrinfo)(pointer(&node), pointer(&service), hints, &raw mut found)
         };
@@ -228,7 +228,7 @@ impl<'a> AddressEntry<'a> {
         NonNull::new(self.c().ai_next).map(|raw| Self { raw, info: PhantomData })
     }
 
-    /// How it was resolved.
+    /// The flags with which it was resolved.
     #[must_use]
     pub fn flags(&self) -> Flags {
         Flags::new(self.c().ai_flags)
@@ -260,7 +260,7 @@ impl<'a> AddressEntry<'a> {
     /// The local address; `None` if it is unknown or not an IP address.
     #[must_use]
     pub fn source(&self) -> Option<SocketAddr> {
-        // SAFETY: the pointer of the entry is null or that of an address of the given family.
+        // SAFETY: the pointer is null or that of an address of the type that its family denotes.
         (self.source_length() != 0).then(|| unsafe { from_c(self.c().ai_src_addr) })?
     }
 
@@ -273,7 +273,7 @@ impl<'a> AddressEntry<'a> {
     /// The peer's address; `None` on the passive side.
     #[must_use]
     pub fn destination(&self) -> Option<SocketAddr> {
-        // SAFETY: the pointer of the entry is null or that of an address of the given family.
+        // SAFETY: the pointer is null or that of an address of the type that its family denotes.
         (self.destination_length() != 0).then(|| unsafe { from_c(self.c().ai_dst_addr) })?
     }
 
@@ -283,20 +283,20 @@ impl<'a> AddressEntry<'a> {
         self.c().ai_dst_len as usize
     }
 
-    /// The canonical name of the local address.
+    /// The canonical name of the local address, if it is known.
     #[must_use]
     pub fn source_name(&self) -> Option<&'a CStr> {
         name(self.c().ai_src_canonname)
     }
 
-    /// The canonical name of the peer's address.
+    /// The canonical name of the peer's address, if it is known.
     #[must_use]
     pub fn destination_name(&self) -> Option<&'a CStr> {
         name(self.c().ai_dst_canonname)
     }
 
-    /// What the transport needs to know of the route; empty if it needs nothing. For InfiniBand it
-    /// is an array of [`PathData`].
+    /// The data that the transport needs about the route; empty if it needs none. For InfiniBand
+    /// they are an array of [`PathData`].
     #[must_use]
     pub fn route(&self) -> &'a [u8] {
         bytes(self.c().ai_route.cast(), self.c().ai_route_len)
@@ -331,7 +331,7 @@ fn bytes<'a>(from: *const u8, length: usize) -> &'a [u8] {
     if from.is_null() || length == 0 {
         return &[];
     }
-    // SAFETY: the entry gives the number of bytes, which live as long as the results.
+    // SAFETY: the entry gives the number of bytes, and they live as long as the results.
     unsafe { std::slice::from_raw_parts(from, length) }
 }
 

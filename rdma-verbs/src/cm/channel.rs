@@ -30,7 +30,7 @@ impl Channel {
     /// connection manager; `EACCES`: the process may not open `/dev/infiniband/rdma_cm`.
     pub fn new() -> Result<Arc<Self>> {
         let libraries = libraries().map_err(|_| Error::not_loaded())?;
-        // SAFETY: the function has no argument.
+        // SAFETY: the call has no preconditions.
         let raw = unsafe { (libraries.cm.rdma_create_event_channel)() };
         match NonNull::new(raw) {
             Some(raw) => Ok(Arc::new(Self { raw })),
@@ -42,7 +42,7 @@ impl Channel {
         self.raw.as_ptr()
     }
 
-    /// Makes [`take_event`](Self::take_event) return at once.
+    /// Makes [`take_event`](Self::take_event) return at once, even without an event.
     ///
     /// # Errors
     /// The error of fcntl(2).
@@ -74,7 +74,7 @@ impl Channel {
         Ok(copy)
     }
 
-    /// Never closes the channel, because one of its identifiers could not be destroyed.
+    /// Leaks the channel, because one of its identifiers could not be destroyed.
     pub(super) fn leak(self: Arc<Self>) {
         let _ = ManuallyDrop::new(self);
     }

@@ -83,7 +83,8 @@ impl Id {
     /// Resolves the peer's address to a local device and the next hop (rdma_resolve_addr(3)).
     ///
     /// # Errors
-    /// `ENODEV`: no RDMA device leads to the address; `ETIMEDOUT`.
+    /// `ENODEV`: no RDMA device leads to the address. For a synchronous identifier also
+    /// `ETIMEDOUT`: the address was not resolved in time.
     pub fn resolve_address(
         &self,
         from: Option<SocketAddr>,
@@ -105,7 +106,8 @@ impl Id {
     /// Resolves the route to the address that was resolved (rdma_resolve_route(3)).
     ///
     /// # Errors
-    /// `EINVAL`: no address was resolved; `ETIMEDOUT`.
+    /// `EINVAL`: no address was resolved. For a synchronous identifier also `ETIMEDOUT`: the route
+    /// was not resolved in time.
     pub fn resolve_route(&self, timeout: Duration) -> Result<()> {
         self.check_bound("rdma_resolve_route")?;
         let _operation = self.operation();
@@ -114,7 +116,7 @@ impl Id {
         self.check("rdma_resolve_route", code)
     }
 
-    /// Listens for requests; at most `backlog` of them wait (rdma_listen(3)).
+    /// Listens for requests, of which at most `backlog` wait to be taken (rdma_listen(3)).
     ///
     /// # Errors
     /// `EADDRINUSE`: the port number is taken.
@@ -129,7 +131,8 @@ impl Id {
     ///
     /// # Errors
     /// `EINVAL`: no route was resolved, or the private data is too long. For a synchronous
-    /// identifier also: `ECONNREFUSED`: the peer does not listen, or rejected; `ETIMEDOUT`.
+    /// identifier also `ECONNREFUSED`: no program listens there, or it rejected the request;
+    /// `ETIMEDOUT`: the peer did not answer in time.
     pub fn connect(&self, parameters: &ConnectParameters<'_>) -> Result<()> {
         const CALL: &str = "rdma_connect";
         self.check_bound(CALL)?;
@@ -154,7 +157,7 @@ impl Id {
     /// Accepts the request that the identifier came from (rdma_accept(3)).
     ///
     /// # Errors
-    /// `EINVAL`: it did not come from a request, or was answered before.
+    /// `EINVAL`: it did not come from a request, or the request was answered before.
     pub fn accept(&self, parameters: &ConnectParameters<'_>) -> Result<()> {
         const CALL: &str = "rdma_accept";
         self.check_bound(CALL)?;
@@ -229,11 +232,11 @@ impl Id {
         self.check("rdma_notify", code)
     }
 
-    /// The attributes, and their mask, that move a queue pair of the program into a state of the
-    /// connection (rdma_init_qp_attr(3)).
+    /// Returns the attributes, and their mask, that move a queue pair which the program created to
+    /// `state`, one of `IBV_QPS_…` (rdma_init_qp_attr(3)).
     ///
     /// # Errors
-    /// `EINVAL`: the identifier is not in such a state.
+    /// `EINVAL`: the state of the identifier does not allow it.
     pub fn queue_pair_attributes_raw(&self, state: u32) -> Result<(ibv_qp_attr, i32)> {
         let mut attributes = ibv_qp_attr { qp_state: state, ..ibv_qp_attr::default() };
         let mut mask = 0;

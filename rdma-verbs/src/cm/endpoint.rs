@@ -13,9 +13,9 @@ impl Id {
     /// Creates a synchronous identifier from a result of [`AddressInfo`](super::AddressInfo)
     /// (rdma_create_ep(3)).
     ///
-    /// On the active side it is resolved and can [connect](Self::connect), and it has a queue
-    /// pair if attributes are given. On the passive side it is bound and can
-    /// [listen](Self::listen); it keeps domain and attributes, and makes the queue pairs of
+    /// On the active side it is resolved and can [connect](Self::connect), and it has a queue pair
+    /// if attributes are given. On the passive side it is bound and can [listen](Self::listen); it
+    /// keeps the domain and the attributes, and creates the queue pairs of
     /// [requests](Self::take_request) from them.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Events, which are copies.
+//! Events: copies of those of the library.
 
 use std::fmt;
 use std::sync::Arc;
@@ -127,10 +127,10 @@ pub enum Parameters {
 }
 
 impl Event {
-    /// The failure that the event reports, if it is one.
+    /// Returns an error if the event reports a failure.
     ///
     /// # Errors
-    /// The errno of the event; `ECONNREFUSED` of a rejection.
+    /// The errno of the event; `ECONNREFUSED` for a rejection.
     pub fn outcome(&self) -> Result<()> {
         let status = i32::try_from(self.status).unwrap_or(libc::EPROTO);
         let (call, errno) = match self.kind {
@@ -149,7 +149,8 @@ impl Event {
 /// Copies an event.
 ///
 /// # Safety
-/// It must be one of the channel's that is not acknowledged yet.
+/// The event must come from the channel and not be acknowledged yet: until then its identifiers
+/// live.
 pub(super) unsafe fn copy(event: &rdma_cm_event, channel: &Arc<Channel>) -> Event {
     let is_request = event.event == sys::RDMA_CM_EVENT_CONNECT_REQUEST;
     let named = if is_request { event.listen_id } else { event.id };
@@ -164,7 +165,7 @@ pub(super) unsafe fn copy(event: &rdma_cm_event, channel: &Arc<Channel>) -> Even
 /// not part of it: rdma_get_request(3) returns that.
 ///
 /// # Safety
-/// It must not be acknowledged yet.
+/// The event must not be acknowledged yet: until then its identifier lives.
 pub(super) unsafe fn copy_kept(event: &rdma_cm_event) -> Event {
     let key = pointer_to_key(field!(event.id, context));
     // SAFETY: the caller guarantees that the event is not acknowledged yet.
@@ -172,7 +173,7 @@ pub(super) unsafe fn copy_kept(event: &rdma_cm_event) -> Event {
 }
 
 /// # Safety
-/// The event must not be acknowledged yet.
+/// The event must not be acknowledged yet: until then its identifier lives.
 unsafe fn contents(event: &rdma_cm_event, key: u64, request: Option<Id>) -> Event {
     let kind = EventKind::new(event.event);
     let is_multicast = matches!(kind, EventKind::MulticastJoin | EventKind::MulticastError);
@@ -190,12 +191,13 @@ unsafe fn contents(event: &rdma_cm_event, key: u64, request: Option<Id>) -> Even
             let key = pointer_to_key(ud.private_data.cast_mut());
             (Vec::new(), parameters, Some(key))
         } else {
-            // SAFETY: the event says where its data are.
+            // SAFETY: the event gives the address and the length of its data.
             let data = unsafe { bytes(ud.private_data.cast(), ud.private_data_len) };
             (data, parameters, None)
         }
     } else {
-        // SAFETY: the other events have this member, zeroed where it has no meaning.
+        // SAFETY: the library fills this member for other identifiers, with zeros if it has no
+        // meaning.
         let conn: rdma_conn_param = unsafe { event.param.conn };
         let parameters = Parameters::Connection {
             responder_resources: conn.responder_resources,
@@ -206,7 +208,7 @@ unsafe fn contents(event: &rdma_cm_event, key: u64, request: Option<Id>) -> Even
             shared_receive: conn.srq != 0,
             queue_pair: conn.qp_num,
         };
-        // SAFETY: the event says where its data are.
+        // SAFETY: the event gives the address and the length of its data.
         (unsafe { bytes(conn.private_data.cast(), conn.private_data_len) }, parameters, None)
     };
     let status = event.status.unsigned_abs();

@@ -49,10 +49,9 @@ impl PortSpace {
 /// An identifier of the connection manager (rdma_create_id(3)), the RDMA counterpart of a socket.
 ///
 /// With a channel its operations return at once, and their outcome is reported as an event. Without
-/// a channel it is synchronous: an operation returns with its outcome, whose event the identifier
-/// keeps until the next operation. When the peer ends the connection, that is an event too, which a
-/// synchronous identifier does not take between its operations: to receive it,
-/// [migrate](Self::migrate) the identifier to a channel.
+/// a channel it is synchronous: an operation returns with its outcome, and the identifier keeps the
+/// event until the next operation. A synchronous identifier takes no event between its operations;
+/// to learn that the peer ended the connection, [migrate](Self::migrate) it to a channel.
 ///
 /// Handles are cheap to clone. The identifier is destroyed with the last of them and of the objects
 /// that were created through it, in the order that librdmacm requires.
@@ -134,7 +133,7 @@ impl Id {
     /// Creates an asynchronous identifier, whose events arrive on the channel with the key.
     ///
     /// # Errors
-    /// `ENOMEM`; `EACCES`: the process may not open `/dev/infiniband/rdma_cm`.
+    /// `ENOMEM`: no memory is left; `EACCES`: the process may not open `/dev/infiniband/rdma_cm`.
     pub fn new(channel: &Arc<Channel>, key: u64, space: PortSpace) -> Result<Self> {
         Self::create(Some(channel), key, space)
     }
@@ -216,8 +215,8 @@ impl Id {
         Subject::Identifier(self.key())
     }
 
-    /// Some calls of the library require that the identifier is bound to a device but do not check
-    /// it.
+    /// Checks that the identifier is bound to a device, which some calls of the library require but
+    /// do not check.
     pub(super) fn check_bound(&self, call: &'static str) -> Result<()> {
         if field!(self.raw(), verbs).is_null() {
             return Err(self.refused(call, libc::EINVAL));
@@ -235,8 +234,8 @@ impl Id {
     pub fn set_key(&self, key: u64) {
         // SAFETY: the identifier is alive.
         let context = unsafe { &raw mut (*self.raw()).context };
-        // SAFETY: the identifier is alive; the library only copies the field. It is written before
-        // any event that the caller expects with the key can arrive.
+        // SAFETY: the identifier is alive; the library only copies the field, and this crate reads
+        // it with `field!`.
         unsafe { context.write_volatile(key_to_pointer(key)) };
     }
 
@@ -246,8 +245,7 @@ impl Id {
         PortSpace::from_value(field!(self.raw(), ps))
     }
 
-    /// The device that it is bound to. The library writes it before the call or event that
-    /// reports the binding.
+    /// The device to which it is bound; `None` before the call or event that reports the binding.
     #[must_use]
     pub fn context(&self) -> Option<Context> {
         let context = NonNull::new(field!(self.raw(), verbs))?;
@@ -256,19 +254,19 @@ impl Id {
         Some(unsafe { Context::owned_by(context, self.owner()) })
     }
 
-    /// The number of the device's port to which it is bound; 0 before.
+    /// The number of the device's port to which it is bound; 0 if it is not bound.
     #[must_use]
     pub fn port(&self) -> u8 {
         field!(self.raw(), port_num)
     }
 
-    /// The local address (rdma_get_local_addr(3)).
+    /// The local address (rdma_get_local_addr(3)); `None` if it has none yet, or not an IP address.
     #[must_use]
     pub fn local_address(&self) -> Option<SocketAddr> {
         from_storage(&field!(self.raw(), route.addr.src))
     }
 
-    /// The peer's address (rdma_get_peer_addr(3)).
+    /// The peer's address (rdma_get_peer_addr(3)); `None` if it has none yet, or not an IP address.
     #[must_use]
     pub fn peer_address(&self) -> Option<SocketAddr> {
         from_storage(&field!(self.raw(), route.addr.dst))
@@ -311,8 +309,8 @@ impl Id {
         Some(unsafe { event::copy_kept(kept) })
     }
 
-    /// Moves the identifier, with the events not taken yet, to another channel, or makes it
-    /// synchronous (rdma_migrate_id(3)). Waits for operations of other threads.
+    /// Moves the identifier, with its events that were not taken, to another channel, or makes it
+    /// synchronous (rdma_migrate_id(3)). Waits until the operations of other threads on it end.
     ///
     /// # Errors
     /// The error of the kernel.

@@ -20,11 +20,11 @@ pub enum Membership {
 
 impl Id {
     /// Joins a multicast group, and attaches the queue pair of the identifier to it
-    /// (rdma_join_multicast(3)). The event contains the key and the address to send to.
+    /// (rdma_join_multicast(3)). The event of the join contains `key` and the address to send to.
     ///
     /// # Errors
-    /// `EINVAL`: it is not bound to a device, or not for datagrams; `EADDRINUSE`: it is a member
-    /// of the group already.
+    /// `EINVAL`: the identifier is not bound to a device, or not for datagrams; `EADDRINUSE`: it is
+    /// a member of the group already.
     pub fn join_multicast(
         &self,
         group: SocketAddr,

@@ -8,7 +8,8 @@ use crate::sys::rdma_cma as sys;
 use crate::sys::verbs::ibv_ece;
 use crate::verbs::library;
 
-/// Options of the device's vendor for a connection (rdma_set_local_ece(3)).
+/// Options of the device's vendor for a connection: enhanced connection establishment
+/// (rdma_set_local_ece(3)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ece {
     /// The identifier of the vendor.
@@ -18,7 +19,7 @@ pub struct Ece {
 }
 
 impl Id {
-    /// The type of service of the packets that it sends (`RDMA_OPTION_ID_TOS`).
+    /// Sets the type of service of the packets that it sends (`RDMA_OPTION_ID_TOS`).
     ///
     /// # Errors
     /// The error of the kernel.
@@ -26,7 +27,7 @@ impl Id {
         self.set_option(sys::RDMA_OPTION_ID_TOS, tos)
     }
 
-    /// Whether the address may be bound again while a connection of it ends
+    /// Sets whether the address may be bound again while an earlier connection of it ends
     /// (`RDMA_OPTION_ID_REUSEADDR`).
     ///
     /// # Errors
@@ -35,7 +36,7 @@ impl Id {
         self.set_option(sys::RDMA_OPTION_ID_REUSEADDR, c_int::from(reuse))
     }
 
-    /// Whether a wildcard address covers only its own family (`RDMA_OPTION_ID_AFONLY`).
+    /// Sets whether a wildcard address covers only its own family (`RDMA_OPTION_ID_AFONLY`).
     ///
     /// # Errors
     /// `EINVAL`: it is bound already.
@@ -43,7 +44,7 @@ impl Id {
         self.set_option(sys::RDMA_OPTION_ID_AFONLY, c_int::from(only))
     }
 
-    /// The acknowledgement time-out, as an exponent: 4.096 µs times two to this power
+    /// Sets the acknowledgement time-out, as an exponent: 4.096 µs times two to the power of `code`
     /// (`RDMA_OPTION_ID_ACK_TIMEOUT`).
     ///
     /// # Errors

@@ -21,18 +21,18 @@ use crate::{Error, Result};
 /// with it, each with its own channel.
 #[derive(Clone, Copy, Debug)]
 pub struct IdQueuePairInit<'a> {
-    /// Where its requests complete.
+    /// The queue in which its requests complete.
     pub send_queue: Option<&'a Arc<CompletionQueue>>,
-    /// Where its receives complete.
+    /// The queue in which its receives complete.
     pub receive_queue: Option<&'a Arc<CompletionQueue>>,
-    /// The queue that it takes its receives from; otherwise that of the identifier
+    /// The shared queue from which it takes its receives; if `None`, that of the identifier
     /// ([`Id::create_shared_receive_queue`]), if it has one.
     pub shared: Option<&'a Arc<SharedReceiveQueue>>,
     /// Its minimum size.
     pub capabilities: Capabilities,
     /// Its kind.
     pub kind: QueuePairKind,
-    /// Whether every request completes with a completion, whatever its flags.
+    /// Whether every request generates a completion, whatever its flags.
     pub all_signaled: bool,
 }
 
@@ -380,7 +380,7 @@ fn capabilities(raw: NonNull<sys::ibv_qp>) -> Capabilities {
         let call = library!(verbs).ibv_query_qp;
         call(raw.as_ptr(), &raw mut attributes, sys::IBV_QP_CAP, init.as_mut_ptr())
     };
-    // Without this information nothing can be posted.
+    // If the query fails, all limits are 0 and every post is refused.
     Error::check("ibv_query_qp", code).map_or_else(
         |_| Capabilities::default(),
         // SAFETY: the memory was zeroed, which is valid for the type, and then filled.

@@ -1,4 +1,4 @@
-//! Cancellation of threads (pthreads(7)) around calls that may sleep in the kernel.
+//! Calls that may sleep in the kernel, protected from the cancellation of threads (pthreads(7)).
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -9,8 +9,8 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Makes a call during which `pthread_cancel` has no effect. Otherwise the thread of a C program
-/// could be unwound while it holds a lock of the device.
+/// Makes a call during which `pthread_cancel` has no effect. Otherwise it could unwind a thread of
+/// a C program that holds a lock of the device.
 #[inline]
 pub(crate) fn disabled<R>(call: impl FnOnce() -> R) -> R {
     let mut state = CANCEL_DISABLE;

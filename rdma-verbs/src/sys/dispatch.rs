@@ -25,8 +25,8 @@ macro_rules! through {
     }};
 }
 
-/// A function that takes completions (`ibv_poll_cq`) and returns their number, or a negative number.
-/// The queue must be alive, and there must be memory for that number of completions.
+/// A function that takes completions (`ibv_poll_cq`) and returns their number, or a negative
+/// number. The queue must be alive, and there must be memory for that number of completions.
 pub type PollCq = unsafe extern "C" fn(*mut ibv_cq, c_int, *mut ibv_wc) -> c_int;
 
 /// The function that polls queues of a context. Queues keep it, so that a poll need not look it up.
@@ -38,7 +38,7 @@ pub unsafe fn poll_cq(context: *mut ibv_context) -> PollCq {
     unsafe { (*context).ops.poll_cq }.unwrap_or(no_poll)
 }
 
-/// The function of a context without polls.
+/// The function for a context that has no such operation.
 unsafe extern "C" fn no_poll(_cq: *mut ibv_cq, _count: c_int, _into: *mut ibv_wc) -> c_int {
     -libc::ENOSYS
 }
@@ -58,7 +58,7 @@ pub unsafe fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
 pub type PostSend =
     unsafe extern "C" fn(*mut ibv_qp, *mut ibv_send_wr, *mut *mut ibv_send_wr) -> c_int;
 
-/// A function that posts receives (`ibv_post_recv`), as [`PostSend`].
+/// A function that posts receives (`ibv_post_recv`), with the same rules as [`PostSend`].
 pub type PostRecv =
     unsafe extern "C" fn(*mut ibv_qp, *mut ibv_recv_wr, *mut *mut ibv_recv_wr) -> c_int;
 
@@ -74,8 +74,8 @@ impl Posts {
     /// Functions that return `ENOSYS` and access nothing.
     pub const NONE: Self = Self { send: no_send, recv: no_recv };
 
-    /// The functions of a context. Where posting a request is a system call, and so a cancellation
-    /// point, the calling thread is not cancelled in it.
+    /// The functions of a context. If posting a request is a system call, and so a cancellation
+    /// point, the calling thread cannot be cancelled in it.
     ///
     /// # Safety
     /// The context must be open.
@@ -88,7 +88,7 @@ impl Posts {
     }
 }
 
-/// As [`PostSend`].
+/// Posts requests, as [`PostSend`], with cancellation disabled.
 unsafe extern "C" fn post_send_uncancelled(
     qp: *mut ibv_qp,
     request: *mut ibv_send_wr,
@@ -97,7 +97,7 @@ unsafe extern "C" fn post_send_uncancelled(
     cancellation::disabled(|| through!(qp, post_send, libc::ENOSYS, qp, request, bad))
 }
 
-/// The function of a context without sends; it accesses nothing.
+/// The function for a context that has no such operation; it accesses nothing.
 unsafe extern "C" fn no_send(
     _qp: *mut ibv_qp,
     _request: *mut ibv_send_wr,
@@ -106,7 +106,7 @@ unsafe extern "C" fn no_send(
     libc::ENOSYS
 }
 
-/// The function of a context without receives; it accesses nothing.
+/// The function for a context that has no such operation; it accesses nothing.
 unsafe extern "C" fn no_recv(
     _qp: *mut ibv_qp,
     _receive: *mut ibv_recv_wr,
@@ -136,7 +136,7 @@ pub unsafe fn alloc_mw(pd: *mut ibv_pd, kind: c_uint) -> *mut ibv_mw {
     through!(pd, alloc_mw, no_window(), pd, kind)
 }
 
-/// The result of a context without windows.
+/// The result for a context that has no windows.
 fn no_window() -> *mut ibv_mw {
     nix::errno::Errno::EOPNOTSUPP.set();
     std::ptr::null_mut()
@@ -150,15 +150,15 @@ pub unsafe fn dealloc_mw(mw: *mut ibv_mw) -> c_int {
     through!(mw, dealloc_mw, libc::EOPNOTSUPP, mw)
 }
 
-/// `ibv_bind_mw` of a window of type 1: 0 or an errno. The window has its new key at once.
+/// `ibv_bind_mw` of a window of type 1: 0 or an errno. After a success the window has its new key.
 ///
 /// # Safety
-/// All objects must be alive, and the region must belong to the window's domain.
+/// All objects must be alive and of one device, and the region must belong to the window's domain.
 pub unsafe fn bind_mw(qp: *mut ibv_qp, mw: *mut ibv_mw, bind: *mut ibv_mw_bind) -> c_int {
     through!(mw, bind_mw, libc::EOPNOTSUPP, qp, mw, bind)
 }
 
-/// `ibv_inc_rkey`: the next key of a window of type 2: the consumer chooses the low eight bits.
+/// `ibv_inc_rkey`: the next key of a window of type 2, whose low eight bits the program chooses.
 pub const fn inc_rkey(key: u32) -> u32 {
     (key & !0xff) | (key.wrapping_add(1) & 0xff)
 }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_windows_count_in_their_low_byte() {
+    fn the_next_key_of_a_window_differs_in_the_low_byte_only() {
         assert_eq!(inc_rkey(0x1200), 0x1201);
         assert_eq!(inc_rkey(0x12ff), 0x1200);
     }

@@ -78,8 +78,8 @@ pub struct ibv_rx_hash_conf {
     pub rx_hash_fields_mask: u64,
 }
 
-/// The end of `struct verbs_context`, which grows at its beginning: starts with the first operation
-/// that this crate calls.
+/// The end of `struct verbs_context`, which grows at its beginning, from the first operation that
+/// this crate calls.
 #[repr(C)]
 pub struct verbs_context_tail {
     pub query_device_ex: Option<

@@ -258,7 +258,7 @@ fn are_installed() -> bool {
 }
 
 #[test]
-fn layouts_are_those_of_the_installed_headers() {
+fn layouts_and_constants_match_the_installed_headers() {
     let facts: Vec<Fact> = [layouts(), nested(), values()].into_iter().flatten().collect();
     if !are_installed() {
         assert!(
@@ -273,22 +273,22 @@ fn layouts_are_those_of_the_installed_headers() {
         );
         return;
     }
-    let place = std::env::temp_dir().join(format!("dat-layout-{}", std::process::id()));
-    std::fs::create_dir_all(&place).expect("a temporary folder");
-    let (source, binary) = (place.join("layout.c"), place.join("layout"));
+    let folder = std::env::temp_dir().join(format!("dat-layout-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let (source, binary) = (folder.join("layout.c"), folder.join("layout"));
     std::fs::write(&source, program(&facts)).expect("the program is written");
     let built = Command::new("cc").arg("-o").args([&binary, &source]).output().expect("cc runs");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let output = Command::new(&binary).output().expect("the program runs").stdout;
-    std::fs::remove_dir_all(&place).expect("the folder is removed");
-    let output = String::from_utf8(output).expect("figures");
-    let theirs: Vec<i128> = output.lines().map(|line| line.parse().expect("a figure")).collect();
+    std::fs::remove_dir_all(&folder).expect("the folder is removed");
+    let output = String::from_utf8(output).expect("numbers");
+    let theirs: Vec<i128> = output.lines().map(|line| line.parse().expect("a number")).collect();
     assert_eq!(theirs.len(), facts.len());
     let wrong: Vec<String> = facts
         .iter()
         .zip(&theirs)
         .filter(|(Fact(_, ours), theirs)| ours != *theirs)
-        .map(|(Fact(expression, ours), theirs)| format!("{expression}: {theirs}, not {ours}"))
+        .map(|(Fact(expression, ours), theirs)| format!("{expression}: {theirs} in C, {ours} here"))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

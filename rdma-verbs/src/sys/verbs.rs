@@ -241,8 +241,8 @@ pub struct ibv_device_attr {
     pub phys_port_cnt: u8,
 }
 
-/// As the library's own `ibv_query_port` fills it. The last field was added later; only the
-/// header's inline function requests it, so here it stays 0.
+/// The attributes that the library's own `ibv_query_port` fills. The last field was added later;
+/// only the header's inline function requests it, so it stays 0 here.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ibv_port_attr {

@@ -3,7 +3,7 @@
 use crate::sys::verbs as sys;
 
 bitflags::bitflags! {
-    /// The accesses permitted to a memory region, a window or over a queue pair (ibv_reg_mr(3)).
+    /// The accesses permitted to a memory region or window, or over a queue pair (ibv_reg_mr(3)).
     /// Local reads are always allowed.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Access: u32 {
@@ -31,11 +31,11 @@ bitflags::bitflags! {
     /// How a request is sent (ibv_post_send(3)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SendFlags: u32 {
-        /// Waits until earlier RDMA reads and atomics of the queue pair are complete.
+        /// The device starts the request after earlier RDMA reads and atomics are complete.
         const FENCE = sys::IBV_SEND_FENCE;
-        /// A completion is also generated if the request succeeds.
+        /// The request generates a completion even if it succeeds.
         const SIGNALED = sys::IBV_SEND_SIGNALED;
-        /// The peer's completion counts as solicited.
+        /// The completion of the peer's receive is a solicited one.
         const SOLICITED = sys::IBV_SEND_SOLICITED;
     }
 }

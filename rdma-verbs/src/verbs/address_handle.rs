@@ -33,7 +33,7 @@ impl fmt::Display for Gid {
     }
 }
 
-/// A route by GIDs, which RoCE always needs, and InfiniBand between subnets.
+/// A route by GIDs. RoCE always needs one, InfiniBand between subnets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GlobalRoute {
     /// The GID of the destination.
@@ -109,7 +109,7 @@ object! {
     AddressHandle(ibv_ah) { domain: Arc<ProtectionDomain> }
 }
 
-/// The length in bytes of the header before a datagram.
+/// Length of the global route header in front of a received datagram, in bytes.
 const HEADER: usize = 40;
 
 impl AddressHandle {
@@ -125,7 +125,8 @@ impl AddressHandle {
     /// holds the datagram with its header at `offset`.
     ///
     /// # Errors
-    /// `EFAULT`: the header is not inside the region; `EINVAL`: it does not belong to this device.
+    /// `EFAULT`: the header is not inside the region; `EINVAL`: the port has no GID to which the
+    /// datagram was sent.
     pub fn from_completion(
         domain: &Arc<ProtectionDomain>,
         port: u8,

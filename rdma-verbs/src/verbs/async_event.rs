@@ -120,7 +120,7 @@ impl QueuePairEvent {
         }
     }
 
-    /// The C number, for [`Id::notify`](crate::cm::Id::notify).
+    /// The value in C, for [`Id::notify`](crate::cm::Id::notify).
     pub(crate) const fn value(self) -> u32 {
         match self {
             Self::Fatal => sys::IBV_EVENT_QP_FATAL,
@@ -159,7 +159,7 @@ impl AsyncEvent {
     /// Copies an event.
     ///
     /// # Safety
-    /// It must not be acknowledged yet.
+    /// The event must not be acknowledged yet.
     unsafe fn copy(raw: &sys::ibv_async_event) -> Self {
         match raw.event_type {
             event @ (sys::IBV_EVENT_QP_FATAL..=sys::IBV_EVENT_PATH_MIG_ERR

@@ -81,7 +81,7 @@ pub(super) fn create(
         source_qpn: 0,
         send_ops_flags: operations.bits(),
     };
-    // SAFETY: domain and queues are alive and the attributes valid.
+    // SAFETY: the domain and the queues are alive and of one device, and the attributes valid.
     let raw = unsafe { create(context, &raw mut attributes) };
     let raw = NonNull::new(raw).ok_or_else(|| Error::last(CALL))?;
     // SAFETY: the queue pair was created with extended posts.
@@ -293,8 +293,7 @@ impl SendBatch<'_> {
         if !checked.is_inline {
             return call!(self.wr_set_sge_list(sges.len(), sges.as_ptr()));
         }
-        // In one piece, since the multi-buffer call of some libraries does not accept several
-        // (librxe of rdma-core 44).
+        // The call for several buffers accepts only one in some libraries (librxe of rdma-core 44).
         let Data::Inline(parts) = request.data else { return Ok(()) };
         let mut bytes = parts.concat();
         call!(self.wr_set_inline_data(bytes.as_mut_ptr().cast(), bytes.len()))

@@ -40,7 +40,7 @@ impl CompletionChannel {
         Arc::new(Self { raw, _context: context, owner: Some(owner) })
     }
 
-    /// Makes [`take_event`](Self::take_event) return at once.
+    /// Makes [`take_event`](Self::take_event) return at once, even without an event.
     ///
     /// # Errors
     /// The error of fcntl(2).

@@ -172,7 +172,7 @@ statuses! {
     BadResponse = IBV_WC_BAD_RESP_ERR "bad response",
     /// The peer wrote with immediate data without the access right.
     LocalAccess = IBV_WC_LOC_ACCESS_ERR "local access error",
-    /// The peer does not support such a request.
+    /// The peer does not support the request, or its receive is too short for the message.
     RemoteInvalidRequest = IBV_WC_REM_INV_REQ_ERR "remote invalid request",
     /// The peer's memory is not registered for this access.
     RemoteAccess = IBV_WC_REM_ACCESS_ERR "remote access error",

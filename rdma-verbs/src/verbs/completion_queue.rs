@@ -179,8 +179,9 @@ impl CompletionQueue {
     }
 }
 
-/// Fills `into` from batches of `poll`, without the completions for which `complete` finds no post. A
-/// failed poll is reported only if nothing was taken before it, because the caller would lose that.
+/// Fills `into` from batches of `poll`, without the completions for which `complete` finds no post.
+/// A failed poll is reported only if nothing was taken before it, because the caller would lose
+/// that.
 fn take(
     into: &mut [Completion],
     poll: impl Fn(&mut [WorkCompletion]) -> Result<usize>,

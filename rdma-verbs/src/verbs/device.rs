@@ -105,8 +105,8 @@ impl Inner {
     }
 }
 
-/// Vendors (by the number of ibv_query_device(3)) whose drivers post requests by writes to a mapped
-/// doorbell. Emulated devices, and some old ones, make a system call for each request.
+/// Vendors, by their numbers in ibv_query_device(3), whose drivers ring a mapped doorbell to post a
+/// request. Drivers of emulated devices, and of some old ones, make a system call for each request.
 const DOORBELL_VENDORS: [u32; 11] = [
     0x02c9, // Mellanox, NVIDIA
     0x15b3, // Mellanox, by its PCI number
@@ -136,7 +136,7 @@ impl Drop for Inner {
     }
 }
 
-/// The attributes of a device, with their C names (ibv_query_device(3)). All numbers are maxima.
+/// The attributes of a device, with their C names (ibv_query_device(3)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceAttributes {
@@ -148,7 +148,7 @@ pub struct DeviceAttributes {
     pub sys_image_guid: u64,
     /// The length of the longest memory region, in bytes.
     pub max_mr_size: u64,
-    /// The page sizes of regions: one bit for each.
+    /// The page sizes that regions can have: bit `n` for two to the power of `n` bytes.
     pub page_size_cap: u64,
     /// The identifier of the vendor.
     pub vendor_id: u32,
@@ -156,51 +156,51 @@ pub struct DeviceAttributes {
     pub vendor_part_id: u32,
     /// The version of the hardware.
     pub hw_ver: u32,
-    /// The number of queue pairs.
+    /// Maximum number of queue pairs.
     pub max_qp: u32,
-    /// The number of requests, or receives, of a queue pair.
+    /// Maximum number of requests, or receives, of a queue pair.
     pub max_qp_wr: u32,
     /// A set of `IBV_DEVICE_…`.
     pub device_cap_flags: u32,
-    /// The number of segments of a request or receive.
+    /// Maximum number of segments of a request or receive.
     pub max_sge: u32,
-    /// The number of segments of an RDMA read.
+    /// Maximum number of segments of an RDMA read.
     pub max_sge_rd: u32,
-    /// The number of completion queues.
+    /// Maximum number of completion queues.
     pub max_cq: u32,
-    /// The number of completions of a queue.
+    /// Maximum number of completions of a queue.
     pub max_cqe: u32,
-    /// The number of memory regions.
+    /// Maximum number of memory regions.
     pub max_mr: u32,
-    /// The number of protection domains.
+    /// Maximum number of protection domains.
     pub max_pd: u32,
-    /// The number of RDMA reads and atomics of the peer that a queue pair serves at a time.
+    /// Maximum number of RDMA reads and atomics of the peer that a queue pair serves at a time.
     pub max_qp_rd_atom: u32,
-    /// The number of them on the whole device.
+    /// Maximum number of RDMA reads and atomics of peers that the whole device serves at a time.
     pub max_res_rd_atom: u32,
-    /// The number of RDMA reads and atomics that a queue pair may have in flight.
+    /// Maximum number of RDMA reads and atomics that a queue pair may have in flight.
     pub max_qp_init_rd_atom: u32,
     /// The scope of atomicity: 0 none, 1 within this device, 2 also with processors.
     pub atomic_cap: u32,
-    /// The number of memory windows.
+    /// Maximum number of memory windows.
     pub max_mw: u32,
-    /// The number of multicast groups.
+    /// Maximum number of multicast groups.
     pub max_mcast_grp: u32,
-    /// The number of queue pairs of one multicast group.
+    /// Maximum number of queue pairs of one multicast group.
     pub max_mcast_qp_attach: u32,
-    /// The number of queue pairs of all multicast groups.
+    /// Maximum number of queue pairs of all multicast groups.
     pub max_total_mcast_qp_attach: u32,
-    /// The number of address handles.
+    /// Maximum number of address handles.
     pub max_ah: u32,
-    /// The number of shared receive queues.
+    /// Maximum number of shared receive queues.
     pub max_srq: u32,
-    /// The number of receives of a shared receive queue.
+    /// Maximum number of receives of a shared receive queue.
     pub max_srq_wr: u32,
-    /// The number of segments of a receive of a shared receive queue.
+    /// Maximum number of segments of a receive of a shared receive queue.
     pub max_srq_sge: u32,
-    /// The number of partition keys.
+    /// Maximum number of partition keys.
     pub max_pkeys: u16,
-    /// The code of the acknowledgement delay of this device.
+    /// The acknowledgement delay of this device, as an exponent: 4.096 µs times two to this power.
     pub local_ca_ack_delay: u8,
     /// The number of ports; the first is 1.
     pub phys_port_cnt: u8,
@@ -253,11 +253,11 @@ impl DeviceAttributes {
 pub struct OnDemandPaging {
     /// Whether regions can be registered with [`Access::ON_DEMAND`](super::Access::ON_DEMAND).
     pub is_supported: bool,
-    /// Operations of reliable connections.
+    /// The supported operations of reliable connections.
     pub reliable_connected: u32,
-    /// Operations of unreliable connections.
+    /// The supported operations of unreliable connections.
     pub unreliable_connected: u32,
-    /// Operations of datagrams.
+    /// The supported operations of datagrams.
     pub datagram: u32,
 }
 
@@ -295,7 +295,7 @@ impl Context {
         unsafe { &*device }
     }
 
-    /// Whether requests are posted by system calls, as far as the vendor tells.
+    /// Whether its driver posts requests by system calls, judging by the vendor.
     pub(super) fn posts_by_system_call(&self) -> bool {
         *self.inner.posts_by_system_call.get_or_init(|| {
             self.query().map_or(true, |device| !DOORBELL_VENDORS.contains(&device.vendor_id))

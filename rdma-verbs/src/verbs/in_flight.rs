@@ -1,7 +1,8 @@
 //! Posts that have not completed: the program's ids for them, and the objects that they keep alive.
 //!
-//! The device identifies a post by the number of its queue's record and a sequence number. So a
-//! completion leads to the record of its queue pair, and one of a dropped queue pair leads nowhere.
+//! The identifier that the device gets and returns (`wr_id`) consists of the number of a record,
+//! one for each queue, and a sequence number. Completions of a dropped queue pair find no record
+//! and are ignored.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,8 +61,8 @@ impl InFlight {
         Arc::new(Self { number, order, ring: Mutex::default() })
     }
 
-    /// Begins posts: until this is dropped, no post of the queue completes and no other thread
-    /// posts. So the record has the same order as the device.
+    /// Begins posts. Until the result is dropped, no other thread posts to the queue or takes its
+    /// completions, so the record has the order of the device.
     pub(crate) fn begin(&self) -> Posting<'_> {
         Posting { number: self.number, ring: self.ring.lock() }
     }
@@ -90,8 +91,8 @@ impl InFlight {
         self.ring.lock().posts.iter().flatten().count()
     }
 
-    /// The program's id of the post with that sequence number, which has completed, as have those
-    /// before it if the queue keeps the order.
+    /// Forgets the post with that sequence number, which has completed, and those before it if the
+    /// queue keeps the order. Returns the program's id of the post.
     fn complete(&self, sequence: u32) -> Option<u64> {
         let mut ring = self.ring.lock();
         let index = sequence.wrapping_sub(ring.oldest) as usize;
@@ -148,8 +149,8 @@ impl Records {
         records.insert(record.number, Arc::downgrade(record));
     }
 
-    /// The program's id of the post with the device's identifier `id`; `None` if its queue pair is
-    /// gone.
+    /// Forgets the post with the device's identifier `id` and returns the program's id; `None` if
+    /// the queue pair was dropped.
     pub(crate) fn complete(&self, id: u64) -> Option<u64> {
         let record = self.0.lock().get(&((id >> 32) as u32))?.upgrade()?;
         record.complete(id as u32)
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_post_is_not_recorded_and_a_reset_forgets_all() {
+    fn a_refused_post_is_not_recorded_and_a_reset_forgets_all_posts() {
         let (records, record) = (Records::default(), InFlight::new(Order::Posted));
         records.insert(&record);
         let refused = super::super::Error::new("ibv_post_send", libc::ENOMEM);
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completion_of_a_queue_pair_that_is_gone_leads_nowhere() {
+    fn a_completion_of_a_dropped_queue_pair_is_ignored() {
         let (records, record) = (Records::default(), InFlight::new(Order::Posted));
         records.insert(&record);
         let id = post(&record, 1);

@@ -3,8 +3,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::{self, NonNull};
 
-/// Memory of the program that a [`MemoryRegion`](super::MemoryRegion) can own: zeroed pages, or the
-/// contents of a vector.
+/// Memory of the program that a [`MemoryRegion`](super::MemoryRegion) can own: zeroed pages, or a
+/// copy of a slice.
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,
@@ -21,10 +21,11 @@ unsafe impl Sync for Memory {}
 const PAGE: usize = 4096;
 
 impl Memory {
-    /// Allocates that many zero bytes, aligned to a page.
+    /// Allocates `length` zero bytes, in pages of their own.
     ///
     /// # Panics
-    /// As the allocation of a vector: if the length exceeds `isize::MAX`, or no memory is left.
+    /// If the length exceeds `isize::MAX`. If no memory is left, the process aborts, as for a
+    /// vector.
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
         let Ok(layout) = Layout::from_size_align(length.max(1), PAGE) else {

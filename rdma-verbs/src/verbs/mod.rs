@@ -1,6 +1,6 @@
 //! Verbs: devices, memory, queues, and posts (libibverbs).
 //!
-//! Each object keeps its parents alive, and its drop destroys it, so any order of drops is correct.
+//! Each object keeps its parents alive, and dropping it destroys it: any order of drops is correct.
 //! Any thread may use any object at any time.
 //!
 //! # Memory

@@ -12,8 +12,8 @@ use super::{
 /// The local data of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Data<'a> {
-    /// Ranges of regions, from which it sends or, for an RDMA read or an atomic, into which it
-    /// writes.
+    /// Ranges of regions. The device sends from them or, for an RDMA read or an atomic, writes into
+    /// them.
     Segments(&'a [Segment]),
     /// Bytes that are copied into the request itself and need no registration; at most
     /// [`Capabilities::max_inline_data`](super::Capabilities) in total. Only for sends and writes.
@@ -77,7 +77,7 @@ pub struct SendRequest<'a> {
     /// The local data.
     pub data: Data<'a>,
     /// How it is sent. Without [`SendFlags::SIGNALED`] a success generates no completion, and the
-    /// objects that it uses are kept until a later request completes.
+    /// objects that the request uses are kept until a later request completes.
     pub flags: SendFlags,
 }
 

@@ -1,7 +1,7 @@
 //! Posts with one segment whose constant fields are written once.
 //!
-//! A program that posts often keeps a poster for each work queue of a queue pair. It holds a request
-//! in its C form, and a post writes only what differs between requests.
+//! A program that posts often keeps a poster for each work queue of a queue pair. It holds a
+//! request in its C form, and a post writes only what differs between requests.
 
 use std::ffi::c_int;
 use std::mem::offset_of;
@@ -61,8 +61,8 @@ const _: () = {
     assert!(align_of::<PlainRequest>() == align_of::<ibv_send_wr>());
 };
 
-/// The operation of a request with one segment and no further argument, as most requests are.
-/// Addresses and keys are the peer's.
+/// The operation of a request that has one segment and no immediate data. Addresses and keys are
+/// the peer's.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the fields are those of `struct ibv_send_wr`")]
 pub enum Plain {
@@ -157,7 +157,7 @@ impl<W: WorkRequest> Poster<W> {
         }
     }
 
-    /// Posts to that queue pair from now on, or to none.
+    /// Attaches it to the queue pair to which it posts from now on, or to none.
     pub fn attach(&mut self, queue_pair: Option<&Arc<QueuePair>>) {
         self.post = W::function(queue_pair.map_or(&Posts::NONE, |queue_pair| &queue_pair.posts));
         self.queue_pair = queue_pair.map_or(null_mut(), |queue_pair| queue_pair.raw());
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_poster_without_a_queue_pair_refuses() {
+    fn a_poster_without_a_queue_pair_refuses_posts() {
         let mut receives = Poster::<Receive>::new(1);
         assert_eq!(receives.post(2, Sge::default()), Err(libc::ENOSYS));
         let mut requests = Poster::<PlainRequest>::new(1);

@@ -78,11 +78,11 @@ impl Capabilities {
 pub struct QueuePairInit<'a> {
     /// The key by which asynchronous events name it.
     pub key: u64,
-    /// Where its requests complete.
+    /// The queue in which its requests complete.
     pub send_queue: &'a Arc<CompletionQueue>,
-    /// Where its receives complete.
+    /// The queue in which its receives complete.
     pub receive_queue: &'a Arc<CompletionQueue>,
-    /// The queue from which it takes its receives, instead of its own.
+    /// The shared queue from which it takes its receives, instead of a queue of its own.
     pub shared: Option<&'a Arc<SharedReceiveQueue>>,
     /// Its minimum size.
     pub capabilities: Capabilities,
@@ -284,13 +284,13 @@ impl QueuePair {
         &self.domain
     }
 
-    /// Where its requests complete.
+    /// The queue in which its requests complete.
     #[must_use]
     pub fn send_queue(&self) -> &Arc<CompletionQueue> {
         &self.parts.send_queue
     }
 
-    /// Where its receives complete.
+    /// The queue in which its receives complete.
     #[must_use]
     pub fn receive_queue(&self) -> &Arc<CompletionQueue> {
         &self.parts.receive_queue
@@ -417,7 +417,7 @@ impl QueuePair {
     }
 
     /// Attaches a queue pair for datagrams to a multicast group, whose messages it then receives
-    /// (ibv_attach_mcast(3)).
+    /// (ibv_attach_mcast(3)). `lid` is the local identifier of the group; InfiniBand only.
     ///
     /// # Errors
     /// `EINVAL`: it is not for datagrams, or the address is not that of a group.
@@ -428,7 +428,7 @@ impl QueuePair {
         Error::check("ibv_attach_mcast", code).map_err(|error| error.on(self.subject()))
     }
 
-    /// Detaches it from a multicast group.
+    /// Detaches it from a multicast group (ibv_attach_mcast(3)).
     ///
     /// # Errors
     /// `EINVAL`: it is not attached.

@@ -54,8 +54,8 @@ impl QueuePair {
         Error::check("ibv_post_send", code)
     }
 
-    /// Posts a bind. Where it is a system call, and so a cancellation point, the calling thread is
-    /// not cancelled in it.
+    /// Posts a bind. If it is a system call, and so a cancellation point, the calling thread cannot
+    /// be cancelled in it.
     fn without_cancellation(&self, post: impl FnOnce() -> c_int) -> c_int {
         if self.posts_by_system_call { cancellation::disabled(post) } else { post() }
     }

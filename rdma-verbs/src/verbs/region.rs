@@ -18,9 +18,8 @@ use crate::sys::verbs::ibv_mr;
 /// Registered memory (ibv_reg_mr(3)).
 ///
 /// A region created by [`new`](Self::new) owns its memory. Peers and the device may write it at any
-/// time, so the program copies data with [`read`](Self::read) and [`write`](Self::write). Copies by
-/// several threads exclude each other; a copy that overlaps a transfer of the device may see a part
-/// of it.
+/// time, so the program copies data with [`read`](Self::read) and [`write`](Self::write). A write
+/// excludes other copies; a copy during a transfer of the device may see a part of it.
 pub struct MemoryRegion {
     /// The object of the library, until it is deregistered.
     raw: Mutex<Option<RegionPointer>>,
@@ -41,7 +40,8 @@ struct RegionPointer(NonNull<ibv_mr>);
 // SAFETY: the library's calls on it are thread safe.
 unsafe impl Send for RegionPointer {}
 
-/// Flags that a kernel may ignore, and that only the newer call accepts.
+/// Flags that a kernel may ignore, and that only the newer call accepts
+/// (`IBV_ACCESS_OPTIONAL_RANGE`).
 const OPTIONAL: u32 = 0x3ff << 20;
 
 impl MemoryRegion {
@@ -217,7 +217,7 @@ impl MemoryRegion {
         Segment::new(self, range)
     }
 
-    /// What a peer needs to access its bytes, starting at that offset.
+    /// The address and key with which a peer accesses its bytes, starting at that offset.
     #[must_use]
     pub fn remote(&self, offset: u64) -> RemoteAddress {
         RemoteAddress { address: self.address.wrapping_add(offset), key: self.remote_key }
@@ -284,8 +284,8 @@ impl MemoryRegion {
         raw.map(|raw| call(raw.0.as_ptr()))
     }
 
-    /// Deregisters the memory: after a return without an error the device does not access it any
-    /// more (ibv_dereg_mr(3)). A second call does nothing. Dropping the last handle does the same.
+    /// Deregisters the memory: after a success the device no longer accesses it (ibv_dereg_mr(3)).
+    /// A second call does nothing. Dropping the last handle deregisters it too.
     ///
     /// # Errors
     /// `EBUSY`: a post in flight or a bound window uses the region.
@@ -332,7 +332,7 @@ impl RegionUse {
     /// # Errors
     /// `EINVAL`: the region is deregistered.
     pub(super) fn new(region: &Arc<MemoryRegion>, call: &'static str) -> Result<Self> {
-        // Under the lock, so that no deregistration runs between its check and its end.
+        // Counted under the lock, so that a deregistration that found no use has ended.
         region
             .with(|_| {
                 region.uses.fetch_add(1, Ordering::AcqRel);

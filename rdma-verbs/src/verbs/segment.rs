@@ -47,7 +47,7 @@ impl Segment {
     }
 }
 
-/// Converts segments to C, and takes a use of their regions.
+/// Converts segments to C, and counts a use of the region of each.
 pub(super) fn gather(
     segments: &[Segment],
     call: &'static str,

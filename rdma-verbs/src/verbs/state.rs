@@ -19,10 +19,10 @@ pub enum QueuePairState {
     ReadyToSend,
     /// It receives, and starts no further request.
     SendQueueDrained,
-    /// For a queue pair without a reliable connection: a request failed, and later ones are
+    /// A request of a queue pair that is not a reliable connection failed, and later ones are
     /// flushed.
     SendQueueError,
-    /// Everything that is posted is flushed.
+    /// All posts are flushed.
     Error,
     /// A state that this version does not know.
     Unknown(u32),
@@ -242,7 +242,7 @@ impl QueuePair {
         self.modify_raw(&attributes, sys::IBV_QP_STATE | sys::IBV_QP_CUR_STATE)
     }
 
-    /// Stops starting requests (`IBV_QPS_SQD`).
+    /// Makes the device start no further request (`IBV_QPS_SQD`).
     ///
     /// # Errors
     /// `EINVAL`: it is not ready to send.
@@ -250,7 +250,7 @@ impl QueuePair {
         self.modify_raw(&at(sys::IBV_QPS_SQD), sys::IBV_QP_STATE)
     }
 
-    /// Flushes everything in flight, and everything posted from then on.
+    /// Moves it to the error state: posts in flight, and later ones, are flushed.
     ///
     /// # Errors
     /// The error of the device.
@@ -258,7 +258,7 @@ impl QueuePair {
         self.modify_raw(&at(sys::IBV_QPS_ERR), sys::IBV_QP_STATE)
     }
 
-    /// Moves it back to the state reset. What was in flight never completes.
+    /// Moves it back to the state reset. Posts in flight never complete.
     ///
     /// # Errors
     /// The error of the device.
@@ -282,7 +282,8 @@ impl QueuePair {
         Error::check("ibv_modify_qp", code).map_err(|error| error.on(self.subject()))
     }
 
-    /// The mask of its kind: attributes of all kinds, of connections, and of reliable ones.
+    /// The mask for its kind, from the attributes of all kinds, of connections and of reliable
+    /// ones.
     fn of_kind(&self, all: i32, connected: i32, reliable: i32) -> i32 {
         match self.kind() {
             QueuePairKind::Datagram => all,
@@ -292,6 +293,7 @@ impl QueuePair {
     }
 }
 
+/// Attributes that move a queue pair to the state.
 fn at(qp_state: u32) -> ibv_qp_attr {
     ibv_qp_attr { qp_state, ..ibv_qp_attr::default() }
 }

@@ -22,8 +22,8 @@ pub enum WindowKind {
 }
 
 object! {
-    /// A memory window (ibv_alloc_mw(3)): remote access to a part of a region, which a post grants
-    /// and revokes ([`QueuePair::bind_window`](super::QueuePair::bind_window)).
+    /// A memory window (ibv_alloc_mw(3)): remote access to a part of a region. Posts grant and
+    /// revoke it ([`QueuePair::bind_window`](super::QueuePair::bind_window)).
     MemoryWindow(ibv_mw) {
         domain: Arc<ProtectionDomain>,
         kind: WindowKind,
@@ -70,8 +70,8 @@ impl MemoryWindow {
         &self.domain
     }
 
-    /// The key that the library knows, which a bind of type 1 changes. A bind of type 2 does not:
-    /// its key is the one in the post.
+    /// The key in the library's object. A bind of a window of type 1 changes it; after a bind of
+    /// type 2 the key is the one in the post.
     #[must_use]
     pub fn key_raw(&self) -> u32 {
         field!(self.raw(), rkey)
@@ -83,8 +83,8 @@ impl MemoryWindow {
         self.next_key.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_default()
     }
 
-    /// Whether its device, open in the same context, is that of the queue pair. The library does not
-    /// check this before it passes the objects to the window's driver.
+    /// Whether its device, open in the same context, is that of the queue pair. The library does
+    /// not check this before it passes the objects to the window's driver.
     pub(super) fn is_on_device_of(&self, queue_pair: &QueuePair) -> bool {
         self.domain.context() == queue_pair.domain().context()
     }
