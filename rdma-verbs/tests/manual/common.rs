@@ -1,23 +1,25 @@
-//! What the tests over a device share.
+//! Set-up that the tests over a device share.
 //!
-//! They need an RDMA device, whose address `DAT_TEST_RDMA` names: `.ci/guest` has one. Without
-//! it each says on standard error that it did not run, whatever the test runner captures.
+//! They need an RDMA device, whose address `DAT_TEST_RDMA` names: `.ci/guest` has one. Without it
+//! each test reports on standard error that it did not run, even if the test runner captures
+//! output.
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rdma_verbs::cm::{
     AddressInfo, Channel, ConnectParameters, Event, EventKind, Flags, Hints, Id, IdQueuePairInit,
-    PortSpace,
+    Parameters, PortSpace,
 };
 use rdma_verbs::verbs::{
-    Access, Capabilities, Completion, CompletionQueue, Memory, MemoryRegion, ProtectionDomain,
-    QueuePairKind,
+    Access, AddressVector, Capabilities, Completion, CompletionQueue, Memory, MemoryRegion,
+    ProtectionDomain, QueuePairKind,
 };
 
-/// How long anything may take.
+/// The time that a test, or a step that it waits for, may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 pub(crate) const SIZE: Capabilities = Capabilities {
@@ -34,7 +36,7 @@ pub(crate) const INIT: IdQueuePairInit<'static> =
 pub(crate) const DATAGRAMS: IdQueuePairInit<'static> =
     IdQueuePairInit::new(QueuePairKind::Datagram, SIZE);
 
-/// Runs a test with the address of the device, in a thread that has to end.
+/// Runs a test with the address of the device, in a thread that must end in time.
 pub(crate) fn with_device(test: impl FnOnce(SocketAddr) + Send + 'static) {
     let name = std::thread::current().name().unwrap_or_default().to_owned();
     let Ok(text) = std::env::var("DAT_TEST_RDMA") else {
@@ -46,12 +48,12 @@ pub(crate) fn with_device(test: impl FnOnce(SocketAddr) + Send + 'static) {
     in_time(move || test(SocketAddr::new(address, 0)));
 }
 
-/// Runs a function in a thread that has to end.
+/// Runs a function in a thread that must end in time.
 pub(crate) fn in_time<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'static) -> R {
     let thread = std::thread::spawn(call);
     let deadline = Instant::now() + LIMIT;
     while !thread.is_finished() {
-        assert!(Instant::now() < deadline, "it does not end");
+        assert!(Instant::now() < deadline, "it did not end in time");
         std::thread::sleep(Duration::from_millis(5));
     }
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
@@ -93,9 +95,9 @@ pub(crate) fn listener(
     (id, SocketAddr::new(address.ip(), port))
 }
 
-/// Resolves address and route, for an identifier that is alone on its channel.
+/// Resolves address and route, for the only identifier of the channel that gets events meanwhile.
 #[track_caller]
-pub(crate) fn resolve_way(id: &Id, channel: &Arc<Channel>, to: SocketAddr) {
+pub(crate) fn resolve_to(id: &Id, channel: &Arc<Channel>, to: SocketAddr) {
     id.resolve_address(None, to, LIMIT).expect("it begins");
     expect(channel, EventKind::AddressResolved);
     id.resolve_route(LIMIT).expect("it begins");
@@ -116,7 +118,7 @@ pub(crate) fn resolve(address: SocketAddr, passive: bool) -> AddressInfo {
     AddressInfo::of_address(address, &hints).expect("an address of the device")
 }
 
-/// A synchronous listener made by rdma_create_ep, and the address that it listens on.
+/// A synchronous listener that rdma_create_ep created, and the address that it listens on.
 pub(crate) fn passive_endpoint(
     address: SocketAddr,
     domain: Option<&Arc<ProtectionDomain>>,
@@ -128,20 +130,62 @@ pub(crate) fn passive_endpoint(
     (id, at)
 }
 
+/// An address that only has to resolve: no program listens on the port.
+pub(crate) fn elsewhere(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip(), 4_791)
+}
+
+/// A synchronous identifier that rdma_create_ep created for the active side, with its queue pair.
+pub(crate) fn active_endpoint(to: SocketAddr) -> Id {
+    Id::create_endpoint(&resolve(to, false), None, Some(&INIT)).expect("an endpoint")
+}
+
+/// Connects an active endpoint in a thread, which ends when the peer accepts.
+pub(crate) fn connecting(to: SocketAddr) -> JoinHandle<Id> {
+    std::thread::spawn(move || {
+        let id = active_endpoint(to);
+        id.connect(&ConnectParameters::default()).expect("established");
+        id
+    })
+}
+
 /// Both sides of an established connection; the domain is for the passive one.
 pub(crate) fn connected(address: SocketAddr, domain: Option<&Arc<ProtectionDomain>>) -> (Id, Id) {
     let (passive, at) = passive_endpoint(address, domain, Some(&INIT));
-    let active = std::thread::spawn(move || {
-        let id = Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
-        id.connect(&ConnectParameters::default()).expect("established");
-        id
-    });
+    let active = connecting(at);
     let request = passive.take_request().expect("a request");
     request.accept(&ConnectParameters::default()).expect("established");
     (active.join().expect("the active side"), request)
 }
 
-/// Ends both sides, which wait for one another where they are synchronous.
+/// Both sides of a datagram service, and where the client sends its datagrams.
+pub(crate) struct DatagramPeers {
+    pub(crate) channel: Arc<Channel>,
+    pub(crate) client: Id,
+    pub(crate) server: Id,
+    pub(crate) address: AddressVector,
+    pub(crate) queue_pair: u32,
+    _listener: Id,
+}
+
+pub(crate) fn datagram_peers(address: SocketAddr) -> DatagramPeers {
+    let channel = new_channel();
+    let (_listener, at) = listener(&channel, address, 1, PortSpace::Udp);
+    let client = Id::new(&channel, 2, PortSpace::Udp).expect("an identifier");
+    resolve_to(&client, &channel, at);
+    client.create_queue_pair(None, &DATAGRAMS).expect("a queue pair");
+    client.connect(&ConnectParameters::default()).expect("it begins");
+    let server = expect(&channel, EventKind::ConnectRequest).request.expect("an identifier");
+    server.create_queue_pair(None, &DATAGRAMS).expect("a queue pair");
+    server.accept(&ConnectParameters::default()).expect("answered");
+    let event = expect(&channel, EventKind::Established);
+    let Parameters::Datagram { address, queue_pair, .. } = event.parameters else {
+        panic!("not of datagrams");
+    };
+    DatagramPeers { channel, client, server, address, queue_pair, _listener }
+}
+
+/// Ends a connection: synchronous sides wait for each other.
 pub(crate) fn disconnect(active: Id, passive: Id) {
     let active = std::thread::spawn(move || {
         let _ = active.disconnect();

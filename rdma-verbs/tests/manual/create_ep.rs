@@ -9,12 +9,12 @@ use rdma_verbs::verbs::{Capabilities, CompletionQueue, ProtectionDomain, SharedR
 use crate::common::*;
 
 #[test]
-fn an_identifier_comes_from_the_results_of_a_resolution() {
+fn an_identifier_is_created_from_each_result_of_a_resolution() {
     with_device(|address| {
-        let at = SocketAddr::new(address.ip(), 4_791);
+        let at = elsewhere(address);
         let info = resolve(at, false);
         let id = Id::create_endpoint(&info, None, None).expect("an identifier");
-        assert_eq!((id.port_space(), id.peer_port()), (Some(PortSpace::Tcp), 4_791));
+        assert_eq!((id.port_space(), id.peer_port()), (Some(PortSpace::Tcp), at.port()));
         for entry in info.iter() {
             Id::create_endpoint(entry, None, None).expect("of each result");
         }
@@ -24,7 +24,7 @@ fn an_identifier_comes_from_the_results_of_a_resolution() {
 #[test]
 fn domain_and_attributes_are_optional() {
     with_device(|address| {
-        let at = SocketAddr::new(address.ip(), 4_791);
+        let at = elsewhere(address);
         for passive in [false, true] {
             let id = Id::create_endpoint(&resolve(at, passive), None, None);
             assert!(id.expect("an identifier").queue_pair().is_none());
@@ -48,22 +48,22 @@ fn a_failure_is_an_error_with_its_errno() {
 #[test]
 fn the_active_side_has_its_queue_pair_at_once() {
     with_device(|address| {
-        let at = SocketAddr::new(address.ip(), 4_791);
-        let id = Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
+        let at = elsewhere(address);
+        let id = active_endpoint(at);
         let queue_pair = id.queue_pair().expect("made");
         queue_pair.post_receive(1, &[]).expect("posted");
     });
 }
 
 #[test]
-fn the_queue_pair_is_of_the_given_domain_or_of_the_default_one() {
+fn the_queue_pair_belongs_to_the_given_domain_or_to_the_default_one() {
     with_device(|address| {
-        let at = SocketAddr::new(address.ip(), 4_791);
+        let at = elsewhere(address);
         let device = bound(address, PortSpace::Tcp);
         let domain = ProtectionDomain::new(&device.context().expect("bound")).expect("a domain");
         let given = Id::create_endpoint(&resolve(at, false), Some(&domain), Some(&INIT));
         assert_eq!(given.expect("whole").domain().expect("given"), domain);
-        let left_out = Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
+        let left_out = active_endpoint(at);
         device.create_queue_pair(None, &INIT).expect("a queue pair");
         let default = device.domain().expect("the default one");
         assert_eq!(left_out.domain().expect("the default one"), default);
@@ -73,7 +73,7 @@ fn the_queue_pair_is_of_the_given_domain_or_of_the_default_one() {
 #[test]
 fn the_rules_of_rdma_create_qp_hold() {
     with_device(|address| {
-        let at = SocketAddr::new(address.ip(), 4_791);
+        let at = elsewhere(address);
         let device = bound(address, PortSpace::Tcp).context().expect("bound");
         let domain = ProtectionDomain::new(&device).expect("a domain");
         let queue = CompletionQueue::new(&device, 16, 1, None).expect("a queue");
@@ -95,22 +95,19 @@ fn the_rules_of_rdma_create_qp_hold() {
 fn the_active_side_connects_without_further_calls() {
     with_device(|address| {
         let (passive, at) = passive_endpoint(address, None, Some(&INIT));
-        let active = std::thread::spawn(move || {
-            let id = Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
-            id.connect(&ConnectParameters::default()).expect("established");
-            assert_eq!(id.last_event().expect("of the call").kind, EventKind::Established);
-            id
-        });
+        let active = connecting(at);
         let request = passive.take_request().expect("a request");
         request.accept(&ConnectParameters::default()).expect("established");
-        disconnect(active.join().expect("the active side"), request);
+        let active = active.join().expect("the active side");
+        assert_eq!(active.last_event().expect("that of the call").kind, EventKind::Established);
+        disconnect(active, request);
     });
 }
 
 #[test]
 fn the_active_side_is_resolved() {
     with_device(|address| {
-        let at = SocketAddr::new(address.ip(), 4_791);
+        let at = elsewhere(address);
         let id = Id::create_endpoint(&resolve(at, false), None, None).expect("an identifier");
         assert!(id.context().is_some() && id.port() > 0);
         assert_eq!(id.peer_address(), Some(at));
@@ -130,9 +127,7 @@ fn the_passive_side_keeps_domain_and_attributes() {
         drop((domain, queue));
         for _ in 0..2 {
             let active = std::thread::spawn(move || {
-                let id =
-                    Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
-                let _ = id.connect(&ConnectParameters::default());
+                active_endpoint(at).connect(&ConnectParameters::default()).expect_err("rejected");
             });
             let request = passive.take_request().expect("a request");
             let domain = kept.0.upgrade().expect("the listener keeps it");
@@ -149,14 +144,10 @@ fn the_passive_side_keeps_domain_and_attributes() {
 }
 
 #[test]
-fn a_request_has_a_queue_pair_of_them() {
+fn a_request_has_a_queue_pair_with_the_attributes_of_its_listener() {
     with_device(|address| {
         let (passive, at) = passive_endpoint(address, None, Some(&INIT));
-        let active = std::thread::spawn(move || {
-            let id = Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
-            id.connect(&ConnectParameters::default()).expect("established");
-            id
-        });
+        let active = connecting(at);
         let request = passive.take_request().expect("a request");
         let queue_pair = request.queue_pair().expect("made with the request");
         assert!(queue_pair.capabilities().max_recv_wr >= SIZE.max_recv_wr);
@@ -193,8 +184,7 @@ fn requests_are_taken_one_after_the_other() {
         let (passive, at) = passive_endpoint(address, None, Some(&INIT));
         for round in 0..2_u8 {
             let active = std::thread::spawn(move || {
-                let id =
-                    Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
+                let id = active_endpoint(at);
                 let data = [round; 3];
                 let wanted = ConnectParameters { private_data: &data, ..Default::default() };
                 id.connect(&wanted).expect("established");
@@ -210,9 +200,9 @@ fn requests_are_taken_one_after_the_other() {
 }
 
 #[test]
-fn it_is_synchronous() {
+fn an_endpoint_is_synchronous() {
     with_device(|address| {
-        let at = SocketAddr::new(address.ip(), 4_791);
+        let at = elsewhere(address);
         for passive in [false, true] {
             let id = Id::create_endpoint(&resolve(at, passive), None, None);
             assert!(id.expect("an identifier").is_synchronous());
@@ -221,16 +211,16 @@ fn it_is_synchronous() {
 }
 
 #[test]
-fn it_is_asynchronous_once_it_migrated_to_a_channel() {
+fn an_endpoint_is_asynchronous_after_its_migration_to_a_channel() {
     with_device(|address| {
         let (passive, at) = passive_endpoint(address, None, Some(&INIT));
-        let active = Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
+        let active = active_endpoint(at);
         let channel = new_channel();
         active.migrate(Some(&channel)).expect("moved");
         assert!(!active.is_synchronous());
         active.connect(&ConnectParameters::default()).expect("it begins, and returns at once");
         let request = passive.take_request().expect("a request");
-        // It waits for the peer's last message, which is sent when the event is taken.
+        // accept waits for the last message of the peer, which sends it when its event is taken.
         let accepting = std::thread::spawn(move || request.accept(&ConnectParameters::default()));
         expect(&channel, EventKind::Established);
         accepting.join().expect("the passive side").expect("established");
@@ -238,9 +228,9 @@ fn it_is_asynchronous_once_it_migrated_to_a_channel() {
 }
 
 #[test]
-fn dropping_it_releases_all_that_it_has() {
+fn a_dropped_endpoint_lives_until_its_last_handle_is_dropped() {
     with_device(|address| {
-        let at = SocketAddr::new(address.ip(), 4_791);
+        let at = elsewhere(address);
         for _ in 0..20 {
             let id = Id::create_endpoint(&resolve(at, false), None, None).expect("an identifier");
             let size = SharedReceiveAttributes { max_receives: 4, max_segments: 1, limit: 0 };

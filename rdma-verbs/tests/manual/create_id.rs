@@ -22,7 +22,7 @@ fn an_identifier_holds_the_state_of_a_communication() {
 }
 
 #[test]
-fn events_come_on_the_channel_with_the_key() {
+fn events_arrive_on_the_channel_with_the_key() {
     with_device(|address| {
         let (channel, other) = (new_channel(), new_channel());
         other.set_nonblocking().expect("its descriptor");
@@ -64,7 +64,7 @@ fn a_failure_is_an_error_with_its_errno() {
 }
 
 #[test]
-fn nothing_is_communicated_before_a_binding() {
+fn an_unbound_identifier_cannot_communicate() {
     with_device(|address| {
         let id = synchronous(PortSpace::Tcp);
         assert!(id.context().is_none());
@@ -85,7 +85,7 @@ fn asynchronous_operations_return_before_their_outcome() {
         let channel = new_channel();
         let id = Id::new(&channel, 7, PortSpace::Tcp).expect("an identifier");
         assert!(!id.is_synchronous());
-        // No program listens there, which the call does not know yet.
+        // No program listens on the port, which the calls do not report.
         id.resolve_address(None, SocketAddr::new(address.ip(), 9), LIMIT).expect("it begins");
         expect(&channel, EventKind::AddressResolved);
         id.resolve_route(LIMIT).expect("it begins");
@@ -99,7 +99,7 @@ fn asynchronous_operations_return_before_their_outcome() {
 }
 
 #[test]
-fn without_a_channel_it_is_synchronous() {
+fn an_identifier_without_a_channel_is_synchronous() {
     with_device(|address| {
         let id = synchronous(PortSpace::Tcp);
         assert!(id.is_synchronous());
@@ -136,7 +136,7 @@ fn the_event_of_a_call_is_kept_until_the_next() {
 }
 
 #[test]
-fn dropping_it_releases_it() {
+fn a_dropped_identifier_frees_its_port_number() {
     with_device(|address| {
         let channel = new_channel();
         let (id, at) = listener(&channel, address, 1, PortSpace::Tcp);
@@ -178,7 +178,7 @@ fn tcp_identifiers_have_reliable_connections() {
 }
 
 #[test]
-fn messages_keep_their_bounds() {
+fn messages_keep_their_boundaries() {
     with_device(|address| {
         let (active, passive) = connected(address, None);
         let source = active.register_messages(&b"abcdefgh"[..]).expect("registered");
@@ -271,7 +271,7 @@ fn udp_identifiers_join_multicast_groups() {
 #[test]
 fn ib_identifiers_take_queue_pairs_of_several_kinds() {
     with_device(|address| {
-        // For datagrams the library wants an identifier that rdma_create_ep made for them.
+        // For datagrams the library requires an identifier that rdma_create_ep created for them.
         for kind in [QueuePairKind::ReliableConnected, QueuePairKind::UnreliableConnected] {
             let id = synchronous(PortSpace::Ib);
             id.resolve_address(None, address, LIMIT).expect("resolved");
@@ -282,7 +282,7 @@ fn ib_identifiers_take_queue_pairs_of_several_kinds() {
 }
 
 #[test]
-fn it_is_released_while_events_of_it_wait() {
+fn an_identifier_can_be_dropped_while_its_events_wait() {
     with_device(|address| {
         let channel = new_channel();
         let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use rdma_verbs::cm::{IdQueuePairInit, PortSpace};
 use rdma_verbs::verbs::{
-    Capabilities, CompletionQueue, CompletionStatus, ProtectionDomain, QueuePairKind,
-    QueuePairState, SendRequest, devices,
+    Access, Capabilities, CompletionQueue, CompletionStatus, Data, Operation, ProtectionDomain,
+    QueuePairKind, QueuePairState, SendRequest, devices,
 };
-use rdma_verbs::verbs::{Data, Operation};
 
 use crate::common::*;
 
@@ -37,7 +36,7 @@ fn the_domain_is_optional() {
 }
 
 #[test]
-fn a_size_that_the_device_has_not_is_an_error_with_its_errno() {
+fn an_unsupported_size_is_an_error_with_its_errno() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
         let capabilities = Capabilities { max_send_sge: u32::MAX >> 1, ..SIZE };
@@ -49,7 +48,7 @@ fn a_size_that_the_device_has_not_is_an_error_with_its_errno() {
 }
 
 #[test]
-fn an_unbound_identifier_gets_none() {
+fn an_unbound_identifier_gets_no_queue_pair() {
     with_device(|_| {
         let id = synchronous(PortSpace::Tcp);
         let refused = id.create_queue_pair(None, &INIT).expect_err("unbound");
@@ -58,10 +57,10 @@ fn an_unbound_identifier_gets_none() {
 }
 
 #[test]
-fn domain_and_queues_must_be_of_the_same_device() {
+fn domain_and_queues_must_belong_to_the_same_device() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
-        // The same device opened again is another one to the library.
+        // To the library, the same device opened again is another device.
         let other = devices().expect("devices").first().expect("one").open().expect("opened");
         let domain = ProtectionDomain::new(&other).expect("a domain");
         let refused = id.create_queue_pair(Some(&domain), &INIT).expect_err("not of the device");
@@ -88,7 +87,7 @@ fn its_states_follow_the_connection() {
 }
 
 #[test]
-fn receives_can_be_posted_right_after() {
+fn receives_can_be_posted_before_there_is_a_connection() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
         id.create_queue_pair(None, &INIT).expect("a queue pair");
@@ -114,13 +113,13 @@ fn an_unconnected_one_can_send_right_after() {
 }
 
 #[test]
-fn without_a_domain_it_is_of_a_default_one() {
+fn without_a_domain_the_queue_pair_uses_the_default_one() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
         id.create_queue_pair(None, &INIT).expect("a queue pair");
         let domain = id.domain().expect("the default one");
         assert_eq!(id.queue_pair().expect("made").domain(), &domain);
-        region(&domain, 64, rdma_verbs::verbs::Access::LOCAL_WRITE);
+        region(&domain, 64, Access::LOCAL_WRITE);
     });
 }
 
@@ -186,7 +185,7 @@ fn queues_that_are_not_given_are_created_with_channels() {
 }
 
 #[test]
-fn its_queues_are_reached_through_the_identifier() {
+fn completions_are_taken_through_the_identifier() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
         assert!(id.queue_pair().is_none());
@@ -200,7 +199,7 @@ fn its_queues_are_reached_through_the_identifier() {
 }
 
 #[test]
-fn the_size_that_it_got_is_returned() {
+fn the_granted_size_is_returned() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
         let got = id.create_queue_pair(None, &INIT).expect("a queue pair");
@@ -213,7 +212,7 @@ fn the_size_that_it_got_is_returned() {
 }
 
 #[test]
-fn an_identifier_has_one() {
+fn an_identifier_has_at_most_one_queue_pair() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
         id.create_queue_pair(None, &INIT).expect("a queue pair");

@@ -19,7 +19,7 @@ fn a_dropped_identifier_cancels_its_operation() {
     with_device(|address| {
         let channel = new_channel();
         let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
-        // That takes seconds, because no host of the network has the address.
+        // The resolution takes seconds, because no host of the network has the address.
         let away = match address {
             SocketAddr::V4(v4) => {
                 let [a, b, c, _] = v4.ip().octets();
@@ -48,7 +48,7 @@ fn a_drop_never_fails() {
 }
 
 #[test]
-fn the_queue_pair_goes_before_its_identifier() {
+fn a_handle_of_the_queue_pair_keeps_the_identifier() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
         id.create_queue_pair(None, &INIT).expect("a queue pair");
@@ -60,13 +60,13 @@ fn the_queue_pair_goes_before_its_identifier() {
 }
 
 #[test]
-fn no_event_is_left_unacknowledged() {
+fn a_taken_event_does_not_block_the_drop_of_its_identifier() {
     with_device(|address| {
         let channel = new_channel();
         let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         id.resolve_address(None, address, LIMIT).expect("it begins");
         let event = expect(&channel, EventKind::AddressResolved);
-        // In C this waits for the acknowledgement, in the thread that has to give it.
+        // In C this would wait for an acknowledgement that this thread gives later.
         drop(id);
         assert_eq!(event.key, 1, "the event is a copy");
     });
@@ -100,7 +100,7 @@ fn a_queue_pair_in_use_is_not_destroyed() {
 }
 
 #[test]
-fn an_endpoint_goes_with_all_its_resources() {
+fn a_dropped_endpoint_frees_its_port_number() {
     with_device(|address| {
         let (passive, at) = passive_endpoint(address, None, Some(&INIT));
         drop(passive);
@@ -111,7 +111,7 @@ fn an_endpoint_goes_with_all_its_resources() {
 }
 
 #[test]
-fn an_endpoint_goes_with_queue_pair_and_shared_receive_queue() {
+fn a_dropped_endpoint_destroys_its_queue_pair_and_shared_receive_queue() {
     with_device(|address| {
         let at = SocketAddr::new(address.ip(), 4_791);
         for _ in 0..20 {
@@ -140,7 +140,7 @@ fn a_shared_receive_queue_is_destroyed_and_another_one_created() {
 }
 
 #[test]
-fn a_shared_receive_queue_goes_before_its_identifier() {
+fn a_handle_of_the_shared_receive_queue_keeps_the_identifier() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
         let queue = id.create_shared_receive_queue(None, SHARED).expect("a queue");

@@ -3,26 +3,25 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rdma_verbs::cm::{ConnectParameters, EventKind, Id, Parameters, PortSpace};
+use rdma_verbs::cm::{ConnectParameters, EventKind, Parameters, PortSpace};
 
 use crate::common::*;
 
-/// Asks for a connection in a thread, which ends when the request is answered.
+/// Requests a connection in a thread, which ends when the request is answered.
 fn ask(at: SocketAddr, data: &'static [u8]) -> std::thread::JoinHandle<rdma_verbs::Result<()>> {
     std::thread::spawn(move || {
-        let id = Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
         let wanted = ConnectParameters {
             private_data: data,
             responder_resources: 3,
             initiator_depth: 2,
             ..ConnectParameters::default()
         };
-        id.connect(&wanted)
+        active_endpoint(at).connect(&wanted)
     })
 }
 
 #[test]
-fn it_returns_the_next_request() {
+fn take_request_returns_the_next_request() {
     with_device(|address| {
         let (passive, at) = passive_endpoint(address, None, None);
         for data in [&b"one"[..], b"two"] {
@@ -37,7 +36,7 @@ fn it_returns_the_next_request() {
 }
 
 #[test]
-fn it_blocks_until_there_is_one() {
+fn take_request_blocks_until_there_is_a_request() {
     with_device(|address| {
         let (passive, at) = passive_endpoint(address, None, None);
         let waiting = std::thread::spawn(move || passive.take_request().expect("a request"));
@@ -61,7 +60,7 @@ fn a_failure_is_an_error_with_its_errno() {
 }
 
 #[test]
-fn it_is_for_synchronous_listeners() {
+fn only_synchronous_listeners_take_requests() {
     with_device(|address| {
         let channel = new_channel();
         let (listening, at) = listener(&channel, address, 5, PortSpace::Tcp);
@@ -106,7 +105,7 @@ fn the_event_is_kept_until_the_request_is_answered() {
 }
 
 #[test]
-fn the_event_has_what_the_peer_requested() {
+fn the_event_has_the_parameters_of_the_peer() {
     with_device(|address| {
         let (passive, at) = passive_endpoint(address, None, None);
         let asking = ask(at, b"hello");
@@ -118,7 +117,7 @@ fn the_event_has_what_the_peer_requested() {
             panic!("not of a connection");
         };
         assert_eq!((responder_resources, initiator_depth), (2, 3), "seen from this side");
-        // Dropping it is a rejection too.
+        // Dropping the identifier rejects the request too.
         drop(request);
         assert!(asking.join().expect("the active side").is_err());
     });

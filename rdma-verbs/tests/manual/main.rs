@@ -1,5 +1,5 @@
-//! The connection manager against its manual pages, a test for each sentence.
-//! `docs/manual-pages.md` has the sentences and their tests; `table.rs` holds that page to them.
+//! Tests of the connection manager against its manual pages. `docs/manual-pages.md` lists the
+//! sentences of the pages and their tests, and `table.rs` compares it with the tests.
 
 mod common;
 mod create_ep;

@@ -9,7 +9,7 @@ use rdma_verbs::cm::{EventKind, Id, PortSpace};
 use crate::common::*;
 
 #[test]
-fn events_come_on_the_new_channel() {
+fn events_arrive_on_the_new_channel() {
     with_device(|address| {
         let (before, after) = (new_channel(), new_channel());
         let id = Id::new(&before, 1, PortSpace::Tcp).expect("an identifier");
@@ -32,11 +32,11 @@ fn a_channel_is_optional() {
 }
 
 #[test]
-fn a_refused_migration_leaves_the_identifier_where_it_was() {
+fn a_migration_to_the_same_channel_changes_nothing() {
     with_device(|address| {
         let channel = new_channel();
         let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
-        // To the channel that it has: allowed or refused, it stays there.
+        // Whether the library allows or refuses it, the events arrive on that channel.
         if let Err(error) = id.migrate(Some(&channel)) {
             assert_ne!(error.errno, 0);
         }
@@ -46,7 +46,7 @@ fn a_refused_migration_leaves_the_identifier_where_it_was() {
 }
 
 #[test]
-fn waiting_events_move_along() {
+fn events_that_were_not_taken_move_to_the_new_channel() {
     with_device(|address| {
         let (before, after) = (new_channel(), new_channel());
         let id = Id::new(&before, 1, PortSpace::Tcp).expect("an identifier");
@@ -95,14 +95,14 @@ fn events_that_were_taken_do_not_hold_up_a_migration() {
         let id = Id::new(&before, 1, PortSpace::Tcp).expect("an identifier");
         id.resolve_address(None, address, LIMIT).expect("it begins");
         let event = expect(&before, EventKind::AddressResolved);
-        // In C it would wait for the acknowledgement of this event.
+        // In C the migration would wait until the program acknowledges this event.
         id.migrate(Some(&after)).expect("moved");
         assert_eq!(event.key, 1);
     });
 }
 
 #[test]
-fn without_a_channel_it_is_synchronous() {
+fn an_identifier_without_a_channel_is_synchronous() {
     with_device(|address| {
         let channel = new_channel();
         let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
@@ -114,7 +114,7 @@ fn without_a_channel_it_is_synchronous() {
 }
 
 #[test]
-fn all_calls_block_then() {
+fn every_call_blocks_after_the_channel_is_removed() {
     with_device(|address| {
         let channel = new_channel();
         let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");

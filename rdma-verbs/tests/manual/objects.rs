@@ -5,22 +5,25 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use rdma_verbs::cm::{Id, PortSpace};
+use rdma_verbs::cm::{ConnectParameters, Id, IdQueuePairInit, PortSpace};
 use rdma_verbs::verbs::{
     Access, AsyncEvent, CompletionChannel, CompletionKind, CompletionQueue, CompletionStatus,
-    Context, Gid, Memory, MemoryRegion, MemoryWindow, PortState, ProtectionDomain, SendFlags,
-    SharedReceiveAttributes, SharedReceiveEvent, SharedReceiveQueue, WindowKind, devices,
+    Context, Data, Gid, Memory, MemoryRegion, MemoryWindow, Operation, PortState, ProtectionDomain,
+    RemoteAddress, SendFlags, SendRequest, SharedReceiveEvent, SharedReceiveQueue, WindowKind,
+    devices,
 };
 
 use crate::common::*;
 
-/// The device with the address, opened for this program.
-pub(crate) fn open(address: SocketAddr) -> (Context, u8) {
+/// Opens the device with the address once more. Returns the number of its port and a domain too.
+pub(crate) fn open(address: SocketAddr) -> (Context, u8, Arc<ProtectionDomain>) {
     let id = bound(address, PortSpace::Tcp);
     let name = id.context().expect("bound").name();
     let devices = devices().expect("devices");
     let device = devices.iter().find(|device| device.name == name).expect("the same one");
-    (device.open().expect("opened"), id.port())
+    let context = device.open().expect("opened");
+    let domain = ProtectionDomain::new(&context).expect("a domain");
+    (context, id.port(), domain)
 }
 
 /// The index of the GID of the address.
@@ -35,7 +38,7 @@ pub(crate) fn gid_index(context: &Context, port: u8, address: SocketAddr) -> u8 
 #[test]
 fn devices_and_ports_have_attributes() {
     with_device(|address| {
-        let (context, port) = open(address);
+        let (context, port, _) = open(address);
         let attributes = context.query().expect("its attributes");
         assert!(attributes.max_qp > 0 && attributes.max_mr_size > 0);
         assert!((1..=attributes.phys_port_cnt).contains(&port));
@@ -52,7 +55,7 @@ fn devices_and_ports_have_attributes() {
 #[test]
 fn the_partition_key_of_a_port_is_readable() {
     with_device(|address| {
-        let (context, port) = open(address);
+        let (context, port, _) = open(address);
         assert_ne!(context.partition_key(port, 0).expect("the first"), 0);
     });
 }
@@ -60,8 +63,7 @@ fn the_partition_key_of_a_port_is_readable() {
 #[test]
 fn a_region_owns_its_memory_and_copies_it() {
     with_device(|address| {
-        let (context, _) = open(address);
-        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let (context, _, domain) = open(address);
         let region = MemoryRegion::new(&domain, &b"0123456789"[..], Access::LOCAL_WRITE);
         let region = region.expect("registered");
         region.write(3, b"abc").expect("inside");
@@ -73,7 +75,7 @@ fn a_region_owns_its_memory_and_copies_it() {
         }
         assert!(region.segment(4..11).is_err() && region.to_vec(9..11).is_err());
         assert_eq!(region.remote(4).address, region.address() + 4);
-        // The domain outlives every handle of it.
+        // The region keeps the domain.
         drop((domain, context));
         assert_eq!(region.to_vec(3..6).expect("inside"), b"abc");
     });
@@ -100,8 +102,7 @@ fn a_region_has_an_address_of_choice() {
 #[test]
 fn on_demand_paging_is_registered_or_refused() {
     with_device(|address| {
-        let (context, _) = open(address);
-        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let (context, _, domain) = open(address);
         let has = context.on_demand_paging().expect("an answer").is_supported;
         let access = Access::LOCAL_WRITE | Access::ON_DEMAND;
         let region = MemoryRegion::new(&domain, Memory::zeroed(4096), access);
@@ -112,9 +113,8 @@ fn on_demand_paging_is_registered_or_refused() {
 #[test]
 fn a_file_other_than_a_dma_buffer_is_refused() {
     with_device(|address| {
-        let (context, _) = open(address);
-        let domain = ProtectionDomain::new(&context).expect("a domain");
-        let file = File::open("/dev/null").expect("there is one everywhere");
+        let (_, _, domain) = open(address);
+        let file = File::open("/dev/null").expect("every system has it");
         let access = Access::LOCAL_WRITE;
         let refused = MemoryRegion::from_dmabuf(&domain, file.as_fd(), 0, 4096, 0, access);
         assert_ne!(refused.expect_err("not a DMA buffer").errno, 0);
@@ -139,7 +139,7 @@ fn bind_and_read(active: &Id, passive: &Id, kind: WindowKind) {
     assert_eq!(busy.errno, libc::EBUSY);
     let local = active.register_messages(Memory::zeroed(8)).expect("registered");
     let segments = [local.segment(0..8).expect("inside")];
-    let from = rdma_verbs::verbs::RemoteAddress { key, ..region.remote(8) };
+    let from = RemoteAddress { key, ..region.remote(8) };
     active.post_read(6, &segments, SendFlags::SIGNALED, from).expect("posted");
     let read = active.send_completion().expect("complete");
     assert!(read.is_success(), "{}", read.status);
@@ -186,7 +186,7 @@ fn a_channel_reports_the_next_completion_of_an_armed_queue() {
         let channel = CompletionChannel::new(&context).expect("a channel");
         channel.set_nonblocking().expect("its descriptor");
         let queue = CompletionQueue::new(&context, 16, 42, Some(&channel)).expect("a queue");
-        let init = rdma_verbs::cm::IdQueuePairInit { receive_queue: Some(&queue), ..INIT };
+        let init = IdQueuePairInit { receive_queue: Some(&queue), ..INIT };
         id.create_queue_pair(None, &init).expect("a queue pair");
         let queue_pair = id.queue_pair().expect("made");
         queue_pair.post_receive(1, &[]).expect("posted");
@@ -199,9 +199,9 @@ fn a_channel_reports_the_next_completion_of_an_armed_queue() {
 }
 
 #[test]
-fn a_queue_is_resized_unless_the_device_can_not() {
+fn a_completion_queue_is_resized_unless_the_device_cannot() {
     with_device(|address| {
-        let (context, _) = open(address);
+        let (context, _, _) = open(address);
         let queue = CompletionQueue::new(&context, 4, 0, None).expect("a queue");
         let longer = queue.depth() * 2;
         match queue.resize(longer) {
@@ -224,11 +224,7 @@ fn receives_of_a_shared_queue_serve_each_queue_pair() {
         let domain = ProtectionDomain::new(&device).expect("a domain");
         let shared = SharedReceiveQueue::new(&domain, 8, 1, 7).expect("a queue");
         let queue = CompletionQueue::new(&device, 32, 0, None).expect("a queue");
-        let init = rdma_verbs::cm::IdQueuePairInit {
-            shared: Some(&shared),
-            receive_queue: Some(&queue),
-            ..INIT
-        };
+        let init = IdQueuePairInit { shared: Some(&shared), receive_queue: Some(&queue), ..INIT };
         let target = region(&domain, 64, Access::LOCAL_WRITE);
         for number in 0..4 {
             let segment = target.segment(number * 16..number * 16 + 16).expect("inside");
@@ -238,16 +234,11 @@ fn receives_of_a_shared_queue_serve_each_queue_pair() {
         let (passive, at) = passive_endpoint(address, Some(&domain), Some(&init));
         let mut sides = Vec::new();
         for _ in 0..2 {
-            let active = std::thread::spawn(move || {
-                let id = Id::create_endpoint(&resolve(at, false), None, Some(&INIT));
-                let id = id.expect("whole");
-                id.connect(&rdma_verbs::cm::ConnectParameters::default()).expect("established");
-                id
-            });
+            let active = connecting(at);
             let request = passive.take_request().expect("a request");
             let own = request.queue_pair().expect("made").post_receive(9, &[]);
             assert_eq!(own.expect_err("it has no queue of its own").errno, libc::EINVAL);
-            request.accept(&rdma_verbs::cm::ConnectParameters::default()).expect("established");
+            request.accept(&ConnectParameters::default()).expect("established");
             sides.push((active.join().expect("the active side"), request));
         }
         let mut seen = Vec::new();
@@ -273,10 +264,7 @@ fn receives_of_a_shared_queue_serve_each_queue_pair() {
 #[test]
 fn a_shared_queue_reports_once_that_it_runs_low() {
     with_device(|address| {
-        let id = bound(address, PortSpace::Tcp);
-        let (context, _) = open(address);
-        let _ = id;
-        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let (context, port, domain) = open(address);
         let shared = SharedReceiveQueue::new(&domain, 8, 1, 77).expect("a queue");
         for number in 0..4 {
             shared.post_receive(number, &[]).expect("posted");
@@ -286,14 +274,9 @@ fn a_shared_queue_reports_once_that_it_runs_low() {
         assert_eq!(attributes.limit, 3);
         assert!(attributes.max_receives >= 8);
         assert!(shared.set_limit(1_000_000).is_err(), "beyond its size");
-        assert_eq!(SharedReceiveAttributes::default().limit, 0);
-        let (one, other) = crate::posts::pair(address, &context, &domain, Some(&shared));
+        let (one, other) = crate::posts::pair(address, port, &domain, Some(&shared));
         for number in 0..2 {
-            let request = rdma_verbs::verbs::SendRequest::new(
-                number,
-                rdma_verbs::verbs::Operation::Send,
-                rdma_verbs::verbs::Data::Segments(&[]),
-            );
+            let request = SendRequest::new(number, Operation::Send, Data::Segments(&[]));
             one.post_send(&request).expect("posted");
             assert!(completion(one.send_queue()).is_success());
             assert!(completion(other.receive_queue()).is_success());

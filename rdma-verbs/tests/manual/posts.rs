@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rdma_verbs::verbs::{
     Access, AddressHandle, AddressVector, Capabilities, CompletionKind, CompletionQueue,
-    CompletionStatus, Context, Data, Gid, GlobalRoute, MemoryWindow, Mtu, Operation,
+    CompletionStatus, Context, Data, Gid, GlobalRoute, MemoryRegion, MemoryWindow, Mtu, Operation,
     ProtectionDomain, QueuePair, QueuePairInit, QueuePairKind, QueuePairState, ReceiveSide,
     SendFlags, SendOperations, SendRequest, SendSide, Service, SharedReceiveQueue, WindowBind,
     WindowKind,
@@ -69,23 +69,21 @@ fn start(context: &Context, port: u8, address: SocketAddr, pair: [&QueuePair; 2]
 /// Two queue pairs of a reliable connection; the second may share its receives.
 pub(crate) fn pair(
     address: SocketAddr,
-    context: &Context,
+    port: u8,
     domain: &Arc<ProtectionDomain>,
     shared: Option<&Arc<SharedReceiveQueue>>,
 ) -> (QueuePair, QueuePair) {
-    let kind = QueuePairKind::ReliableConnected;
+    let (context, kind) = (domain.context(), QueuePairKind::ReliableConnected);
     let one = create(context, domain, kind, None, None).expect("a queue pair");
     let other = create(context, domain, kind, shared, None).expect("a queue pair");
-    let port = 1;
     start(context, port, address, [&one, &other]);
     (one, other)
 }
 
 fn with_pair(test: impl FnOnce(&Arc<ProtectionDomain>, &QueuePair, &QueuePair) + Send + 'static) {
     with_device(|address| {
-        let (context, _) = open(address);
-        let domain = ProtectionDomain::new(&context).expect("a domain");
-        let (one, other) = pair(address, &context, &domain, None);
+        let (_, port, domain) = open(address);
+        let (one, other) = pair(address, port, &domain, None);
         test(&domain, &one, &other);
     });
 }
@@ -122,13 +120,13 @@ fn writes_carry_immediate_data() {
 }
 
 #[test]
-fn atomics_return_what_there_was() {
+fn atomics_return_the_old_value() {
     with_pair(|domain, one, _| {
         let target = region(domain, 16, EVERYTHING);
         target.write(8, &5_u64.to_ne_bytes()).expect("inside");
         let local = region(domain, 8, Access::LOCAL_WRITE);
         let segments = [local.segment(0..8).expect("inside")];
-        let word = |region: &rdma_verbs::verbs::MemoryRegion, at: usize| {
+        let word = |region: &MemoryRegion, at: usize| {
             let bytes = region.to_vec(at..at + 8).expect("inside");
             u64::from_ne_bytes(bytes.try_into().expect("eight"))
         };
@@ -159,10 +157,10 @@ fn a_send_invalidates_a_key_of_the_peer() {
         assert!(completion(other.send_queue()).is_success());
         other.post_receive(2, &[]).expect("posted");
         send(one, Operation::SendInvalidate(key), Data::Segments(&[]));
-        // soft-RoCE does not report the key in the flag that the library has for it.
+        // soft-RoCE does not set the flag that says that the completion has the key.
         let received = completion(other.receive_queue());
         assert!(received.is_success() && received.invalidated_key.is_none_or(|it| it == key));
-        // The binding of another window is ended by this side.
+        // This side ends the binding of another window itself.
         let window = Arc::new(MemoryWindow::new(domain, WindowKind::Two).expect("another one"));
         let next = other.bind_window(3, &window, &segment, Access::REMOTE_WRITE, flags);
         let next = next.expect("posted");
@@ -174,7 +172,7 @@ fn a_send_invalidates_a_key_of_the_peer() {
 }
 
 #[test]
-fn an_unsignaled_request_has_no_completion_and_is_over_with_a_later_one() {
+fn an_unsignaled_request_has_no_completion_and_ends_with_a_later_one() {
     with_pair(|domain, one, other| {
         let source = region(domain, 8, Access::LOCAL_WRITE);
         for number in 0..2 {
@@ -196,7 +194,7 @@ fn an_unsignaled_request_has_no_completion_and_is_over_with_a_later_one() {
 }
 
 #[test]
-fn what_c_leaves_to_the_caller_is_refused() {
+fn requests_that_are_undefined_in_c_are_refused() {
     with_pair(|domain, one, _| {
         let refused = |operation, data| {
             let error = one.post_send(&SendRequest::new(1, operation, data));
@@ -226,8 +224,7 @@ fn what_c_leaves_to_the_caller_is_refused() {
 #[test]
 fn posts_need_the_right_state() {
     with_device(|address| {
-        let (context, port) = open(address);
-        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let (context, port, domain) = open(address);
         let kind = QueuePairKind::ReliableConnected;
         let queue_pair = create(&context, &domain, kind, None, None).expect("a queue pair");
         let request = SendRequest::new(1, Operation::Send, Data::Segments(&[]));
@@ -250,9 +247,7 @@ fn posts_need_the_right_state() {
 #[test]
 fn objects_of_another_open_device_are_refused() {
     with_device(|address| {
-        let [(context, _), (other, _)] = [open(address), open(address)];
-        let domains = [&context, &other].map(ProtectionDomain::new);
-        let [domain, other_domain] = domains.map(|domain| domain.expect("a domain"));
+        let [(context, _, domain), (other, _, other_domain)] = [open(address), open(address)];
         let kind = QueuePairKind::ReliableConnected;
         for operations in [None, Some(SendOperations::SEND)] {
             let refused = create(&other, &domain, kind, None, operations);
@@ -283,8 +278,7 @@ fn objects_of_another_open_device_are_refused() {
 #[test]
 fn unreliable_connections_send_and_write() {
     with_device(|address| {
-        let (context, port) = open(address);
-        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let (context, port, domain) = open(address);
         let kind = QueuePairKind::UnreliableConnected;
         let one = create(&context, &domain, kind, None, None).expect("a queue pair");
         let other = create(&context, &domain, kind, None, None).expect("a queue pair");
@@ -303,8 +297,7 @@ fn unreliable_connections_send_and_write() {
 #[test]
 fn datagrams_go_by_address_handles() {
     with_device(|address| {
-        let (context, port) = open(address);
-        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let (context, port, domain) = open(address);
         let kind = QueuePairKind::Datagram;
         let [one, other] = [(); 2].map(|()| {
             let queue_pair = create(&context, &domain, kind, None, None).expect("a queue pair");
@@ -329,7 +322,7 @@ fn datagrams_go_by_address_handles() {
         assert_eq!(received.source_queue_pair, one.number());
         assert_eq!(target.to_vec(40..45).expect("inside"), b"hello");
         let connected = SendRequest::new(1, Operation::Send, Data::Segments(&[]));
-        assert_eq!(one.post_send(&connected).expect_err("where to").errno, libc::EINVAL);
+        assert_eq!(one.post_send(&connected).expect_err("no destination").errno, libc::EINVAL);
         let other_domain = ProtectionDomain::new(&context).expect("another one");
         let foreign = AddressHandle::new(&other_domain, &own_address(&context, port, address));
         let handle = &foreign.expect("reachable");
@@ -343,8 +336,7 @@ fn datagrams_go_by_address_handles() {
 #[test]
 fn a_batch_is_posted_at_once_or_not_at_all() {
     with_device(|address| {
-        let (context, port) = open(address);
-        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let (context, port, domain) = open(address);
         let kind = QueuePairKind::ReliableConnected;
         let operations = SendOperations::SEND
             | SendOperations::SEND_IMMEDIATE
@@ -390,7 +382,7 @@ fn a_batch_is_posted_at_once_or_not_at_all() {
         batch.push(&requests[0]).expect("added");
         drop(batch);
         assert_eq!(one.sends_in_flight(), 0);
-        // The queue goes on as before.
+        // The queue still works.
         send(&one, write, Data::Inline(&[b"again"]));
         assert_eq!(target.to_vec(0..5).expect("inside"), b"again");
     });
@@ -411,7 +403,7 @@ fn a_region_is_kept_until_its_post_completes() {
 }
 
 #[test]
-fn a_full_queue_refuses() {
+fn a_full_queue_refuses_posts() {
     with_pair(|_, _, other| {
         let mut posted = 0;
         let full = loop {

@@ -1,14 +1,14 @@
-//! The calls of rdma_cm(7) that wrap verbs: registrations, posts and completions through
-//! an identifier, one test each.
+//! The calls of rdma_cm(7) that wrap verbs: registrations, posts and completions through an
+//! identifier, each with a test.
 
 use std::sync::Arc;
 
-use rdma_verbs::cm::{ConnectParameters, EventKind, Id, Parameters, PortSpace};
+use rdma_verbs::cm::Id;
 use rdma_verbs::verbs::{AddressHandle, CompletionKind, CompletionStatus, MemoryRegion, SendFlags};
 
 use crate::common::*;
 
-/// Runs with both sides of a connection, and ends it.
+/// Runs a test with both sides of a connection, and ends the connection.
 fn with_connection(test: impl FnOnce(&Id, &Id) + Send + 'static) {
     with_device(|address| {
         let (active, passive) = connected(address, None);
@@ -30,7 +30,7 @@ fn reg_msgs_registers_memory_for_messages() {
         active.post_send(2, &[segment], SendFlags::SIGNALED).expect("posted");
         assert!(active.send_completion().expect("complete").is_success());
         assert!(passive.receive_completion().expect("complete").is_success());
-        // The peer may do nothing with it.
+        // The peer may not access it.
         let local = messages(active, &[0; 8]);
         let segments = [local.segment(0..5).expect("inside")];
         active.post_read(3, &segments, SendFlags::SIGNALED, target.remote(0)).expect("posted");
@@ -166,7 +166,7 @@ fn post_readv_reads_into_several_segments() {
     with_connection(|active, passive| {
         let remote = passive.register_read(&b"abcd"[..]).expect("registered");
         let local = messages(active, &[b'.'; 6]);
-        // iWARP reads into one segment at a time.
+        // A read over iWARP has one segment.
         let most = active.context().expect("bound").query().expect("its limits").max_sge_rd;
         let count = most.clamp(1, 2) as usize;
         let ranges = &[0..2, 4..6][..count];
@@ -195,45 +195,27 @@ fn post_writev_writes_from_several_segments() {
 #[test]
 fn post_ud_send_sends_a_datagram() {
     with_device(|address| {
-        let channel = new_channel();
-        let (_listener, at) = listener(&channel, address, 1, PortSpace::Udp);
-        let id = Id::new(&channel, 2, PortSpace::Udp).expect("an identifier");
-        resolve_way(&id, &channel, at);
-        id.create_queue_pair(None, &DATAGRAMS).expect("a queue pair");
-        id.connect(&ConnectParameters::default()).expect("it begins");
-        let request = expect(&channel, EventKind::ConnectRequest).request.expect("an identifier");
-        request.create_queue_pair(None, &DATAGRAMS).expect("a queue pair");
-        request.accept(&ConnectParameters::default()).expect("answered");
-        let event = expect(&channel, EventKind::Established);
-        let Parameters::Datagram { address, queue_pair, .. } = event.parameters else {
-            panic!("not of datagrams");
-        };
-        let target = messages(&request, &[0; 64]);
+        let peers = datagram_peers(address);
+        let (id, request) = (&peers.client, &peers.server);
+        let target = messages(request, &[0; 64]);
         request.post_receive(1, &[target.segment(0..64).expect("inside")]).expect("posted");
-        let source = messages(&id, b"to and fro");
+        let source = messages(id, b"to and fro");
         let domain = id.domain().expect("the default one");
-        let handle = AddressHandle::new(&domain, &address).expect("reachable");
+        let handle = AddressHandle::new(&domain, &peers.address).expect("reachable");
         let segments = [source.segment(0..10).expect("inside")];
         let flags = SendFlags::SIGNALED;
-        id.post_datagram(2, &segments, flags, &handle, queue_pair).expect("posted");
+        id.post_datagram(2, &segments, flags, &handle, peers.queue_pair).expect("posted");
         drop(handle);
         let received = request.receive_completion().expect("complete");
         assert_eq!(target.to_vec(40..50).expect("inside"), b"to and fro");
-        // The answer goes to where it came from.
-        let back = id.register_messages(&[0_u8; 64][..]).expect("registered");
+        // The answer goes to the sender of the datagram.
+        let back = messages(id, &[0; 64]);
         id.post_receive(3, &[back.segment(0..64).expect("inside")]).expect("posted");
         let domain = request.domain().expect("the default one");
         let handle = AddressHandle::from_completion(&domain, request.port(), &received, &target, 0);
         let segments = [target.segment(40..50).expect("inside")];
-        request
-            .post_datagram(
-                4,
-                &segments,
-                flags,
-                &handle.expect("of the sender"),
-                received.source_queue_pair,
-            )
-            .expect("posted");
+        let (handle, sender) = (handle.expect("of the sender"), received.source_queue_pair);
+        request.post_datagram(4, &segments, flags, &handle, sender).expect("posted");
         assert_eq!(id.receive_completion().expect("complete").length, 50);
         assert_eq!(back.to_vec(40..50).expect("inside"), b"to and fro");
     });
