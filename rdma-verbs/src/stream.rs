@@ -134,9 +134,18 @@ impl Completions {
                 return Poll::Ready(Ok(completion));
             }
             ready!(readable(&self.fd, context))?;
+            self.take_events()?;
+        }
+    }
+
+    /// Takes all events of the channel. A completion that is polled before its event is taken
+    /// leaves the event behind, and without this such events would pile up in the kernel.
+    fn take_events(&self) -> Result<()> {
+        loop {
             match self.fd.get_ref().0.take_event() {
-                Err(error) if !error.would_block() => return Poll::Ready(Err(error)),
-                _ => {}
+                Ok(_) => {}
+                Err(error) if error.would_block() => return Ok(()),
+                Err(error) => return Err(error),
             }
         }
     }

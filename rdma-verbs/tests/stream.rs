@@ -1,14 +1,17 @@
-//! Events and completions for tasks of tokio, over a device whose address `DAT_TEST_RDMA` names.
+//! Streams of events and completions in tokio, over a device whose address `DAT_TEST_RDMA` names.
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
 use rdma_verbs::cm::{Channel, ConnectParameters, EventKind, Id, IdQueuePairInit, PortSpace};
 use rdma_verbs::stream::{Completions, Events};
-use rdma_verbs::verbs::{Capabilities, Completion, CompletionQueue, QueuePairKind, SendFlags};
+use rdma_verbs::verbs::{
+    Capabilities, Completion, CompletionChannel, CompletionQueue, QueuePairKind, SendFlags,
+};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -24,12 +27,12 @@ fn with_device<F: Future<Output = ()>>(test: impl FnOnce(SocketAddr) -> F) {
     runtime.expect("a runtime").block_on(test(SocketAddr::new(address, 0)));
 }
 
-/// The next item of a stream, by its trait.
+/// Waits for the next item through the trait `Stream`.
 async fn item<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     std::future::poll_fn(|context| pin!(&mut *stream).poll_next(context)).await
 }
 
-fn init(queue: &std::sync::Arc<CompletionQueue>) -> IdQueuePairInit<'_> {
+fn init(queue: &Arc<CompletionQueue>) -> IdQueuePairInit<'_> {
     let size = Capabilities {
         max_send_wr: 4,
         max_recv_wr: 4,
@@ -60,7 +63,7 @@ fn a_task_takes_events_and_completions() {
         let event = item(&mut events).await.expect("endless").expect("an event");
         assert_eq!(event.kind, EventKind::RouteResolved);
         let device = client.context().expect("bound");
-        let channel = rdma_verbs::verbs::CompletionChannel::new(&device).expect("a channel");
+        let channel = CompletionChannel::new(&device).expect("a channel");
         let queue = CompletionQueue::new(&device, 16, 0, Some(&channel)).expect("a queue");
         let mut completions = Completions::new(&queue).expect("in a runtime");
         client.create_queue_pair(None, &init(&queue)).expect("a queue pair");
@@ -89,6 +92,25 @@ fn a_task_takes_events_and_completions() {
             assert!(done.is_success());
             assert_eq!(done.id, number);
         }
+        // Completions that are polled before their events are taken leave the events in the
+        // channel.
+        for number in 3..5 {
+            client.post_receive(number, &[]).expect("posted");
+            queue.arm(false).expect("armed");
+            server.post_send(number, &[], SendFlags::SIGNALED).expect("posted");
+            while queue.poll_one().expect("polled").is_none() {
+                std::thread::yield_now();
+            }
+        }
+        client.post_receive(5, &[]).expect("posted");
+        let sender = server.clone();
+        let later = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            sender.post_send(5, &[], SendFlags::SIGNALED)
+        });
+        assert_eq!(completions.next().await.expect("a completion").id, 5);
+        later.join().expect("the sender").expect("posted");
+        assert!(channel.take_event().expect_err("all were taken").would_block());
     });
 }
 
