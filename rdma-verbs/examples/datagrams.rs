@@ -1,4 +1,4 @@
-//! Datagrams to a service and back, which understands `udaddy` of rdmacm-utils.
+//! Sends datagrams to a service and back. Works with `udaddy` of rdmacm-utils.
 //!
 //! `datagrams client SERVER` or `datagrams server ADDRESS`, port 7174.
 
@@ -18,7 +18,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const COUNT: u32 = 10;
 const LENGTH: usize = 100;
-/// A datagram arrives behind a header.
+/// Length of the header in front of a received datagram, in bytes.
 const HEADER: usize = 40;
 const TIME: Duration = Duration::from_secs(2);
 
@@ -43,7 +43,7 @@ fn next(channel: &Arc<Channel>, kind: EventKind) -> Outcome<Event> {
     if event.kind == kind { Ok(event) } else { Err(format!("unexpected: {}", event.kind).into()) }
 }
 
-/// Makes the queue pair and posts the receives.
+/// Creates the queue pair and posts the receives.
 fn prepare(id: &Id) -> Outcome<Arc<MemoryRegion>> {
     let size = Capabilities {
         max_send_wr: COUNT,

@@ -1,4 +1,4 @@
-//! Datagrams to a multicast group, which understands `mckey` of rdmacm-utils.
+//! Sends datagrams to a multicast group, or receives them. Works with `mckey` of rdmacm-utils.
 //!
 //! `multicast send|receive GROUP ADDRESS`
 
@@ -17,6 +17,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const COUNT: u32 = 10;
 const LENGTH: usize = 100;
+/// Length of the header in front of a received datagram, in bytes.
 const HEADER: usize = 40;
 
 fn next(channel: &Arc<Channel>, kind: EventKind) -> Outcome<Event> {

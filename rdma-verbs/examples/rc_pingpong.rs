@@ -1,6 +1,6 @@
-//! Messages back and forth over a queue pair that is connected by hand, without the connection
-//! manager: both sides exchange numbers and addresses over TCP, as `ibv_rc_pingpong` of
-//! ibverbs-utils does, which it understands.
+//! Sends messages back and forth over a queue pair that is connected without the connection
+//! manager: both sides exchange the numbers of their queue pairs and their addresses over TCP.
+//! Works with `ibv_rc_pingpong` of ibverbs-utils.
 //!
 //! `rc_pingpong GID_INDEX [SERVER]`, port 18515.
 
@@ -76,7 +76,7 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// What one side tells the other.
+/// The data that each side sends to the other over TCP.
 struct Side {
     lid: u16,
     number: u32,
@@ -160,7 +160,7 @@ fn post_receives(
     Ok(())
 }
 
-/// Sends a message for each that comes, as often as both sides agreed on.
+/// Answers each message with another one, until both sides have received [`ROUNDS`] of them.
 fn exchange(
     queue_pair: &QueuePair,
     queue: &CompletionQueue,
@@ -175,7 +175,7 @@ fn exchange(
         queue_pair.post_send(&request)?;
         in_flight = true;
     }
-    // A message is answered when the one before it is complete.
+    // Messages to answer: the send queue holds one request at a time.
     let mut owed = 0;
     while sent < ROUNDS || received < ROUNDS {
         let done = queue.wait()?;

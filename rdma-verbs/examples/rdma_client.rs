@@ -1,4 +1,4 @@
-//! Exchanges a message of 16 bytes with an `rdma_server`: this one's or that of rdmacm-utils.
+//! Exchanges messages of 16 bytes with `rdma_server`, the example or that of rdmacm-utils.
 //!
 //! `rdma_client SERVER [PORT]`
 

@@ -1,6 +1,8 @@
-//! A ping of RDMA reads and writes, which understands `rping` of rdmacm-utils: the client tells
-//! where its data are, the server reads them; the client tells where it wants them, the server
-//! writes them there; and the client compares.
+//! A ping with RDMA reads and writes. Works with `rping` of rdmacm-utils.
+//!
+//! The client sends the address and key of its data, and the server reads them. The client sends
+//! the address and key of a buffer, and the server writes the data into it. Then the client
+//! compares the two.
 //!
 //! `rdma_ping client SERVER COUNT` or `rdma_ping server ADDRESS`, port 7174.
 
@@ -17,10 +19,10 @@ use rdma_verbs::verbs::{
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// The length of a ping, which rping's server accepts.
+/// Length of the data, in bytes; the server of rping accepts it.
 const LENGTH: usize = 64;
 
-/// The messages: address, key and length of memory, in network order.
+/// Length of a message, in bytes: address, key and length of memory, in network byte order.
 const MESSAGE: usize = 16;
 
 const SIZE: Capabilities = Capabilities {
@@ -40,7 +42,7 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// One side of a connection: messages of 16 bytes.
+/// One side of a connection, with its buffers for messages.
 struct Side {
     id: Id,
     sent: Arc<MemoryRegion>,
@@ -55,10 +57,10 @@ impl Side {
         Ok(Self { id, sent, received })
     }
 
-    fn send(&self, place: RemoteAddress, length: u32) -> Outcome<()> {
+    fn send(&self, memory: RemoteAddress, length: u32) -> Outcome<()> {
         let mut message = [0; MESSAGE];
-        message[..8].copy_from_slice(&place.address.to_be_bytes());
-        message[8..12].copy_from_slice(&place.key.to_be_bytes());
+        message[..8].copy_from_slice(&memory.address.to_be_bytes());
+        message[8..12].copy_from_slice(&memory.key.to_be_bytes());
         message[12..].copy_from_slice(&length.to_be_bytes());
         self.sent.write(0, &message)?;
         self.id.post_send(1, &[self.sent.segment(0..MESSAGE)?], SendFlags::SIGNALED)?;
@@ -70,7 +72,7 @@ impl Side {
         if done.is_success() { Ok(()) } else { Err(done.status.to_string().into()) }
     }
 
-    /// The next message; nothing when the peer has disconnected.
+    /// Waits for the next message; `None` if the peer disconnected.
     fn receive(&self) -> Outcome<Option<(RemoteAddress, usize)>> {
         let done = self.id.receive_completion()?;
         match done.status {
@@ -137,14 +139,14 @@ fn server(address: &str) -> Outcome<()> {
         id.disconnect()
     });
     let mut count = 0;
-    // The client tells where its data are.
+    // The client announces its data.
     while let Some((source, length)) = side.receive()? {
         let data = side.id.register_messages(Memory::zeroed(length))?;
         let segment = [data.segment(0..length)?];
         side.id.post_read(2, &segment, SendFlags::SIGNALED, source)?;
         side.complete()?;
         side.send(RemoteAddress::default(), 0)?;
-        // It tells where it wants them.
+        // It announces the buffer to which they return.
         let (sink, _) = side.expect()?;
         side.id.post_write(3, &segment, SendFlags::SIGNALED, sink)?;
         side.complete()?;

@@ -1,4 +1,4 @@
-//! Answers one `rdma_client`: this one's or that of rdmacm-utils.
+//! Answers one `rdma_client`, the example or that of rdmacm-utils.
 //!
 //! `rdma_server [ADDRESS [PORT]]`
 
