@@ -112,7 +112,8 @@ fn a_task_takes_events_and_completions() {
         });
         assert_eq!(completions.next().await.expect("a completion").id, 5);
         later.join().expect("the sender").expect("posted");
-        assert!(channel.take_event().expect_err("all were taken").would_block());
+        let left = std::iter::from_fn(|| channel.take_event().ok()).count();
+        assert!(left <= 1, "{left} events, and not only that of the last completion");
     });
 }
 
