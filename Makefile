@@ -186,17 +186,20 @@ cost: $(foreach name,$(NAMES),$(COST)/$(name).so)
 bench-calls: cost
 	$(BUILD)/dat-cost time $(COST) --json $(COST)/times.json
 
-# Each provider through libdat2: ADAPTERS=shm BATCHES=31. UCX is measured alternately if its headers are installed.
+# Each provider through libdat2: ADAPTERS=shm BATCHES=31. UCX and libfabric are measured alternately if their
+# headers are installed.
 ADAPTERS ?= loopback shm tcp-lo auto
 BATCHES ?= 31
-UCX = $(shell echo '\#include <ucp/api/ucp.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo yes)
+has_header = $(shell echo '\#include <$(1)>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo yes)
+UCX = $(call has_header,ucp/api/ucp.h)
+LIBFABRIC = $(call has_header,rdma/fabric.h)
 BENCH = benches/providers
 BENCH_FLAGS = $(CPPFLAGS) -Iinclude $(CFLAGS) $(LDFLAGS)
 BENCH_LIBS = -L$(OUT) -ldat2 -Wl,-rpath,$(abspath $(OUT)) -pthread
 $(COST)/providers: $(wildcard $(BENCH)/*.[ch]) tests/c/examples/end.h all
 	@mkdir -p $(@D)
-	$(CC) $(BENCH_FLAGS) $(if $(UCX),-DHAVE_UCX) -o $@ $(filter %.c,$(filter-out %/scale.c,$^)) \
-	    $(BENCH_LIBS) $(if $(UCX),-lucp -lucs)
+	$(CC) $(BENCH_FLAGS) $(if $(UCX),-DHAVE_UCX) $(if $(LIBFABRIC),-DHAVE_LIBFABRIC) -o $@ \
+	    $(filter %.c,$(filter-out %/scale.c,$^)) $(BENCH_LIBS) $(if $(UCX),-lucp -lucs) $(if $(LIBFABRIC),-lfabric)
 
 bench: $(COST)/providers
 	$< -b $(BATCHES) -j $(COST)/providers.json $(ADAPTERS)

@@ -1,6 +1,6 @@
 /*
  * Every provider by the same rows, through libdat2, in turns with what the machine itself needs and
- * with a peer. See docs/speed.md.
+ * with peers. See docs/speed.md.
  *
  *   providers [-b BATCHES] [-j FILE] [-r PART-OF-A-ROW] ADAPTER...
  *
@@ -25,8 +25,8 @@
 
 struct buffers buffers[2];
 
-static const struct way *const ways[] = {&by_dat,    &by_ring,   &by_mutexes,
-                                         &by_copy,   &by_socket, &by_ucx};
+static const struct way *const ways[] = {&by_dat,    &by_ring, &by_mutexes,  &by_copy,
+                                         &by_socket, &by_ucx,  &by_libfabric};
 #define WAYS (sizeof ways / sizeof ways[0])
 
 static struct adapter adapter;
@@ -175,6 +175,9 @@ int main(int argc, char **argv)
     }
 #ifndef HAVE_UCX
     printf("UCX: not installed: apt install libucx-dev\n");
+#endif
+#ifndef HAVE_LIBFABRIC
+    printf("libfabric: not installed: apt install libfabric-dev\n");
 #endif
     return 0;
 }

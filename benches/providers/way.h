@@ -53,7 +53,7 @@ struct way {
     void (*close)(enum side me, const struct row *row);
 };
 
-extern const struct way by_dat, by_ring, by_mutexes, by_copy, by_socket, by_ucx;
+extern const struct way by_dat, by_ring, by_mutexes, by_copy, by_socket, by_ucx, by_libfabric;
 
 /* Spins like a program that computes, until the other side has ended its run. */
 void compute(enum side me);
