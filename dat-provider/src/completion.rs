@@ -173,10 +173,10 @@ pub trait CompletionPoller: Send {
         Taken::Other
     }
 
-    /// Whether [`poll`](Self::poll) would find nothing now. It spares a wait that took one
-    /// completion the cost of a poll. The default never knows.
-    fn is_drained(&mut self) -> bool {
-        false
+    /// The number of completions that were not taken, where counting them costs less than taking
+    /// them. A provider whose polls make progress makes none here. The default does not count.
+    fn queued(&mut self) -> Option<usize> {
+        None
     }
 
     /// Selects which completions make an upcall from now on. Returns whether completions are

@@ -233,13 +233,12 @@ impl Queue {
         first.map(|first| *event = first).is_some()
     }
 
-    /// Number of events that a waiter leaves on the queue. Polls the provider only if none is in this
+    /// Number of events that a waiter leaves on the queue. Asks the provider only if none is in this
     /// queue already, so that it may miss arrivals, but it is 0 only if there is none.
     #[inline(always)]
     pub(super) fn left(&mut self) -> usize {
         match self.events.len() {
-            0 if self.front.is_drained() => 0,
-            0 => self.collect(),
+            0 => self.front.queued().unwrap_or_else(|| self.collect()),
             queued => queued,
         }
     }
@@ -248,7 +247,7 @@ impl Queue {
     pub(super) fn collect(&mut self) -> usize {
         // A waiter polls many times without a result, and then usually finds one completion.
         if self.collect_up_to::<1>() {
-            while self.collect_up_to::<8>() {}
+            while self.poller().queued() != Some(0) && self.collect_up_to::<8>() {}
         }
         self.look();
         self.events.len()
@@ -332,3 +331,6 @@ impl Queue {
         Ok(())
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -23,6 +23,9 @@ pub(super) struct CqPoller {
     notify: Notify,
 }
 
+/// More completions than these are not counted, because each wait would count them again.
+const MAX_COUNTED: u64 = 8;
+
 impl CompletionPoller for CqPoller {
     #[inline]
     fn poll(&mut self, into: &mut [Completion]) -> usize {
@@ -52,8 +55,10 @@ impl CompletionPoller for CqPoller {
     }
 
     #[inline]
-    fn is_drained(&mut self) -> bool {
-        !self.ring.is_filled(self.head)
+    fn queued(&mut self) -> Option<usize> {
+        let is_filled = |offset: &u64| self.ring.is_filled(self.head + offset);
+        let count = (0..=MAX_COUNTED).take_while(is_filled).count();
+        (count as u64 <= MAX_COUNTED).then_some(count)
     }
 
     fn notify(&mut self, mode: Notify) -> bool {

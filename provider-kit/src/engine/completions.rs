@@ -43,8 +43,10 @@ impl CompletionPoller for LinkPoller {
         }
     }
 
-    fn is_drained(&mut self) -> bool {
-        self.poller.is_drained() && !self.queue.links.poll()
+    // Without reading the links: if a read finds nothing before the consumer can reply, it acknowledges the
+    // peer's request in a frame of its own.
+    fn queued(&mut self) -> Option<usize> {
+        self.poller.queued()
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
@@ -59,5 +61,62 @@ impl CompletionPoller for LinkPoller {
     fn resize(&mut self, depth: usize) -> Result<()> {
         self.queue.links.poll();
         self.poller.resize(depth)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::os::fd::BorrowedFd;
+
+    use dat_provider::CompletionFeatures;
+
+    use super::*;
+    use crate::completion_target::CompletionTarget;
+    use crate::polled_links::{Found, PolledLink, Signal, Visit};
+    use crate::upcalls::Upcalls;
+
+    struct IgnoringSink;
+
+    impl CompletionSink for IgnoringSink {
+        fn completion_ready(&self) {}
+
+        fn completion_overflow(&self) {}
+    }
+
+    struct QuietLink;
+
+    impl PolledLink for QuietLink {
+        fn poll(&self, _visit: Visit) -> Found {
+            Found::default()
+        }
+
+        fn give_back(&self) {}
+
+        fn signal(&self) -> Option<Signal> {
+            None
+        }
+
+        fn join(&self, _set: BorrowedFd<'_>, _key: u64) {}
+    }
+
+    #[test]
+    fn completions_are_counted_without_reading_the_links() {
+        let CompletionQueueParts { queue, mut poller } =
+            create(32, Arc::new(IgnoringSink)).expect("a completion queue");
+        let queue = completion_queue::downcast(Some(&*queue), Subtype::NoSubtype).expect("its own");
+        queue.links.add(Arc::new(QuietLink));
+        let attachment = queue.attach();
+        let target = CompletionTarget::new(0, Arc::clone(&queue), attachment.index());
+        let features = CompletionFeatures { unsignalled: false, solicited: false, failed: false };
+        for count in 0..=20 {
+            let expected = (count <= 8).then_some(count);
+            assert_eq!(poller.queued(), expected, "more than eight are not counted");
+            target.complete(Completion::default(), features, &mut Upcalls::default());
+        }
+        assert_eq!(queue.links.polls(), 0);
+        assert_eq!(poller.poll(&mut [Completion::default(); 32]), 21);
+        assert_eq!(poller.queued(), Some(0));
+        assert_eq!(poller.poll(&mut [Completion::default()]), 0);
+        assert_eq!(queue.links.polls(), 1, "an empty queue is polled");
     }
 }

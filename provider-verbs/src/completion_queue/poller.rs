@@ -165,9 +165,10 @@ impl CompletionPoller for Poller {
         }
     }
 
-    fn is_drained(&mut self) -> bool {
+    fn queued(&mut self) -> Option<usize> {
         let mut inner = self.0.inner.lock();
-        inner.taken.is_empty() && inner.batch.is_empty() && !inner.refill(&self.0)
+        let is_drained = inner.taken.is_empty() && inner.batch.is_empty() && !inner.refill(&self.0);
+        is_drained.then_some(0)
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
