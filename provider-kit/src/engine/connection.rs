@@ -12,6 +12,7 @@ use rustix::event::epoll::EventFlags;
 use super::ack_delay::AckDelay;
 use super::backoff::Backoff;
 use super::coalescing::Coalescing;
+use super::credit_delay::CreditDelay;
 use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
 use super::receive_queue::TakenReceive;
 use super::send_queue::SendQueue;
@@ -101,6 +102,7 @@ pub(super) struct Connection {
     pub(super) reported_executed: u32,
     /// When a poll reports it.
     pub(super) ack_delay: AckDelay,
+    pub(super) credit_delay: CreditDelay,
     /// Number of receives that were posted.
     pub(super) posted: u32,
     /// The last value of `posted` that was sent.
@@ -198,6 +200,7 @@ impl Connection {
             executed: 0,
             reported_executed: 0,
             ack_delay: AckDelay::default(),
+            credit_delay: CreditDelay::default(),
             posted,
             reported_posted: posted,
             receives_taken: 0,

@@ -98,6 +98,7 @@ impl SoftQp {
             return false;
         }
         queues.credits.take_available();
+        conn.credit_delay.note_request();
         if work == Work::Send {
             conn.peer_receives_used = conn.peer_receives_used.wrapping_add(1);
         }
@@ -124,10 +125,11 @@ impl SoftQp {
         let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
         let receives = &mut queues.receives;
         // A peer that has credits left learns of the new one from the next frame.
+        let has_credits = conn.reported_posted != conn.receives_taken;
         let is_plain = conn.writes_at_once
-            && conn.reported_posted != conn.receives_taken
             && receives.shared.is_none()
-            && receives.credits.is_available_fast();
+            && receives.credits.is_available_fast()
+            && (has_credits || conn.is_lent && conn.credit_delay.may_wait());
         if !is_plain || receives.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
             return false;
         }

@@ -237,6 +237,7 @@ impl SoftQp {
             self.thread_waits.store(false, Ordering::Relaxed);
             is_changed |= conn.lend(queues);
         }
+        conn.credit_delay.note_poll();
         let executed = conn.executed;
         let has_arrived = conn.read(queues, &mut upcalls);
         if has_arrived {
@@ -247,12 +248,9 @@ impl SoftQp {
         let has_requests = conn.executed != executed;
         let is_due =
             conn.ack_delay.is_due(has_requests, conn.executed.wrapping_sub(conn.reported_executed));
-        if !has_arrived
-            && conn.is_lent
-            && conn.writes_at_once
-            && !(is_due && conn.owes_acknowledgement())
-            && !is_changed
-        {
+        let must_write = is_due && conn.owes_acknowledgement() || conn.peer_lacks_credits();
+        let is_quiet = !has_arrived && !is_changed && !must_write;
+        if is_quiet && conn.is_lent && conn.writes_at_once {
             return Found { again: conn.owes_acknowledgement(), activity: conn.activity() };
         }
         // The poller is faster than the thread, which the system still wakes for each frame. The thread

@@ -17,7 +17,8 @@
 //! - `connection`: a link in use, with `send_queue` and `requester` (writing requests),
 //!   `coalescing` (sending them together), `direct_requests` (executing them without the peer),
 //!   `frame_sink` and `execute` (executing the requests of the peer), `responder` (answering them) and
-//!   `ack_delay` (acknowledging them).
+//!   `ack_delay` (acknowledging them), `credit_delay` (reporting new
+//!   receives).
 //! - `progress_thread`, `core`: the thread, and what it shares with the objects; `lending`: the choice
 //!   between thread and pollers.
 
@@ -30,6 +31,7 @@ mod connect;
 mod connection;
 mod core;
 mod create;
+mod credit_delay;
 mod direct_requests;
 mod event;
 mod execute;

@@ -2,6 +2,7 @@
 
 mod bursts;
 mod common;
+mod credits;
 mod freed;
 mod secret;
 mod starved;
