@@ -181,7 +181,7 @@ impl SendBatch<'_> {
         if window.kind() != WindowKind::Two {
             return Err(refused(libc::EINVAL));
         }
-        if region.domain() != window.domain() || !window.is_on_device_of(self.queue_pair) {
+        if region.domain() != window.domain() || !window.is_on_device_of(self.queue_pair.domain()) {
             return Err(refused(libc::EPERM));
         }
         let binding = RegionUse::new(region, CALL)?;

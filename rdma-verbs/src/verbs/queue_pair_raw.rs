@@ -70,7 +70,7 @@ impl QueuePair {
         const CALL: &str = "ibv_bind_mw";
         let invalid = Error::new(CALL, libc::EINVAL).on(self.subject());
         let region = bind.region.ok_or(invalid)?;
-        if region.domain() != bind.window.domain() || !bind.window.is_on_device_of(self) {
+        if region.domain() != bind.window.domain() || !bind.window.is_on_device_of(self.domain()) {
             return Err(Error::new(CALL, libc::EPERM).on(self.subject()));
         }
         region.with(|region| self.post_bind_of(bind, region)).unwrap_or(Err(invalid))

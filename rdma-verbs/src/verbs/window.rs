@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::region::RegionUse;
-use super::{Error, ProtectionDomain, QueuePair, Result, field, object};
+use super::{Error, ProtectionDomain, Result, field, object};
 use crate::sys::dispatch;
 use crate::sys::verbs::{self as sys, ibv_mw};
 
@@ -83,10 +83,10 @@ impl MemoryWindow {
         self.next_key.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_default()
     }
 
-    /// Whether its device, open in the same context, is that of the queue pair. The library does
-    /// not check this before it passes the objects to the window's driver.
-    pub(super) fn is_on_device_of(&self, queue_pair: &QueuePair) -> bool {
-        self.domain.context() == queue_pair.domain().context()
+    /// Whether its device, open in the same context, is that of the domain of a queue pair. The
+    /// library does not check this before it passes the objects to the window's driver.
+    pub(super) fn is_on_device_of(&self, domain: &ProtectionDomain) -> bool {
+        self.domain.context() == domain.context()
     }
 
     /// The region to which it is bound. A bind posted while this is locked cannot overtake another
