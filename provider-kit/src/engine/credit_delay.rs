@@ -2,7 +2,8 @@
 //!
 //! A report of its own costs a frame. A server with one receive ahead posts it again just before it replies,
 //! and the reply can carry the report. So the report waits if the consumer posted a request right after its
-//! last such receive; the next poll sends it, or the thread if the consumer makes no more calls.
+//! last such receive; the next poll sends it, or the thread if the consumer makes no more calls. If polls
+//! do not read the link each time, it never waits.
 
 /// The habit of the consumer.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@ use super::connection::{Connection, Stage};
 use super::queue_pair::{Phase, QpState, SoftQp};
 use super::send_queue::InFlight;
 use crate::frame::{Body, MAX_PIECE, Remote};
+use crate::link::Armed;
 use crate::receive_ring::PostedReceive;
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
@@ -124,12 +125,13 @@ impl SoftQp {
         let mut guard = self.state.lock();
         let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
         let receives = &mut queues.receives;
-        // A peer that has credits left learns of the new one from the next frame.
+        // A peer that has credits left learns of the new one from the next frame; one that has none, by the
+        // next poll, if each poll reads the link.
         let has_credits = conn.reported_posted != conn.receives_taken;
         let is_plain = conn.writes_at_once
             && receives.shared.is_none()
             && receives.credits.is_available_fast()
-            && (has_credits || conn.is_lent && conn.credit_delay.may_wait());
+            && (has_credits || conn.armed == Armed::Nothing && conn.credit_delay.may_wait());
         if !is_plain || receives.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
             return false;
         }
