@@ -11,7 +11,7 @@
 //! `dat_provider_tcp`.
 //!
 //! # Locks
-//! None.
+//! That of the recent ports, under which nothing is called.
 
 #![forbid(unsafe_code)]
 
@@ -20,5 +20,6 @@ mod links;
 mod listener;
 mod parameters;
 mod provider;
+mod recent_ports;
 
 pub use provider::{AutoProvider, provider};

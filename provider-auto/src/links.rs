@@ -13,11 +13,16 @@ use dat_provider_tcp::Sockets;
 
 use crate::listener::Listening;
 use crate::parameters;
+use crate::recent_ports::RecentPorts;
+
+/// Maximum number of recently used ports that a new connection passes over.
+const MAX_TAKEN: usize = 8;
 
 /// Both kinds of links at one address.
 pub(crate) struct Links {
     rings: Rings,
     sockets: Sockets,
+    recent: RecentPorts,
 }
 
 impl Links {
@@ -27,7 +32,7 @@ impl Links {
         let (sockets, limits) = Sockets::open(name, &of_sockets)?;
         let (rings, _) = Rings::open(&of_rings)?;
         let rings = rings.beside_tcp(sockets.address());
-        Ok((Self { rings, sockets }, limits))
+        Ok((Self { rings, sockets, recent: RecentPorts::default() }, limits))
     }
 
     pub(crate) const fn address(&self) -> IpAddr {
@@ -44,7 +49,11 @@ impl Links {
 
 impl Transport for Links {
     fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
-        let socket = self.sockets.dial()?;
+        let mut taken = Vec::new();
+        let mut socket = self.sockets.dial()?;
+        while taken.len() < MAX_TAKEN && !self.recent.add(socket.local_port()) {
+            taken.push(std::mem::replace(&mut socket, self.sockets.dial()?));
+        }
         Ok(Box::new(Dialling { socket, rings: self.rings.clone() }))
     }
 
