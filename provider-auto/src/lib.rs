@@ -11,7 +11,7 @@
 //! `dat_provider_tcp`.
 //!
 //! # Locks
-//! That of the recent ports, under which nothing is called.
+//! The recent ports have one; no other lock is taken under it.
 
 #![forbid(unsafe_code)]
 
