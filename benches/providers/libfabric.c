@@ -7,17 +7,7 @@
 
 #include "way.h"
 
-#ifndef HAVE_LIBFABRIC
-
-static int fabric_fits(const struct adapter *adapter, const struct row *row)
-{
-    (void)adapter, (void)row;
-    return 0;
-}
-
-const struct way by_libfabric = {.name = "libfabric", .fits = fabric_fits};
-
-#else
+#ifdef HAVE_LIBFABRIC
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -178,7 +168,7 @@ static void poll_queues(struct side_state *my)
 static void post_send(enum side me, const struct row *row, unsigned long at)
 {
     struct side_state *my = &states[me];
-    char *from = buffers[me].outgoing + at % SLOTS * (row->size <= 64 ? row->size : 0);
+    char *from = slot_of(buffers[me].outgoing, row, at);
 
     POST(my, fi_send(my->ep, from, row->size, fi_mr_desc(my->outgoing), my->peer, NULL));
     my->posted_sends++;
@@ -187,7 +177,7 @@ static void post_send(enum side me, const struct row *row, unsigned long at)
 static void post_receive(enum side me, const struct row *row, unsigned long at)
 {
     struct side_state *my = &states[me];
-    char *to = buffers[me].incoming + at % SLOTS * (row->size <= 64 ? row->size : 0);
+    char *to = slot_of(buffers[me].incoming, row, at);
 
     POST(my, fi_recv(my->ep, to, row->size, fi_mr_desc(my->incoming), FI_ADDR_UNSPEC, NULL));
     my->posted_receives++;

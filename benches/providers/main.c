@@ -25,8 +25,15 @@
 
 struct buffers buffers[2];
 
-static const struct way *const ways[] = {&by_dat,    &by_ring, &by_mutexes,  &by_copy,
-                                         &by_socket, &by_ucx,  &by_libfabric};
+static const struct way *const ways[] = {
+    &by_dat, &by_ring, &by_mutexes, &by_copy, &by_socket,
+#ifdef HAVE_UCX
+    &by_ucx,
+#endif
+#ifdef HAVE_LIBFABRIC
+    &by_libfabric,
+#endif
+};
 #define WAYS (sizeof ways / sizeof ways[0])
 
 static struct adapter adapter;

@@ -7,17 +7,7 @@
 
 #include "way.h"
 
-#ifndef HAVE_UCX
-
-static int ucx_fits(const struct adapter *adapter, const struct row *row)
-{
-    (void)adapter, (void)row;
-    return 0;
-}
-
-const struct way by_ucx = {.name = "UCX", .fits = ucx_fits};
-
-#else
+#ifdef HAVE_UCX
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,14 +138,14 @@ static const ucp_request_param_t plain = {0};
 
 static void *post_send(enum side me, const struct row *row, unsigned long at)
 {
-    const char *from = buffers[me].outgoing + at % SLOTS * (row->size <= 64 ? row->size : 0);
+    const char *from = slot_of(buffers[me].outgoing, row, at);
 
     return ucp_tag_send_nbx(states[me].ep, from, row->size, 1, &plain);
 }
 
 static void *post_receive(enum side me, const struct row *row, unsigned long at)
 {
-    char *to = buffers[me].incoming + at % SLOTS * (row->size <= 64 ? row->size : 0);
+    char *to = slot_of(buffers[me].incoming, row, at);
 
     return ucp_tag_recv_nbx(states[me].worker, to, row->size, 1, ~(ucp_tag_t)0, &plain);
 }

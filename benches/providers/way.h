@@ -33,6 +33,12 @@ struct buffers {
 };
 extern struct buffers buffers[2];
 
+/* The part of a buffer for a message: the next of SLOTS for short ones, the beginning for others. */
+static inline char *slot_of(char *buffer, const struct row *row, unsigned long at)
+{
+    return buffer + at % SLOTS * (row->size <= 64 ? row->size : 0);
+}
+
 enum kind { LOOPBACK, SHM, TCP }; /* what an adapter is; auto is SHM here */
 
 struct adapter {

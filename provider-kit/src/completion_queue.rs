@@ -59,7 +59,7 @@ pub fn downcast(queue: Option<&dyn CompletionQueue>, subtype: Subtype) -> Result
 }
 
 /// The sink of a queue that drops its completions.
-struct IgnoringSink;
+pub(crate) struct IgnoringSink;
 
 impl CompletionSink for IgnoringSink {
     fn completion_ready(&self) {}

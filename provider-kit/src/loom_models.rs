@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use dat_provider::error::Subtype;
-use dat_provider::{Completion, CompletionFeatures, CompletionQueueParts, CompletionSink, Segment};
+use dat_provider::{Completion, CompletionFeatures, CompletionQueueParts, Segment};
 use loom::thread;
 
-use crate::completion_queue::{self, Cq};
+use crate::completion_queue::{self, Cq, IgnoringSink};
 use crate::completion_ring::{CompletionRing, Entry};
 use crate::completion_target::CompletionTarget;
 use crate::credits::QueueCredits;
@@ -151,14 +151,6 @@ fn a_waiting_request_gets_the_next_receive() {
         sender.join().expect("no panic");
         assert_eq!(direction.matched.load(Ordering::Relaxed), 2, "a request or a receive is lost");
     });
-}
-
-struct IgnoringSink;
-
-impl CompletionSink for IgnoringSink {
-    fn completion_ready(&self) {}
-
-    fn completion_overflow(&self) {}
 }
 
 /// The credits of a work queue with one operation, which has completed.

@@ -17,6 +17,8 @@ use crate::sync::BiasedLock;
 mod hot;
 pub(crate) mod leases;
 mod list;
+#[cfg(test)]
+pub(crate) mod quiet_link;
 
 use leases::Leases;
 use list::List;

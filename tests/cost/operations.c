@@ -118,17 +118,27 @@ void cost_close(void)
     end_close(&far_end);
 }
 
-/* Takes a completion, which must be there. */
-static inline void reap(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
+/* Takes a completion if there is one, and says whether there was. */
+static ALWAYS_INLINE int take(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
 {
     const DAT_DTO_COMPLETION_EVENT_DATA *done;
     DAT_EVENT event;
     DAT_RETURN result = dat_evd_dequeue(evd, &event);
 
+    if (DAT_GET_TYPE(result) == DAT_QUEUE_EMPTY)
+        return 0;
     done = &event.event_data.dto_completion_event_data;
     if (result != DAT_SUCCESS || event.event_number != DAT_DTO_COMPLETION_EVENT ||
         done->status != DAT_DTO_SUCCESS || done->user_cookie.as_64 != cookie)
         unexpected("dat_evd_dequeue", result);
+    return 1;
+}
+
+/* Takes a completion, which must be there. */
+static ALWAYS_INLINE void reap(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
+{
+    if (!take(evd, cookie))
+        unexpected("dat_evd_dequeue", DAT_QUEUE_EMPTY);
 }
 
 static DAT_RMR_TRIPLET remote_part(const struct end *end, DAT_VLEN offset)
@@ -179,22 +189,6 @@ void tcp_empty_dequeue_before(unsigned long times)
 void tcp_empty_dequeue(unsigned long times)
 {
     find_nothing(tcp.near.send_evd, times);
-}
-
-/* Takes a completion if there is one, and says whether there was. */
-static ALWAYS_INLINE int take(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
-{
-    const DAT_DTO_COMPLETION_EVENT_DATA *done;
-    DAT_EVENT event;
-    DAT_RETURN result = dat_evd_dequeue(evd, &event);
-
-    if (DAT_GET_TYPE(result) == DAT_QUEUE_EMPTY)
-        return 0;
-    done = &event.event_data.dto_completion_event_data;
-    if (result != DAT_SUCCESS || event.event_number != DAT_DTO_COMPLETION_EVENT ||
-        done->status != DAT_DTO_SUCCESS || done->user_cookie.as_64 != cookie)
-        unexpected("dat_evd_dequeue", result);
-    return 1;
 }
 
 void shm_stream_before(unsigned long times)

@@ -66,38 +66,13 @@ impl CompletionPoller for LinkPoller {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::os::fd::BorrowedFd;
-
     use dat_provider::CompletionFeatures;
 
     use super::*;
+    use crate::completion_queue::IgnoringSink;
     use crate::completion_target::CompletionTarget;
-    use crate::polled_links::{Found, PolledLink, Signal, Visit};
+    use crate::polled_links::quiet_link::QuietLink;
     use crate::upcalls::Upcalls;
-
-    struct IgnoringSink;
-
-    impl CompletionSink for IgnoringSink {
-        fn completion_ready(&self) {}
-
-        fn completion_overflow(&self) {}
-    }
-
-    struct QuietLink;
-
-    impl PolledLink for QuietLink {
-        fn poll(&self, _visit: Visit) -> Found {
-            Found::default()
-        }
-
-        fn give_back(&self) {}
-
-        fn signal(&self) -> Option<Signal> {
-            None
-        }
-
-        fn join(&self, _set: BorrowedFd<'_>, _key: u64) {}
-    }
 
     #[test]
     fn completions_are_counted_without_reading_the_links() {

@@ -396,22 +396,7 @@ mod tests {
     use super::super::connection::Stage;
     use super::*;
     use crate::memory_link::{Wire, links};
-
-    struct QuietLink;
-
-    impl PolledLink for QuietLink {
-        fn poll(&self, _visit: Visit) -> Found {
-            Found::default()
-        }
-
-        fn give_back(&self) {}
-
-        fn signal(&self) -> Option<Signal> {
-            None
-        }
-
-        fn join(&self, _set: BorrowedFd<'_>, _key: u64) {}
-    }
+    use crate::polled_links::quiet_link::QuietLink;
 
     /// Otherwise the thread would leave the first frames to a poller that no longer polls.
     #[test]

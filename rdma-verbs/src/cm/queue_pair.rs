@@ -25,8 +25,8 @@ pub struct IdQueuePairInit<'a> {
     pub send_queue: Option<&'a Arc<CompletionQueue>>,
     /// The queue in which its receives complete.
     pub receive_queue: Option<&'a Arc<CompletionQueue>>,
-    /// The shared queue from which it takes its receives; if `None`, that of the identifier
-    /// ([`Id::create_shared_receive_queue`]), if it has one.
+    /// The shared queue from which it takes its receives. If this is `None` and the identifier has a
+    /// shared queue ([`Id::create_shared_receive_queue`]), it takes them from there.
     pub shared: Option<&'a Arc<SharedReceiveQueue>>,
     /// Its minimum size.
     pub capabilities: Capabilities,

@@ -83,8 +83,8 @@ impl MemoryWindow {
         self.next_key.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_default()
     }
 
-    /// Whether its device, open in the same context, is that of the domain of a queue pair. The
-    /// library does not check this before it passes the objects to the window's driver.
+    /// Whether the window and the domain of a queue pair belong to the same open device. The library
+    /// does not check this before it passes both to the window's driver.
     pub(super) fn is_on_device_of(&self, domain: &ProtectionDomain) -> bool {
         self.domain.context() == domain.context()
     }

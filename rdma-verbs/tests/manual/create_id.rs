@@ -218,7 +218,7 @@ fn udp_identifiers_carry_datagrams() {
         request.create_queue_pair(None, &DATAGRAMS).expect("a queue pair");
         request.accept(&ConnectParameters::default()).expect("answered");
         asking.join().expect("the asking thread").expect("answered");
-        let event = sender.last_event().expect("that of the call");
+        let event = sender.last_event().expect("the call keeps its event");
         assert_eq!(event.kind, EventKind::Established);
         let Parameters::Datagram { address, queue_pair, queue_key } = event.parameters else {
             panic!("not of datagrams");

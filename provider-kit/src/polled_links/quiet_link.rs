@@ -1,0 +1,21 @@
+//! A link for tests, on which nothing arrives.
+
+use std::os::fd::BorrowedFd;
+
+use super::{Found, PolledLink, Signal, Visit};
+
+pub(crate) struct QuietLink;
+
+impl PolledLink for QuietLink {
+    fn poll(&self, _visit: Visit) -> Found {
+        Found::default()
+    }
+
+    fn give_back(&self) {}
+
+    fn signal(&self) -> Option<Signal> {
+        None
+    }
+
+    fn join(&self, _set: BorrowedFd<'_>, _key: u64) {}
+}
