@@ -52,7 +52,8 @@ impl Transport for Links {
         let mut taken = Vec::new();
         let mut socket = self.sockets.dial()?;
         while taken.len() < MAX_TAKEN && !self.recent.add(socket.local_port()) {
-            taken.push(std::mem::replace(&mut socket, self.sockets.dial()?));
+            let Ok(next) = self.sockets.dial() else { break };
+            taken.push(std::mem::replace(&mut socket, next));
         }
         Ok(Box::new(Dialling { socket, rings: self.rings.clone() }))
     }
