@@ -9,9 +9,10 @@
 //! protection domains, memory windows, and the copies of registered memory.
 //!
 //! # Locks
-//! In this order: the state of a queue pair of the engine, the shared receive queue, the producers of a
-//! completion queue, the users of a domain, a window, the grants of direct access, the region table. No upcall is made under any of
-//! them: [`upcalls::Upcalls`] collects the upcalls until the locks are released.
+//! In this order: the completion queues that poll a queue pair, the links that a completion queue polls, the
+//! state of a queue pair of the engine, the shared receive queue, the producers of a completion queue, the
+//! users of a domain, a window, the grants of direct access, the region table. No upcall is made under any
+//! of them: [`upcalls::Upcalls`] collects the upcalls until the locks are released.
 
 #![deny(unsafe_code)]
 #![allow(

@@ -20,7 +20,7 @@ use crate::frame::Reason;
 use crate::shared_receive::Resume;
 use crate::upcalls::Upcalls;
 
-/// A queue pair. Its lock is taken before all other locks of this crate.
+/// A queue pair. The crate documentation has the order of its locks.
 pub(super) struct SoftQp {
     pub(super) weak_self: Weak<Self>,
     pub(super) core: Arc<Core>,
