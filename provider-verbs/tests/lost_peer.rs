@@ -6,6 +6,9 @@
 //! By default it starts the other side as a process and kills it. If `DAT_TEST_TRAFFIC` is `listen
 //! PORT` or `connect ADDRESS PORT`, it is one side, and its caller must make the other side
 //! disappear: tests/guest/two-hosts does so, in two guests.
+//!
+//! With `DAT_TEST_READER=connect`, only the side that connects reads: over soft-iWARP, two sides that
+//! read at the same time wait for each other forever (docs/provider-verbs.md).
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -26,6 +29,9 @@ const LIMIT: Duration = Duration::from_secs(30);
 const NONE: CompletionFlags = CompletionFlags::empty();
 /// Makes the program one side of the traffic.
 const ROLE: &str = "DAT_TEST_TRAFFIC";
+
+/// Which side reads; both without it.
+const READER: &str = "DAT_TEST_READER";
 
 /// Number of requests that are kept outstanding, and of receives.
 const REQUESTS: usize = 12;
@@ -113,6 +119,7 @@ struct Traffic<'a> {
     completed: usize,
     sent: usize,
     received: usize,
+    reads: bool,
 }
 
 impl<'a> Traffic<'a> {
@@ -120,8 +127,10 @@ impl<'a> Traffic<'a> {
     fn new(side: &'a Side) -> Self {
         let (requests, receives) = (VecDeque::new(), VecDeque::new());
         let area = (0, 0);
+        let (cookies, completed, sent, received) = (0, 0, 0, 0);
+        let reads = std::env::var_os(READER).is_none();
         let mut traffic =
-            Self { side, area, requests, receives, cookies: 0, completed: 0, sent: 0, received: 0 };
+            Self { side, area, requests, receives, cookies, completed, sent, received, reads };
         for _ in 0..RECEIVES {
             traffic.receive();
         }
@@ -129,6 +138,7 @@ impl<'a> Traffic<'a> {
     }
 
     fn connect(&mut self, address: IpAddr, port: u64) {
+        self.reads = true;
         let offer = self.side.offer();
         let connect = Connect::to(address, port).timeout(LIMIT).private_data(&offer);
         self.side.ep.connect(&connect).expect("an attempt");
@@ -177,8 +187,10 @@ impl<'a> Traffic<'a> {
                 self.sent += 1;
                 (ep.post_send(&local(0), cookie, NONE), Operation::Send)
             }
-            0 | 1 => (ep.post_rdma_write(&local(0), cookie, remote(3), NONE), Operation::RdmaWrite),
-            _ => (ep.post_rdma_read(&local(2), cookie, remote(4), NONE), Operation::RdmaRead),
+            2 if self.reads => {
+                (ep.post_rdma_read(&local(2), cookie, remote(4), NONE), Operation::RdmaRead)
+            }
+            _ => (ep.post_rdma_write(&local(0), cookie, remote(3), NONE), Operation::RdmaWrite),
         };
         // Until the end is reported, posts are accepted and flushed.
         posted.expect("there is room");
@@ -187,7 +199,14 @@ impl<'a> Traffic<'a> {
 
     /// Takes a completion; each comes once, in the order of the posts.
     fn complete(&mut self) -> (Operation, DtoStatus) {
-        let Event::Dto(done) = next(&self.side.done) else { panic!("no completion") };
+        let mut event = Event::default();
+        let waited = self.side.done.wait(LIMIT.into(), 1, &mut event);
+        let Event::Dto(done) = event else {
+            panic!(
+                "{waited:?} after {} completions, with {:?} and {:?}",
+                self.completed, self.requests, self.receives
+            )
+        };
         if done.operation == Operation::Receive {
             assert_eq!(self.receives.pop_front(), Some(done.cookie));
         } else {
