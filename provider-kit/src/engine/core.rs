@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 
 use super::connection::Connection;
+use super::event_order::EventOrder;
 use super::lingering::LingeringLink;
 use super::transport::{Acceptor, Transport};
 use crate::fork::{Guard, Origin};
@@ -47,15 +48,18 @@ struct Jobs {
 
 /// A queue pair, as the thread drives it.
 pub(super) trait Driven: Send + Sync {
-    /// Reads the link, or lends it to pollers.
-    fn progress(&self) -> LinkStatus;
+    /// Reads the link, or lends it to pollers. An end that it finds waits in `order`.
+    fn progress(&self, order: &mut EventOrder) -> LinkStatus;
 
     /// Takes the link back if its pollers have not polled since the last check. Returns whether it
     /// is still lent.
-    fn check_lease(&self) -> bool;
+    fn check_lease(&self, order: &mut EventOrder) -> bool;
 
-    /// Makes the upcalls of the queued events, in order. Only one thread at a time does so.
-    fn deliver(&self);
+    /// Makes the upcalls of the queued events, in order, up to an end, which waits in `order`.
+    fn deliver(&self, order: &mut EventOrder);
+
+    /// Makes the upcalls of all queued events.
+    fn deliver_all(&self);
 }
 
 /// What the thread does next about a link.

@@ -17,6 +17,11 @@ pub(super) enum Event {
 }
 
 impl Event {
+    /// Whether an established connection has ended.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::Disconnected | Self::Broken)
+    }
+
     /// Makes the upcall.
     pub(super) fn report(&self, attempt: u64, sink: &dyn ConnectionSink) {
         let upcall = match self {

@@ -9,7 +9,8 @@ use rustix::event::epoll::{self, EventFlags};
 
 use super::connection::Connection;
 use super::core::{Driven, Job, LinkStatus};
-use super::queue_pair::{PolledBy, QpState, SoftQp};
+use super::event_order::EventOrder;
+use super::queue_pair::{Extent, PolledBy, QpState, SoftQp};
 use super::work_queues::WorkQueues;
 use crate::link::Armed;
 use crate::polled_links::{Found, PolledLink, Signal, Visit};
@@ -286,7 +287,7 @@ impl SoftQp {
 }
 
 impl Driven for SoftQp {
-    fn progress(&self) -> LinkStatus {
+    fn progress(&self, order: &mut EventOrder) -> LinkStatus {
         let state = if self.was_polled() { self.state.try_lock() } else { Some(self.state.lock()) };
         let Some(state) = state else {
             self.thread_waits.store(true, Ordering::Relaxed);
@@ -294,7 +295,7 @@ impl Driven for SoftQp {
             return LinkStatus::Lent;
         };
         let mut status = LinkStatus::Idle;
-        self.with_locked_state(state, |state, upcalls| {
+        self.with_state_in_order(state, order, |state, upcalls| {
             let QpState { conn: Some(conn), queues, .. } = state else { return };
             conn.is_queued = false;
             conn.poller_reads = 0;
@@ -316,13 +317,13 @@ impl Driven for SoftQp {
         status
     }
 
-    fn check_lease(&self) -> bool {
+    fn check_lease(&self, order: &mut EventOrder) -> bool {
         // A poller that polls uses the lock of a link that it reads all the time.
         let is_polled = self.was_polled();
         if is_polled && !self.is_idle() {
             return true;
         }
-        self.with_state(|state, upcalls| {
+        self.with_state_in_order(self.state.lock(), order, |state, upcalls| {
             self.thread_waits.store(false, Ordering::Relaxed);
             let QpState { conn: Some(conn), queues, .. } = state else { return false };
             if !conn.is_lent {
@@ -339,8 +340,12 @@ impl Driven for SoftQp {
         })
     }
 
-    fn deliver(&self) {
-        self.deliver_events();
+    fn deliver(&self, order: &mut EventOrder) {
+        self.deliver_in_order(order);
+    }
+
+    fn deliver_all(&self) {
+        self.deliver_events(Extent::All);
     }
 }
 

@@ -34,6 +34,7 @@ mod create;
 mod credit_delay;
 mod direct_requests;
 mod event;
+mod event_order;
 mod execute;
 mod fast_path;
 mod frame_sink;

@@ -9,6 +9,7 @@ use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use rustix::event::{Timespec, epoll};
 
 use super::core::{Core, Driven, Job, LinkStatus, ListenerState, Shared};
+use super::event_order::EventOrder;
 use super::incoming::Incoming;
 use super::lingering::{LingeringLink, MAX_LINGER};
 use super::listener::PendingRequest;
@@ -55,6 +56,8 @@ struct ProgressThread {
     lingers_until: Instant,
     /// Number of links in the handshake.
     pending_handshakes: usize,
+    /// The events that wait for those of other links.
+    order: EventOrder,
 }
 
 /// An object whose descriptor is watched.
@@ -88,23 +91,30 @@ impl ProgressThread {
             next_lease_check: now,
             lingers_until: now,
             pending_handshakes: 0,
+            order: EventOrder::default(),
         }
     }
 
     fn run(mut self) {
-        let mut events = [const { MaybeUninit::uninit() }; 64];
-        while !self.shared.is_closed() || self.lingers() {
+        let mut events = vec![MaybeUninit::uninit(); 64];
+        while !self.shared.is_closed() || self.lingers() || self.order.is_pending() {
             let timeout = self.timeout();
-            let ready = epoll::wait(&self.shared.epoll, &mut events, timeout.as_ref());
+            let ready = epoll::wait(&self.shared.epoll, &mut events[..], timeout.as_ref());
             // The job that watches a descriptor was submitted before its first event.
             self.run_jobs();
-            if let Ok((events, _)) = ready {
-                for event in &*events {
-                    self.handle_event(event.data.u64());
-                }
+            let (ready, unused) = ready.unwrap_or_default();
+            let is_complete = !unused.is_empty();
+            for event in &*ready {
+                self.handle_event(event.data.u64());
             }
             for queue_pair in std::mem::take(&mut self.ready) {
                 self.progress(&queue_pair);
+            }
+            if is_complete {
+                self.order.note_pass();
+                self.report_due();
+            } else {
+                events.resize(2 * events.len(), MaybeUninit::uninit());
             }
             self.check_leases();
             self.drop_expired();
@@ -118,7 +128,7 @@ impl ProgressThread {
 
     /// How long the thread may sleep; without a limit if nothing is due.
     fn timeout(&self) -> Option<Timespec> {
-        if !self.ready.is_empty() {
+        if !self.ready.is_empty() || self.order.is_pending() {
             return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
         }
         let now = Instant::now();
@@ -144,7 +154,7 @@ impl ProgressThread {
                 Job::Deliver(queue_pair, upcalls) => {
                     upcalls.deliver();
                     if let Some(queue_pair) = queue_pair.upgrade() {
-                        queue_pair.deliver();
+                        queue_pair.deliver(&mut self.order);
                     }
                 }
                 Job::Listen(listener) => {
@@ -198,7 +208,7 @@ impl ProgressThread {
     /// Progresses a queue pair, unless its link is or becomes lent.
     fn progress(&mut self, weak: &Weak<dyn Driven>) {
         let Some(queue_pair) = weak.upgrade() else { return };
-        match queue_pair.progress() {
+        match queue_pair.progress(&mut self.order) {
             LinkStatus::Idle => {}
             LinkStatus::HasMore => self.ready.push(Weak::clone(weak)),
             LinkStatus::Lent => {
@@ -218,9 +228,29 @@ impl ProgressThread {
             return;
         }
         self.next_lease_check = Instant::now() + LEASE_CHECK_INTERVAL;
+        let order = &mut self.order;
         self.lent.retain(|queue_pair| {
-            queue_pair.upgrade().is_some_and(|queue_pair| queue_pair.check_lease())
+            queue_pair.upgrade().is_some_and(|queue_pair| queue_pair.check_lease(order))
         });
+    }
+
+    /// Reports the ends and the connection requests that no event of another link can precede.
+    fn report_due(&mut self) {
+        while let Some(queue_pair) = self.order.due_end() {
+            if let Some(queue_pair) = queue_pair.upgrade() {
+                queue_pair.deliver_all();
+            }
+        }
+        while let Some((listener, incoming)) = self.order.due_request() {
+            let sink = listener.open.lock().as_ref().map(|(_, sink)| Arc::clone(sink));
+            match (sink, self.core.upgrade()) {
+                // If the listener returns the request, dropping it refuses it.
+                (Some(sink), Some(core)) => {
+                    drop(sink.connection_request(PendingRequest::report(&core, incoming)));
+                }
+                _ => incoming.refuse(&self.shared),
+            }
+        }
     }
 
     /// Accepts the links that wait at a listener.
@@ -281,14 +311,7 @@ impl ProgressThread {
             }
             HandshakeOutcome::Incoming(hello) => {
                 let incoming = Incoming { link, hello, qualifier: listener.qualifier };
-                let sink = listener.open.lock().as_ref().map(|(_, sink)| Arc::clone(sink));
-                match (sink, self.core.upgrade()) {
-                    // If the listener returns the request, dropping it refuses it.
-                    (Some(sink), Some(core)) => {
-                        drop(sink.connection_request(PendingRequest::report(&core, incoming)));
-                    }
-                    _ => incoming.refuse(&self.shared),
-                }
+                self.order.add_request(listener, incoming);
             }
         }
     }

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::connection::{Connection, EndCause, Ending, Stage};
 use super::core::{Core, Driven, Job};
 use super::event::Event;
+use super::event_order::EventOrder;
 use super::work_queues::WorkQueues;
 use crate::completion_queue::Cq;
 use crate::domain::{DomainUser, Membership};
@@ -60,6 +61,14 @@ pub(super) enum Phase {
     /// Accepted, or established.
     Connected,
     Disconnected,
+}
+
+/// Which of the queued events are reported.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    All,
+    /// Those before the end of a connection.
+    UntilEnd,
 }
 
 /// What the lock of a queue pair guards.
@@ -142,6 +151,11 @@ impl QpState {
         }
     }
 
+    fn next_event(&mut self, extent: Extent) -> Option<(u64, Event)> {
+        let (_, event) = self.events.front()?;
+        if extent == Extent::UntilEnd && event.is_end() { None } else { self.events.pop_front() }
+    }
+
     /// Advances the connection: writes, completes and ends. While the link is lent, acknowledgements
     /// wait for the next frame, or for the poll in which they are due (`is_due`).
     pub(super) fn advance(&mut self, core: &Core, upcalls: &mut Upcalls, is_due: bool) {
@@ -220,9 +234,38 @@ impl SoftQp {
     /// As [`with_state`](Self::with_state), with the lock already held.
     pub(super) fn with_locked_state<T>(
         &self,
-        mut state: BiasedGuard<'_, QpState>,
+        state: BiasedGuard<'_, QpState>,
         act: impl FnOnce(&mut QpState, &mut Upcalls) -> T,
     ) -> T {
+        let (result, has_events) = self.update(state, act);
+        if has_events {
+            self.deliver_events(Extent::All);
+        }
+        result
+    }
+
+    /// As [`with_locked_state`](Self::with_locked_state), for the thread, which reports an end in the
+    /// order of all links.
+    pub(super) fn with_state_in_order<T>(
+        &self,
+        state: BiasedGuard<'_, QpState>,
+        order: &mut EventOrder,
+        act: impl FnOnce(&mut QpState, &mut Upcalls) -> T,
+    ) -> T {
+        let (result, has_events) = self.update(state, act);
+        if has_events {
+            self.deliver_in_order(order);
+        }
+        result
+    }
+
+    /// Runs `act` and advances the connection. Makes the upcalls of the completion queues after
+    /// releasing the lock. Returns whether events wait to be reported, too.
+    fn update<T>(
+        &self,
+        mut state: BiasedGuard<'_, QpState>,
+        act: impl FnOnce(&mut QpState, &mut Upcalls) -> T,
+    ) -> (T, bool) {
         let mut upcalls = Upcalls::default();
         let result = act(&mut state, &mut upcalls);
         state.advance(&self.core, &mut upcalls, false);
@@ -230,25 +273,31 @@ impl SoftQp {
         let has_events = !state.events.is_empty();
         drop(state);
         upcalls.deliver();
-        if has_events {
-            self.deliver_events();
-        }
-        result
+        (result, has_events)
     }
 
-    /// Reports the queued events, in order. Only one thread at a time does so.
-    pub(super) fn deliver_events(&self) {
+    /// Reports the queued events up to an end, which waits in `order`.
+    pub(super) fn deliver_in_order(&self, order: &mut EventOrder) {
+        if self.deliver_events(Extent::UntilEnd) {
+            order.add_end(self.driven());
+        }
+    }
+
+    /// Reports queued events, in order. Only one thread at a time does so. Returns whether an end is
+    /// left.
+    pub(super) fn deliver_events(&self, extent: Extent) -> bool {
         let mut state = self.state.lock();
         if state.is_delivering {
-            return;
+            return false;
         }
         state.is_delivering = true;
-        while let Some((attempt, event)) = state.events.pop_front() {
+        while let Some((attempt, event)) = state.next_event(extent) {
             let sink = Arc::clone(&state.sink);
             drop(state);
             event.report(attempt, &*sink);
             state = self.state.lock();
         }
         state.is_delivering = false;
+        !state.events.is_empty()
     }
 }

@@ -2,6 +2,7 @@
 //! what two queue pairs of loopback do: the same completions in the same order, with the same
 //! statuses, and the same memory afterwards.
 
+mod order;
 mod transport;
 
 use dat_conformance::{Buffer, Node, drain, expect_connections, state, until};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -53,6 +53,42 @@ struct Port {
 struct Waiting {
     ends: Mutex<Vec<Connected>>,
     bell: OwnedFd,
+    gate: Gate,
+}
+
+/// Stops the thread of an adapter when it accepts the next link of a port.
+#[derive(Default)]
+struct Gate {
+    is_closed: AtomicBool,
+    has_stopped: AtomicBool,
+}
+
+/// A closed gate. The thread goes on when this is dropped.
+pub(crate) struct ClosedGate(Arc<Waiting>);
+
+impl ClosedGate {
+    /// Closes the gate of the port with that qualifier.
+    pub(crate) fn at(qualifier: u64) -> Self {
+        let port = Arc::clone(&PORTS.lock().expect("no panic")[&qualifier]);
+        port.gate.is_closed.store(true, Ordering::SeqCst);
+        Self(port)
+    }
+
+    /// Number of links that the port has not accepted.
+    pub(crate) fn links(&self) -> usize {
+        self.0.ends.lock().expect("no panic").len()
+    }
+
+    /// Whether the thread has stopped.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.0.gate.has_stopped.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for ClosedGate {
+    fn drop(&mut self) {
+        self.0.gate.is_closed.store(false, Ordering::SeqCst);
+    }
 }
 
 static PORTS: LazyLock<Mutex<HashMap<u64, Arc<Waiting>>>> = LazyLock::new(Mutex::default);
@@ -70,7 +106,8 @@ impl Transport for Links {
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
         let qualifier = qualifier.unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
-        let arrivals = Arc::new(Waiting { ends: Mutex::default(), bell: descriptor(false) });
+        let (bell, gate) = (descriptor(false), Gate::default());
+        let arrivals = Arc::new(Waiting { ends: Mutex::default(), bell, gate });
         let mut ports = PORTS.lock().expect("no panic");
         if ports.contains_key(&qualifier) {
             return Err(Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype));
@@ -119,6 +156,11 @@ impl Acceptor for Port {
     }
 
     fn accept(&mut self) -> Option<Connected> {
+        let gate = &self.arrivals.gate;
+        while gate.is_closed.load(Ordering::SeqCst) {
+            gate.has_stopped.store(true, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let end = self.arrivals.ends.lock().expect("no panic").pop();
         if end.is_none() {
             let _ = rustix::io::read(&self.arrivals.bell, &mut [0; 8]);

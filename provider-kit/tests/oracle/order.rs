@@ -1,0 +1,100 @@
+//! The events of different connections are reported in the order in which the peer caused them.
+
+use std::sync::Arc;
+
+use dat_conformance::{Node, drain, expect_event, until};
+use dat_core::{
+    Close, Connect, ConnectionEventKind, ConnectionRequest, Endpoint, EpSpec, EvdFlags, Event,
+    EventDispatcher, Registry,
+};
+
+use crate::transport::{ClosedGate, Memories};
+
+/// The private data of the request that the client makes last.
+const THIRD: &[u8] = b"third";
+
+/// The side that requests connections.
+struct Client(Node);
+
+impl Client {
+    fn connect(&self, qualifier: u64, private_data: &[u8]) -> Endpoint {
+        let ep = self.0.ep();
+        let connect = Connect::to(self.0.address(), qualifier).private_data(private_data);
+        ep.connect(&connect).expect("an attempt");
+        ep
+    }
+
+    fn expect(&self, kind: ConnectionEventKind) {
+        let Event::Connection(event) = expect_event(&self.0.connect, &[]) else {
+            panic!("no event of a connection")
+        };
+        assert_eq!(event.kind, kind);
+    }
+}
+
+fn request(events: &EventDispatcher) -> ConnectionRequest {
+    let Event::ConnectionRequest(arrival) = expect_event(events, &[]) else {
+        panic!("no connection request")
+    };
+    arrival.request
+}
+
+/// The name of an event; none for the request that stopped the thread.
+fn name(event: &Event) -> Option<&'static str> {
+    match event {
+        Event::Connection(event) => match event.kind {
+            ConnectionEventKind::Established => Some("established"),
+            ConnectionEventKind::Disconnected => Some("disconnected"),
+            other => panic!("{other:?}"),
+        },
+        Event::ConnectionRequest(arrival) => {
+            let private_data = arrival.request.query().expect("it waits").private_data;
+            (*private_data == *THIRD).then_some("third request")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The client establishes a connection, ends an older one, and requests another, while the thread of
+/// the server reads nothing.
+#[test]
+fn events_of_different_links_come_in_the_order_of_the_peer() {
+    let registry = Registry::new();
+    registry.add_provider(Arc::new(Memories)).expect("one of that name");
+    let [client, server] =
+        [1, 2].map(|seed| Node::on(registry.open(&format!("memory?{seed}")).expect("it opens")));
+    let client = Client(client);
+    let events = server.evd(EvdFlags::CONNECTION | EvdFlags::CONNECTION_REQUEST);
+    let spec = EpSpec::new(&server.pz).connect_evd(&events);
+    let spec = spec.recv_evd(&server.recv).request_evd(&server.request);
+    let eps = [(); 2].map(|()| server.ia.ep_create(&spec).expect("an endpoint"));
+    let psp = server.ia.psp_create_any(&events, dat_core::PspMaker::Consumer).expect("a port");
+    let qualifier = psp.qualifier();
+
+    let first = client.connect(qualifier, b"");
+    request(&events).accept(Some(&eps[0]), b"").expect("unconnected");
+    client.expect(ConnectionEventKind::Established);
+    assert!(matches!(expect_event(&events, &[]), Event::Connection(_)));
+    let second = client.connect(qualifier, b"");
+    let request = request(&events);
+
+    let gate = ClosedGate::at(qualifier);
+    let stopper = client.connect(qualifier, b"");
+    until("the thread of the server has stopped", || gate.has_stopped());
+    request.accept(Some(&eps[1]), b"").expect("unconnected");
+    client.expect(ConnectionEventKind::Established);
+    first.disconnect(Close::Graceful).expect("connected");
+    client.expect(ConnectionEventKind::Disconnected);
+    let third = client.connect(qualifier, THIRD);
+    until("the third request is written", || gate.links() == 2);
+    drop(gate);
+
+    let mut found = Vec::new();
+    until("all four events", || {
+        found.extend(drain(&events));
+        found.len() == 4
+    });
+    let names: Vec<&str> = found.iter().filter_map(name).collect();
+    assert_eq!(names, ["established", "disconnected", "third request"]);
+    drop((second, third, stopper));
+}
