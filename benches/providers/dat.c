@@ -103,9 +103,11 @@ static void dat_open(enum side me, const struct adapter *adapter, const struct r
     end_open(&my->end, adapter->name, (char *)&buffers[me], sizeof buffers[me]);
     CHECK(dat_evd_resize(my->end.send_evd, EVENTS));
     CHECK(dat_evd_resize(my->end.recv_evd, EVENTS));
-    for (unsigned slot = 0; slot < SLOTS && (slot + 1) * step <= sizeof buffers[me].outgoing; slot++) {
-        my->send[slot] = end_part(&my->end, slot * step, step);
-        my->receive[slot] = end_part(&my->end, sizeof buffers[me].outgoing + slot * step, step);
+    for (unsigned slot = 0; slot < SLOTS; slot++) {
+        size_t out = (size_t)(slot_of(buffers[me].outgoing, row, slot) - buffers[me].outgoing);
+
+        my->send[slot] = end_part(&my->end, out, step);
+        my->receive[slot] = end_part(&my->end, sizeof buffers[me].outgoing + out, step);
     }
     if (me == FAR)
         CHECK(dat_psp_create(my->end.ia, QUALIFIER, my->end.request_evd, DAT_PSP_CONSUMER_FLAG,

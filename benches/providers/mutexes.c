@@ -17,7 +17,7 @@ static int mutexes_fit(const struct adapter *adapter, const struct row *row)
 static void post(enum side me, const struct row *row, uint64_t slot)
 {
     struct buffers *own = &buffers[me];
-    char *memory = (me == NEAR ? own->outgoing : own->incoming) + slot * row->size;
+    char *memory = slot_of(me == NEAR ? own->outgoing : own->incoming, row, slot);
 
     if (!(me == NEAR ? skeleton_send : skeleton_receive)(&skeleton, (struct work){memory, slot},
                                                          row->size))

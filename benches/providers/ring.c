@@ -80,9 +80,9 @@ static void ring_run(enum side me, const struct row *row, unsigned long times)
             while (out->written - atomic_load_explicit(&out->read, memory_order_acquire) >=
                    row->window * row->size)
                 ;
-            ring_write(out, buffers[me].outgoing + at % SLOTS * row->size, row->size);
+            ring_write(out, slot_of(buffers[me].outgoing, row, at), row->size);
         } else if (row->task == STREAM) {
-            ring_read(in, buffers[me].incoming + at % SLOTS * row->size, row->size);
+            ring_read(in, slot_of(buffers[me].incoming, row, at), row->size);
         } else if (me == NEAR) {
             ring_write(out, buffers[me].outgoing, row->size);
             ring_read(in, buffers[me].incoming, row->size);

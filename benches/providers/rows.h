@@ -19,6 +19,8 @@ static const struct row rows[] = {
     {"half round trip 4 KiB", ROUND_TRIP, 4096},
     {"half round trip 64 KiB", ROUND_TRIP, 65536},
     {"half round trip 1 MiB", ROUND_TRIP, LARGEST},
+    {"stream of 64 KiB", STREAM, 65536, .window = 8, .receives = 16},
+    {"stream of 1 MiB", STREAM, LARGEST, .window = 8, .receives = 16},
     {"one way 64 B, all complete", STREAM, 64, .window = 64, .receives = 64},
     {"one way 64 B, suppressed", STREAM, 64, .window = 64, .receives = 64, .suppressed = 1},
     {"stream, receiver ahead", STREAM, 64, .window = 8, .receives = 60},

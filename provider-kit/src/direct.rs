@@ -5,6 +5,9 @@
 //! It grants access to one connection at a time through a [`Gate`], which the requester passes for each
 //! access. To revoke rights, the owner withdraws the region from the page, calls `revoke`, and then no
 //! access that found the region is in progress.
+//!
+//! The same gate protects the source of a message that the owner offers: the [`Offer`] names the epoch of
+//! the gate in which its extents are valid, and the requester fetches them in no other.
 
 mod grants;
 pub mod page;
@@ -16,7 +19,7 @@ use dat_provider::status::DtoStatus;
 use crate::frame::Remote;
 
 pub use grants::{Gate, Grant, grant};
-pub(crate) use grants::{Moment, revoke};
+pub(crate) use grants::{Moment, has_offers, note_offer, revoke};
 
 /// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +60,26 @@ pub struct Access<'a> {
     /// Its length in bytes, which is that of all local spans together.
     pub length: u64,
     /// The local memory, which was validated.
+    pub local: &'a [Span],
+}
+
+/// A range of the memory of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Its address.
+    pub address: u64,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+/// A message that the peer offers to be fetched from its memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    /// The epoch of the peer's memory in which the extents are valid.
+    pub epoch: u64,
+    /// Where the message is.
+    pub extents: &'a [Extent],
+    /// Where it goes: spans of the same length, which were validated.
     pub local: &'a [Span],
 }
 

@@ -155,7 +155,8 @@ impl MemoryRegion for Registered {
         if !self.is_deregistered.swap(true, Ordering::AcqRel) {
             regions::remove(self.key);
             self.domain.wait_for_copies();
-            if self.is_remote && !direct::revoke(self.domain.id, self.registered) {
+            let is_accessible = self.is_remote || direct::has_offers();
+            if is_accessible && !direct::revoke(self.domain.id, self.registered) {
                 return Err(still_accessed());
             }
         }

@@ -13,7 +13,7 @@
 //! | 8..12 | posted: number of receives that the sender has posted, mod 2^32 |
 //! | 12..16 | word: immediate data, key to invalidate, magic, verdict or reason |
 //! | 16..24 | length in bytes, or the sequence number of a request |
-//! | 24..40 | RDMA and atomics: context, 4 bytes (operation of an atomic), remote address |
+//! | 24..40 | RDMA and atomics: context, 4 bytes (operation of an atomic), remote address; offers: number of extents, 4 zeros, epoch |
 //! | 40..56 | atomics: two operands |
 
 mod decode;
@@ -38,6 +38,10 @@ pub const MAX_PIECE: u64 = 64 << 10;
 pub const MAX_NEXT_PIECE: u64 = 1 << 20;
 /// Maximum length of a message, write or read, in bytes.
 pub const MAX_TRANSFER: u64 = i32::MAX as u64;
+/// Maximum number of extents of an offer; each takes [`EXTENT`] bytes of the payload.
+pub const MAX_EXTENTS: u32 = 64;
+/// Length of an extent in the payload of an offer, in bytes: its address and its length.
+pub const EXTENT: u64 = 16;
 /// Maximum payload of a frame of the handshake, in bytes.
 pub const MAX_HANDSHAKE: u64 = 1000;
 /// Maximum length of a head, in bytes.
@@ -163,8 +167,20 @@ pub enum Body {
         /// Length of the message.
         length: u64,
     },
-    /// Rendezvous: the peer has a buffer for the announced message.
+    /// Rendezvous: the peer has a buffer for the announced message, or did not fetch the offered one.
     Cts,
+    /// Offers a message that the receiver fetches from the memory of the sender. The payload lists the
+    /// extents of the message. No request follows before the peer has executed it or sent `CTS`.
+    Offer {
+        /// Length of the message.
+        length: u64,
+        /// As for [`Body::Send`].
+        solicited: bool,
+        /// Number of extents, from 1 to [`MAX_EXTENTS`].
+        extents: u32,
+        /// The epoch of the sender's memory in which they are valid.
+        epoch: u64,
+    },
     /// Carries only `done` and `posted`.
     Ack,
     /// The sender ends the connection; this is its last frame.
@@ -266,6 +282,7 @@ impl Frame {
             | Body::Answer { length, .. }
             | Body::Data { length, .. }
             | Body::More { length, .. } => length,
+            Body::Offer { extents, .. } => extents as u64 * EXTENT,
             Body::Send { length, .. }
             | Body::Write { length, .. }
             | Body::WriteImmediate { length, .. } => {

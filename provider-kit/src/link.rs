@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use dat_provider::mem::Span;
 
-use crate::direct::{Access, Accessed, Gate};
+use crate::direct::{Access, Accessed, Gate, Offer};
 use crate::doorbell::Doorbell;
 use crate::frame::{Frame, MAX_PIECE, Malformed};
 
@@ -109,6 +109,23 @@ pub trait Writer: Send {
     /// Executes an RDMA operation without the peer, before it returns. All previous requests were
     /// executed. By default, this is not possible.
     fn access(&mut self, _access: &Access<'_>) -> Accessed {
+        Accessed::NotDirectly
+    }
+
+    /// Minimum length of a message that is worth offering, in bytes. By default, none is.
+    fn min_offer(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Whether to offer a message of that length now: the epoch in which the peer may fetch it from memory
+    /// that is registered at the time of this call. `is_alone` says that no other request is outstanding.
+    /// By default, the peer cannot fetch messages.
+    fn offer(&mut self, _length: u64, _is_alone: bool) -> Option<u64> {
+        None
+    }
+
+    /// Fetches a message that the peer has offered. By default, this is not possible.
+    fn fetch(&mut self, _offer: &Offer<'_>) -> Accessed {
         Accessed::NotDirectly
     }
 

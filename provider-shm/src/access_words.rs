@@ -77,6 +77,11 @@ impl AccessWords {
         self.owner.0.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// The epoch of the memory, for offers of its owner.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.owner.0.epoch.load(Ordering::Acquire)
+    }
+
     /// The number of the access in progress after a change of gate or epoch; nothing if there is none.
     pub(crate) fn in_progress(&self) -> Option<u64> {
         fence(Ordering::SeqCst);
@@ -226,6 +231,30 @@ mod loom_models {
             let far = Arc::clone(&shared);
             let thread = thread::spawn(move || requester(&far));
             shared.slot.store(0, Ordering::Relaxed);
+            shared.words.revoke();
+            if waits(&shared) {
+                shared.memory.store(1, Ordering::Relaxed);
+            }
+            thread.join().expect("no panic");
+        });
+    }
+
+    /// An offered message is not fetched after its memory was deregistered and the access in progress has
+    /// ended.
+    #[test]
+    fn a_withdrawn_offer_is_not_fetched() {
+        loom::model(|| {
+            let shared = shared();
+            let far = Arc::clone(&shared);
+            let epoch = shared.words.epoch();
+            let thread = thread::spawn(move || {
+                let mut requester = Requester::default();
+                let Some(pass) = requester.enter(&far.words) else { return };
+                if pass.epoch == epoch {
+                    assert_eq!(far.memory.load(Ordering::Relaxed), 0, "fetched after it was freed");
+                }
+                requester.leave(&far.words);
+            });
             shared.words.revoke();
             if waits(&shared) {
                 shared.memory.store(1, Ordering::Relaxed);

@@ -1,11 +1,12 @@
-//! The requester of direct access: it checks what the owner of memory permits, and copies.
+//! The requester of direct access: it checks what the owner of memory permits, and copies. It also fetches
+//! the messages that the owner offers.
 
 use std::collections::HashMap;
 
 use dat_provider::status::DtoStatus;
 use dat_provider::triplet::RmrTriplet;
 use dat_provider_kit::direct::page::{self, Place, WORDS};
-use dat_provider_kit::direct::{Access, Accessed};
+use dat_provider_kit::direct::{Access, Accessed, Direction, Extent, Offer};
 use dat_provider_kit::transfer::RemoteMemory;
 use dat_sync::region_table::Region;
 use rustix::io::Errno;
@@ -14,7 +15,7 @@ use crate::access_words::{AccessWords, Owner, Pass, Requester};
 use crate::cma;
 
 /// The longest copy in one access, in bytes: the owner waits for it when it deregisters memory.
-const LONGEST: u64 = 16 << 20;
+pub(crate) const LONGEST: u64 = 16 << 20;
 /// Regions and chunks of the page that are remembered.
 const MOST_KNOWN: usize = 4096;
 
@@ -56,12 +57,9 @@ impl DirectRequester {
         if access.local.len() > cma::MOST_PARTS {
             return Accessed::NotDirectly;
         }
-        if matches!(self.peer, Peer::Unknown) {
-            let Some(owner) = words.owner() else { return Accessed::NotDirectly };
-            self.peer =
-                process().and_then(|process| probe(process, owner)).unwrap_or(Peer::Refused);
-        }
-        let Peer::Reached { process, directory } = self.peer else { return Accessed::NotDirectly };
+        let Some((process, directory)) = self.reach(words, process) else {
+            return Accessed::NotDirectly;
+        };
         let mut done = 0;
         while done < access.length {
             let length = (access.length - done).min(LONGEST);
@@ -86,6 +84,53 @@ impl DirectRequester {
             }
         }
         Accessed::Done
+    }
+
+    /// Fetches a message that the peer has offered, unless its memory has changed since.
+    pub(crate) fn fetch(
+        &mut self,
+        words: &AccessWords,
+        process: impl FnOnce() -> Option<i32>,
+        offer: &Offer<'_>,
+    ) -> Accessed {
+        if offer.local.len() > cma::MOST_PARTS {
+            return Accessed::NotDirectly;
+        }
+        let Some((process, _)) = self.reach(words, process) else { return Accessed::NotDirectly };
+        let Some(pass) = self.requester.enter(words) else { return Accessed::NotDirectly };
+        let mut copied = if pass.epoch == offer.epoch { Ok(()) } else { Err(Errno::FAULT) };
+        let mut done = 0;
+        for &Extent { address, length } in offer.extents {
+            copied = copied.and_then(|()| {
+                let local = (offer.local, done);
+                cma::transfer(process, Direction::Read, local, address, length)
+            });
+            done += length;
+        }
+        self.requester.leave(words);
+        match copied {
+            Ok(()) => return Accessed::Done,
+            Err(Errno::FAULT) => {}
+            Err(_) => self.peer = Peer::Refused,
+        }
+        Accessed::NotDirectly
+    }
+
+    /// The process of the peer and the directory of its page, if its memory can be accessed.
+    fn reach(
+        &mut self,
+        words: &AccessWords,
+        process: impl FnOnce() -> Option<i32>,
+    ) -> Option<(i32, u64)> {
+        if matches!(self.peer, Peer::Unknown) {
+            let owner = words.owner()?;
+            self.peer =
+                process().and_then(|process| probe(process, owner)).unwrap_or(Peer::Refused);
+        }
+        match self.peer {
+            Peer::Reached { process, directory } => Some((process, directory)),
+            _ => None,
+        }
     }
 
     /// Whether the regions of the peer permit the access.

@@ -3,17 +3,26 @@
 use std::sync::Arc;
 
 use dat_provider::mem::Span;
-use dat_provider_kit::direct::{self, Access, Accessed};
+use dat_provider_kit::direct::{self, Access, Accessed, Offer};
 use dat_provider_kit::frame::Frame;
 use dat_provider_kit::link::{End, Writer, Written};
 
-use crate::direct::DirectRequester;
+use crate::direct::{DirectRequester, LONGEST};
 use crate::gate::Gate;
 use crate::link::Link;
 use crate::ring::{Producer, Stored};
 
 /// The longest RDMA operation, in bytes, that a peer which polls executes faster than the kernel copies.
 const SHORT: u64 = 4096;
+/// The shortest messages, in bytes, that the peer fetches faster than it takes them from the ring. An offer
+/// delays the requests after it until the peer has answered, while both sides copy at the same time where
+/// several messages are in the ring. So shorter messages are offered only if no other request is
+/// outstanding,
+const MIN_OFFER: u64 = 8 << 10;
+/// those of a stream are longer,
+const MIN_OFFER_IN_STREAM: u64 = 64 << 10;
+/// and even longer if the peer does not poll, because each answer is a wake-up then.
+const MIN_OFFER_WITHOUT_POLLS: u64 = 256 << 10;
 
 /// Writes frames to a ring; what it has taken is with the peer.
 #[derive(Debug)]
@@ -79,6 +88,31 @@ impl Writer for RingWriter {
         let Some(segment) = self.link.segment() else { return Accessed::NotDirectly };
         let words = segment.access(self.link.writes);
         self.direct.access(words, || self.link.peer_process(), access)
+    }
+
+    fn min_offer(&self) -> u64 {
+        if self.link.is_direct { MIN_OFFER } else { u64::MAX }
+    }
+
+    fn offer(&mut self, length: u64, is_alone: bool) -> Option<u64> {
+        let min = match self.producer().ok()?.is_polled() {
+            true if is_alone => MIN_OFFER,
+            true => MIN_OFFER_IN_STREAM,
+            false => MIN_OFFER_WITHOUT_POLLS,
+        };
+        if !(min..=LONGEST).contains(&length) {
+            return None;
+        }
+        Some(self.link.segment()?.access(1 - self.link.writes).epoch())
+    }
+
+    fn fetch(&mut self, offer: &Offer<'_>) -> Accessed {
+        if !self.link.is_direct {
+            return Accessed::NotDirectly;
+        }
+        let Some(segment) = self.link.segment() else { return Accessed::NotDirectly };
+        let words = segment.access(self.link.writes);
+        self.direct.fetch(words, || self.link.peer_process(), offer)
     }
 
     fn gate(&mut self, domain: u32, queue_pair: u32) -> Option<Box<dyn direct::Gate>> {

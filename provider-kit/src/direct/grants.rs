@@ -109,6 +109,24 @@ impl Drop for Grant {
     }
 }
 
+/// Whether this process has offered messages.
+static HAS_OFFERS: AtomicBool = AtomicBool::new(false);
+
+/// A message is about to be offered. The caller holds the lock of the queue pair until it has validated
+/// the memory of the message and written the offer. Deregistering passes through that lock before it
+/// revokes.
+#[inline]
+pub(crate) fn note_offer() {
+    if !has_offers() {
+        HAS_OFFERS.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether peers may access memory without remote privileges, because it was offered.
+pub(crate) fn has_offers() -> bool {
+    HAS_OFFERS.load(Ordering::Relaxed)
+}
+
 /// Waits until no peer accesses memory of a domain that was registered at a moment and withdrawn from
 /// the page since. Returns
 /// whether that is certain. The connections of peers that do not end their access within

@@ -13,12 +13,13 @@ use super::ack_delay::AckDelay;
 use super::backoff::Backoff;
 use super::coalescing::Coalescing;
 use super::credit_delay::CreditDelay;
+use super::fetch::OfferAnswer;
 use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
 use super::receive_queue::TakenReceive;
 use super::send_queue::SendQueue;
 use super::work_queues::WorkQueues;
 use crate::direct::{self, Grant};
-use crate::frame::Reason;
+use crate::frame::{MAX_PIECE, Reason};
 use crate::handshake::{Active, SideInfo};
 use crate::link::{Armed, Reader, Writer};
 use crate::polled_links::Signal;
@@ -95,9 +96,15 @@ pub(super) struct Connection {
     pub(super) rts_sent: bool,
     /// The peer has granted it.
     pub(super) cts_received: bool,
+    /// Number of messages in a row that were offered and not fetched.
+    pub(super) unfetched_offers: u8,
+    /// Maximum length of a message that a post may write to the link without further checks, in bytes.
+    pub(super) max_at_once: u64,
 
     /// Number of requests of the peer that were executed.
     pub(super) executed: u32,
+    /// The answer to an offer, for which the peer waits.
+    pub(super) offer_answer: Option<OfferAnswer>,
     /// The last value of [`done`](Self::done) that was sent.
     pub(super) reported_executed: u32,
     /// When a poll reports it.
@@ -181,6 +188,7 @@ impl Connection {
         let space_event =
             if reader.is_readable_for_room() { EventFlags::IN } else { EventFlags::OUT };
         let can_hold = writer.can_hold();
+        let max_at_once = MAX_PIECE.min(writer.min_offer() - 1);
         Self {
             stage,
             handshake: None,
@@ -197,7 +205,10 @@ impl Connection {
             peer_receives_used: 0,
             rts_sent: false,
             cts_received: false,
+            unfetched_offers: 0,
+            max_at_once,
             executed: 0,
+            offer_answer: None,
             reported_executed: 0,
             ack_delay: AckDelay::default(),
             credit_delay: CreditDelay::default(),

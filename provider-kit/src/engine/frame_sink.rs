@@ -100,6 +100,7 @@ impl FrameSink for ConnectionSink<'_> {
                 *has_lost_memory |= !self.queues.receives.front_spans(range, destinations);
             }
             CurrentFrame::Handshake(_, data)
+            | CurrentFrame::Offer(data, _)
             | CurrentFrame::Unexpected(Unexpected { data, .. }) => {
                 if let Some(rest) = data.get_mut(offset as usize..) {
                     destinations.push(bytes::target(rest));
@@ -161,6 +162,7 @@ impl FrameSink for ConnectionSink<'_> {
                 self.finish_message(length, solicited, has_lost_memory)
             }
             CurrentFrame::Handshake(frame, data) => self.continue_handshake(&frame, &data),
+            CurrentFrame::Offer(list, epoch) => self.finish_offer(&list, epoch),
             CurrentFrame::Unexpected(kept) => {
                 self.conn.unexpected.push_back(kept);
                 Ok(())
@@ -268,6 +270,10 @@ impl ConnectionSink<'_> {
                 conn.rts_received = true;
                 Ok(())
             }
+            Body::Offer { length, solicited, extents, epoch } => {
+                self.begin_offer((length, solicited), (extents, epoch))
+            }
+            Body::Cts if self.conn.withdraw_offer() => Ok(()),
             Body::Cts => {
                 if !self.conn.rts_sent || self.conn.cts_received {
                     return Err(Refused);

@@ -70,6 +70,8 @@ pub(super) enum CurrentFrame {
     Answer(u64, bool),
     /// A frame of the handshake.
     Handshake(Frame, Vec<u8>),
+    /// The extents of an offered message, and their epoch.
+    Offer(Vec<u8>, u64),
     /// A message without a receive.
     Unexpected(Unexpected),
 }

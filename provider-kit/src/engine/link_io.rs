@@ -87,6 +87,7 @@ impl Connection {
         }
         if self.stage == Stage::Open {
             self.serve_srq(queues, upcalls);
+            self.answer_offer();
             loop {
                 if self.peer_failure.is_some() && (self.answers.is_empty() || self.is_write_closed)
                 {

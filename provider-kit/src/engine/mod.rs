@@ -37,6 +37,7 @@ mod event;
 mod event_order;
 mod execute;
 mod fast_path;
+mod fetch;
 mod frame_sink;
 mod handle;
 mod inbound;

@@ -27,6 +27,8 @@ pub(super) struct PostedRequest {
     pub(super) is_begun: bool,
     /// Bytes of the payload that were written.
     pub(super) written: u64,
+    /// The peer may fetch it, and has not answered.
+    pub(super) is_offered: bool,
     /// The status of a request that ended on this side. It completes after the requests before it.
     pub(super) local_status: Option<DtoStatus>,
 }
@@ -53,6 +55,7 @@ impl PostedRequest {
             flags,
             is_begun: false,
             written: 0,
+            is_offered: false,
             local_status: None,
         }
     }

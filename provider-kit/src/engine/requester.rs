@@ -21,6 +21,9 @@ impl Connection {
 
     /// Completes requests in order, as far as the peer has executed them.
     pub(super) fn complete(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
+        if self.sends.settle_offer() {
+            self.unfetched_offers = 0;
+        }
         while let Some((request, extra, status)) = self.sends.pop_ended() {
             queues.complete_request(&request, extra, status, upcalls);
             if status != DtoStatus::Success {
@@ -38,7 +41,7 @@ impl Connection {
         }
         let has_in_flight = self.sends.has_in_flight();
         let Some(request) = self.sends.waiting.front_mut() else { return false };
-        if request.local_status.is_some() {
+        if request.local_status.is_some() || request.is_offered {
             return false;
         }
         if let Task::Bind(bind) = &request.task {
@@ -80,8 +83,11 @@ impl Connection {
                 }
             } else if self.peer_posted == self.peer_receives_used {
                 return false;
+            } else if let Some(has_progress) = self.write_offer(queues) {
+                return has_progress;
             }
         }
+        let Some(request) = self.sends.waiting.front_mut() else { return false };
         let max = if is_first { MAX_PIECE } else { self.writer.max_next_piece() };
         let length = (request.length - request.written).min(max);
         let is_last = request.written + length == request.length;

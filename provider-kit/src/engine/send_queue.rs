@@ -122,6 +122,26 @@ impl SendQueue {
         }
     }
 
+    /// If the peer has executed the oldest waiting request, which it was offered, that request is in flight
+    /// from now on. Returns whether this is so.
+    pub(super) fn settle_offer(&mut self) -> bool {
+        let Some(request) = self.waiting.front() else { return false };
+        let number = self.first.wrapping_add(self.in_flight.len() as u32);
+        let is_fetched = request.is_offered && self.is_executed(number);
+        if is_fetched {
+            self.move_to_flight();
+        }
+        is_fetched
+    }
+
+    /// The peer has not fetched the message that it was offered. Returns false if there is none.
+    pub(super) fn withdraw_offer(&mut self) -> bool {
+        match self.waiting.front_mut() {
+            Some(request) => std::mem::take(&mut request.is_offered),
+            None => false,
+        }
+    }
+
     /// The read or atomic that the next answer belongs to.
     pub(super) fn current_read(&mut self) -> Option<&mut ReadInFlight> {
         self.reads.iter_mut().find(|read| !read.is_answered)

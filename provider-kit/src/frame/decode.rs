@@ -7,8 +7,8 @@ use super::encode::{
     SOLICITED, kind,
 };
 use super::{
-    Body, Frame, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER, Malformed, Reason, Refusal, Remote,
-    Verdict,
+    Body, Frame, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER, Malformed, Reason,
+    Refusal, Remote, Verdict,
 };
 
 /// Decodes the head at the start of `bytes`. Returns the frame and the length of its head, or
@@ -53,7 +53,7 @@ fn decode_any(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
 
 const fn head_length(kind: u8) -> Option<usize> {
     match kind {
-        kind::WRITE | kind::WRITE_IMMEDIATE | kind::READ => Some(40),
+        kind::WRITE | kind::WRITE_IMMEDIATE | kind::READ | kind::OFFER => Some(40),
         kind::ATOMIC => Some(56),
         kind::HELLO
         | kind::CHALLENGE
@@ -134,6 +134,7 @@ impl Fields {
             kind::MORE => Body::More { length, last },
             kind::RTS => Body::Rts { length },
             kind::CTS => Body::Cts,
+            kind::OFFER => self.offer()?,
             kind::ACK => Body::Ack,
             kind::END => Body::End { reason: self.reason()? },
             other => return Err(Malformed::Kind(other)),
@@ -143,7 +144,7 @@ impl Fields {
     /// Checks flags, word and length against those that the kind allows.
     fn check(&self) -> Result<(), Malformed> {
         let flags = match self.kind {
-            kind::SEND | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE => SOLICITED,
+            kind::SEND | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE | kind::OFFER => SOLICITED,
             kind::DATA | kind::MORE => LAST,
             _ => 0,
         };
@@ -166,6 +167,7 @@ impl Fields {
             | kind::WRITE_IMMEDIATE
             | kind::READ
             | kind::RTS => 0..=MAX_TRANSFER,
+            kind::OFFER => 1..=MAX_TRANSFER,
             kind::ATOMIC => 8..=8,
             kind::DATA if self.flags & LAST != 0 => 0..=MAX_NEXT_PIECE,
             kind::DATA => 1..=MAX_NEXT_PIECE,
@@ -188,6 +190,14 @@ impl Fields {
                 Verdict::Refused(refusal.ok_or(Malformed::Field(self.kind))?)
             }
         })
+    }
+
+    fn offer(&self) -> Result<Body, Malformed> {
+        let &Self { length, remote: Remote { context: extents, address: epoch }, .. } = self;
+        if !(1..=MAX_EXTENTS).contains(&extents) {
+            return Err(Malformed::Field(self.kind));
+        }
+        Ok(Body::Offer { length, solicited: self.flags & SOLICITED != 0, extents, epoch })
     }
 
     fn atomic(&self) -> Result<Body, Malformed> {

@@ -23,6 +23,7 @@ pub(super) mod kind {
     pub(crate) const CTS: u8 = 25;
     pub(crate) const ACK: u8 = 26;
     pub(crate) const END: u8 = 27;
+    pub(crate) const OFFER: u8 = 28;
 }
 
 pub(super) const SOLICITED: u8 = 1;
@@ -149,6 +150,11 @@ impl Body {
             }
             Self::Rts { length } => plain(kind::RTS, length),
             Self::Cts => plain(kind::CTS, 0),
+            Self::Offer { length, solicited, extents, epoch } => Fields {
+                flags: flag(solicited, SOLICITED),
+                remote: Some((Remote { context: extents, address: epoch }, 0)),
+                ..plain(kind::OFFER, length)
+            },
             Self::Ack => plain(kind::ACK, 0),
             Self::End { reason } => {
                 let (word, length) = match reason {

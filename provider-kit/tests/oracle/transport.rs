@@ -13,7 +13,8 @@ use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider
 use dat_provider_kit::engine::{
     self, Acceptor, ConnectFailure, Connected, Dial, Identity, Transport,
 };
-use dat_provider_kit::link::End;
+use dat_provider_kit::frame::Frame;
+use dat_provider_kit::link::{End, Writer, Written};
 use dat_provider_kit::memory_link::{MemoryStream, Wire, pair};
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::stream_link::{Stream, halves};
@@ -117,6 +118,47 @@ impl Transport for Links {
     }
 }
 
+/// A link that offers some messages, although its peer can fetch none.
+struct Offering {
+    writer: Box<dyn Writer>,
+    offers: u64,
+}
+
+impl Writer for Offering {
+    fn write(&mut self, frame: &Frame, payload: &[Span]) -> std::result::Result<Written, End> {
+        self.writer.write(frame, payload)
+    }
+
+    fn hold(&mut self, frame: &Frame, payload: &[Span]) -> std::result::Result<Written, End> {
+        self.writer.hold(frame, payload)
+    }
+
+    fn max_next_piece(&self) -> u64 {
+        self.writer.max_next_piece()
+    }
+
+    fn can_hold(&self) -> bool {
+        self.writer.can_hold()
+    }
+
+    fn flush(&mut self) -> std::result::Result<bool, End> {
+        self.writer.flush()
+    }
+
+    fn shut_down(&mut self) -> std::result::Result<(), End> {
+        self.writer.shut_down()
+    }
+
+    fn min_offer(&self) -> u64 {
+        200
+    }
+
+    fn offer(&mut self, _: u64, _: bool) -> Option<u64> {
+        self.offers += 1;
+        (self.offers % 2 == 0).then_some(self.offers)
+    }
+}
+
 struct Dialled {
     seed: u64,
     port: u64,
@@ -138,6 +180,7 @@ impl Dial for Dialled {
         let (near, far) = pair(Wire { seed: self.seed, capacity: 40_000 });
         let connected = |stream, local_port| {
             let (reader, writer) = halves(&Arc::new(Watched { stream, ready: descriptor(true) }));
+            let writer = Box::new(Offering { writer, offers: self.seed });
             Connected { reader, writer, address: ADDRESS, local_port }
         };
         waiting.ends.lock().expect("no panic").push(connected(far, qualifier));

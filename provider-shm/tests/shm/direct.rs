@@ -2,37 +2,20 @@
 #![allow(unsafe_code, reason = "a filter for system calls is installed by address")]
 
 use std::io::Read;
-use std::process::Child;
 
-use dat_conformance::{Buffer, Node, expect_connection, expect_dto, expect_request, state, until};
+use dat_conformance::{Buffer, Node, expect_dto, state, until};
 use dat_core::error::{ReturnType, Subtype};
-use dat_core::{
-    Connect, ConnectionEventKind, DtoStatus, Endpoint, EpState, Event, PspMaker, RmrTriplet,
-};
-use dat_two_processes::traffic::Load;
+use dat_core::{DtoStatus, EpState, Event, RmrTriplet};
 use dat_two_processes::{NONE, process};
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::common::node;
+use crate::peers::{Accepted, Connected, LENGTH};
 
-const PARAMETERS: &str = "DAT_TEST_PARAMETERS";
-const LENGTH: usize = 8 << 20;
-
-/// The other process: sends a message once it is connected. Then it does nothing, or writes to the
-/// memory of the other one without end.
+/// The other process. Once it is connected, it does nothing, or writes to the memory of the other one
+/// without end.
 fn peer_that(writes: bool) {
-    let node = node(&std::env::var(PARAMETERS).unwrap_or_default());
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
-    let buffer = node.buffer(LENGTH);
-    process::announce(psp.qualifier());
-    let ep = node.ep();
-    let request = expect_request(&node.requests).request;
-    let (load, theirs) = Load::parse(&request.query().expect("live").private_data);
-    let own = load.private_data(buffer.remote(0, LENGTH));
-    request.accept(Some(&ep), &own).expect("unconnected");
-    expect_connection(&node.connect, &ep, ConnectionEventKind::Established);
-    ep.post_send(&[buffer.piece(0, 8)], 0, NONE).expect("connected");
-    expect_dto(&node.request, &[&ep]);
+    let Accepted { node, buffer, ep, theirs } = Accepted::new(|_, _| {});
     if !writes {
         let _ = std::io::stdin().read(&mut [0]);
         return;
@@ -55,50 +38,6 @@ fn target() {
 #[ignore = "the other process of a test below"]
 fn writer() {
     peer_that(true);
-}
-
-/// A process, the connection to it, and its memory.
-struct Connected {
-    child: Child,
-    ep: Endpoint,
-    theirs: RmrTriplet,
-}
-
-impl Connected {
-    fn new(node: &Node, own: &Buffer, test: &str, parameters: &str) -> Self {
-        let mut command = process::command(test);
-        let (child, port) = process::started(command.env(PARAMETERS, parameters));
-        let ep = node.ep();
-        ep.post_recv(&[own.piece(0, 8)], 0, NONE).expect("live");
-        let private_data = Load::number(0).private_data(own.remote(0, own.memory.len()));
-        let connect = Connect::to(node.address(), port.expect("it listens"));
-        ep.connect(&connect.private_data(&private_data)).expect("an attempt");
-        let event = expect_connection(&node.connect, &ep, ConnectionEventKind::Established);
-        let (_, theirs) = Load::parse(&event.private_data);
-        // Then both sides know that they are connected.
-        expect_dto(&node.recv, &[&ep]);
-        Self { child, ep, theirs: RmrTriplet { length: LENGTH as u64, ..theirs } }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(process::pid(&self.child), signal).expect("a child");
-    }
-
-    /// Stops the process and waits until none of its threads runs.
-    fn stop(&self) {
-        self.signal(Signal::STOP);
-        let tasks = format!("/proc/{}/task", self.child.id());
-        let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
-            let stat = std::fs::read_to_string(task.expect("a task").path().join("stat"));
-            stat.is_ok_and(|stat| stat.contains(") T "))
-        };
-        until("it is stopped", || std::fs::read_dir(&tasks).expect("a child").all(is_stopped));
-    }
-
-    fn end(mut self) {
-        self.child.kill().expect("a child");
-        self.child.wait().expect("a child");
-    }
 }
 
 /// Writes to the memory of the peer and reads it back.

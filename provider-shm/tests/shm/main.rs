@@ -3,5 +3,7 @@
 mod common;
 mod containers;
 mod direct;
+mod offers;
+mod peers;
 
 dat_two_processes::tests!(crate::common::node);

@@ -109,7 +109,7 @@ fn ends(node: &Node, ep: &Endpoint) {
 fn any_frame(random: &mut fastrand::Rng, done: u32) -> Vec<u8> {
     let length = if random.bool() { random.u64(0..200) } else { random.u64(0..1 << 20) };
     let remote = Remote { context: random.u32(..), address: random.u64(..) };
-    let body = match random.u8(0..14) {
+    let body = match random.u8(0..15) {
         0..=3 => {
             let invalidate = (random.u8(..) < 20).then(|| random.u32(..));
             Body::Send { length: length % 100, solicited: random.bool(), invalidate }
@@ -123,12 +123,19 @@ fn any_frame(random: &mut fastrand::Rng, done: u32) -> Vec<u8> {
         10 => Body::Cts,
         11 => Body::Ready,
         12 => Body::End { reason: Reason::Abrupt },
+        13 => Body::Offer { length: 1 + length % 99, solicited: false, extents: 1, epoch: 0 },
         _ => Body::Ack,
     };
     let done = if random.u8(..) < 30 { random.u32(..) } else { done };
     let frame = Frame { done, posted: 4 + random.u32(0..3), ..Frame::new(body) };
     let mut bytes = frame.encode().to_vec();
-    bytes.resize(bytes.len() + frame.payload() as usize, 7);
+    let payload = frame.payload() as usize;
+    match body {
+        Body::Offer { length, .. } if random.bool() => {
+            bytes.extend([random.u64(..), length].iter().flat_map(|word| word.to_le_bytes()));
+        }
+        _ => bytes.resize(bytes.len() + payload, 7),
+    }
     bytes
 }
 

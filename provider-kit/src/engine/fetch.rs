@@ -1,0 +1,150 @@
+//! Rendezvous for long messages: the sender offers a message, and the receiver fetches it from the memory
+//! of the sender into its receive, with one copy.
+//!
+//! An offer is the last frame of a request before the peer has answered: with an acknowledgement, or with
+//! `CTS` if it could not fetch the message, which the sender then sends in pieces.
+
+use dat_provider::Work;
+use dat_provider::flags::{CompletionFlags, Privileges};
+use dat_provider::status::DtoStatus;
+
+use super::connection::Connection;
+use super::frame_sink::{Accepted, ConnectionSink};
+use super::inbound::{CurrentFrame, InboundKind};
+use super::request::Task;
+use super::work_queues::WorkQueues;
+use crate::bytes;
+use crate::direct::{self, Accessed, Extent, Offer};
+use crate::frame::{Body, EXTENT, MAX_EXTENTS, MAX_PIECE};
+use crate::link::Refused;
+use crate::transfer::{self, LocalMemory};
+
+/// After this many messages in a row that the peer did not fetch, the connection offers none.
+const MAX_UNFETCHED: u8 = 8;
+
+/// The answer to an offer, before it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OfferAnswer {
+    /// An acknowledgement: the message was fetched.
+    Fetched,
+    /// `CTS`: the peer has to send the message.
+    NotFetched,
+}
+
+impl Connection {
+    /// Offers the oldest request, for which the peer has a receive. Returns whether that made progress;
+    /// nothing if the request is to be sent.
+    pub(super) fn write_offer(&mut self, queues: &WorkQueues) -> Option<bool> {
+        let has_in_flight = self.sends.has_in_flight();
+        let request = self.sends.waiting.front()?;
+        let length = request.length;
+        let is_suitable = matches!(request.task, Task::Work(Work::Send))
+            && length >= self.writer.min_offer()
+            && self.unfetched_offers < MAX_UNFETCHED;
+        if !is_suitable {
+            return None;
+        }
+        direct::note_offer();
+        let is_alone = !has_in_flight && self.sends.waiting.len() == 1;
+        let epoch = self.writer.offer(length, is_alone)?;
+        let request = self.sends.waiting.front_mut()?;
+        let local = LocalMemory { segments: &request.segments, domain: queues.domain };
+        self.spans.clear();
+        if !transfer::local_spans(local, Privileges::LOCAL_READ, (0, length), &mut self.spans) {
+            request.local_status = Some(DtoStatus::LocalProtection);
+            return Some(true);
+        }
+        let extents = self.spans.len() as u32;
+        if extents > MAX_EXTENTS {
+            return None;
+        }
+        let words = self.spans.iter().flat_map(|span| [span.address(), span.len() as u64]);
+        let list: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
+        let body = Body::Offer { length, solicited, extents, epoch };
+        if !self.write(body, &[bytes::source(&list)]) {
+            return Some(false);
+        }
+        let request = self.sends.waiting.front_mut()?;
+        (request.is_begun, request.is_offered) = (true, true);
+        self.peer_receives_used = self.peer_receives_used.wrapping_add(1);
+        Some(true)
+    }
+
+    /// The peer has not fetched the message that it was offered. Returns false if there is none.
+    pub(super) fn withdraw_offer(&mut self) -> bool {
+        let has_offered = self.sends.withdraw_offer();
+        self.unfetched_offers += u8::from(has_offered && self.unfetched_offers < MAX_UNFETCHED);
+        if self.unfetched_offers == MAX_UNFETCHED {
+            self.max_at_once = MAX_PIECE;
+        }
+        has_offered
+    }
+
+    /// Sends the answer to an offer.
+    pub(super) fn answer_offer(&mut self) {
+        let is_sent = match self.offer_answer {
+            None => return,
+            Some(OfferAnswer::Fetched) => {
+                !self.owes_acknowledgement() || self.write(Body::Ack, &[])
+            }
+            Some(OfferAnswer::NotFetched) => self.write(Body::Cts, &[]),
+        };
+        if is_sent {
+            self.offer_answer = None;
+        }
+    }
+}
+
+impl ConnectionSink<'_> {
+    /// The peer offers a message, for the oldest receive.
+    pub(super) fn begin_offer(
+        &mut self,
+        (length, solicited): (u64, bool),
+        (extents, epoch): (u32, u64),
+    ) -> Accepted {
+        if self.queues.receives.shared.is_some() {
+            return Err(Refused);
+        }
+        self.begin_message(length, solicited, None)?;
+        let list = vec![0; (u64::from(extents) * EXTENT) as usize];
+        self.conn.current = CurrentFrame::Offer(list, epoch);
+        Ok(())
+    }
+
+    /// The list of the extents of an offer is complete: fetches the message.
+    pub(super) fn finish_offer(&mut self, list: &[u8], epoch: u64) -> Accepted {
+        let conn = &mut *self.conn;
+        let Some(inbound) = &conn.inbound else { return Err(Refused) };
+        let InboundKind::Message { receive, .. } = &inbound.kind else { return Err(Refused) };
+        let length = inbound.length;
+        let extents = extents(list);
+        let total = extents.iter().try_fold(0_u64, |sum, extent| sum.checked_add(extent.length));
+        if total != Some(length) {
+            return Err(Refused);
+        }
+        let local = LocalMemory { segments: &receive.segments, domain: receive.domain };
+        conn.spans.clear();
+        let range = (0, length);
+        let outcome =
+            if transfer::local_spans(local, Privileges::LOCAL_WRITE, range, &mut conn.spans) {
+                conn.writer.fetch(&Offer { epoch, extents: &extents, local: &conn.spans })
+            } else {
+                Accessed::NotDirectly
+            };
+        if outcome == Accessed::Done {
+            conn.offer_answer = Some(OfferAnswer::Fetched);
+            return self.finish_piece(length);
+        }
+        conn.offer_answer = Some(OfferAnswer::NotFetched);
+        Ok(())
+    }
+}
+
+/// The extents in the payload of an offer.
+fn extents(list: &[u8]) -> Vec<Extent> {
+    let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+    let (each, half) = (EXTENT as usize, EXTENT as usize / 2);
+    let one = |bytes: &[u8]| Extent { address: word(&bytes[..half]), length: word(&bytes[half..]) };
+    list.chunks_exact(each).map(one).collect()
+}
