@@ -1,0 +1,157 @@
+//! An endpoint in a state, with all that a call on it needs, and what a refused call must not change.
+
+use std::cell::RefCell;
+
+use crate::prelude::*;
+
+/// An endpoint in a state, and every object that a call on it needs.
+pub(super) struct Scene {
+    pub(super) staged: EpInState,
+    /// Another endpoint, unconnected.
+    pub(super) spare: Endpoint,
+    /// A qualifier at which no request is answered.
+    pub(super) psp: Psp,
+    csp: Option<Csp>,
+    /// A request of another endpoint, which brought none along.
+    pub(super) request: ConnectionRequest,
+    pub(super) asking: Endpoint,
+    pub(super) zone: ProtectionZone,
+    pub(super) evds: [EventDispatcher; 3],
+    pub(super) buffer: Buffer,
+    /// Memory for the peer, also for atomic operations if the provider has them.
+    pub(super) target: Buffer,
+    rmr: Option<Rmr>,
+    /// The object that a call created with the endpoint.
+    pub(super) rsp: RefCell<Option<Rsp>>,
+    pub(super) node: Node,
+}
+
+/// The state that a refused call must not change.
+#[derive(Debug, PartialEq)]
+pub(super) struct Snapshot {
+    status: EpStatus,
+    param: EpParam,
+    buffers: RecvBuffers,
+    peer: Option<EpParam>,
+    spare: EpParam,
+    asking: EpParam,
+    own_request: Option<CrParam>,
+    request: CrParam,
+    rsp: bool,
+    bound: Option<u32>,
+}
+
+const PORT: u16 = 4_242;
+
+impl Scene {
+    pub(super) fn new(wanted: EpState) -> Self {
+        let node = Node::new();
+        let offers = node.ia.provider_attributes();
+        let privileges = if offers.atomics_supported {
+            Privileges::ALL | Privileges::REMOTE_ATOMIC
+        } else {
+            Privileges::ALL
+        };
+        let rmr = node.has_rmrs().then(|| node.rmr());
+        let memory = Memory::zeroed(64).expect("memory");
+        let source = MemorySource::Memory(&memory);
+        let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("a region");
+        let staged = ep_in_state(&node, wanted);
+        let psp = node.psp();
+        let address = node.address();
+        let csp = HAS_2_0.then(|| {
+            let socket = node.socket(PORT);
+            let csp = node.ia.csp_create(Comm::for_address(socket.ip()), socket, &node.requests);
+            csp.expect("a port of the adapter's")
+        });
+        let asking = node.ep();
+        asking.connect(&Connect::to(address, psp.qualifier())).expect("an attempt");
+        let request = expect_request(&node.requests).request;
+        let scene = Self {
+            spare: node.ep(),
+            csp,
+            zone: node.ia.pz_create().expect("a zone"),
+            evds: [
+                node.evd(EvdFlags::DTO),
+                node.evd(EvdFlags::COMPLETIONS),
+                node.evd(EvdFlags::CONNECTION),
+            ],
+            buffer: node.buffer(64),
+            target: Buffer { memory, lmr },
+            staged,
+            psp,
+            request,
+            asking,
+            rmr,
+            rsp: RefCell::default(),
+            node,
+        };
+        if wanted == EpState::Disconnected {
+            until("the other side gets the event", || {
+                scene.staged.peer.as_ref().is_none_or(|peer| state(peer) == wanted)
+            });
+        }
+        if wanted == EpState::Connected {
+            if let Some(peer) = &scene.staged.peer {
+                peer.post_recv(&[scene.buffer.piece(0, 32)], 1, NONE).expect("any state");
+            }
+        }
+        for evd in scene.dispatchers() {
+            drain(evd);
+        }
+        scene
+    }
+
+    pub(super) fn ep(&self) -> &Endpoint {
+        &self.staged.ep
+    }
+
+    pub(super) fn dispatchers(&self) -> [&EventDispatcher; 7] {
+        let Node { recv, request, connect, requests, .. } = &self.node;
+        let [one, two, three] = &self.evds;
+        [recv, request, connect, requests, one, two, three]
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let query = |ep: &Endpoint| ep.query().expect("a live endpoint");
+        Snapshot {
+            status: self.ep().status().expect("a live endpoint"),
+            param: query(self.ep()),
+            buffers: self.ep().recv_query().expect("a live endpoint"),
+            peer: self.staged.peer.as_ref().map(query),
+            spare: query(&self.spare),
+            asking: query(&self.asking),
+            own_request: self.staged.request.as_ref().map(|own| own.query().expect("waiting")),
+            request: self.request.query().expect("waiting"),
+            rsp: self.staged.rsp.as_ref().is_some_and(|rsp| rsp.query().is_ok()),
+            bound: self.rmr.as_ref().map(|rmr| rmr.query().expect("live").rmr_context),
+        }
+    }
+
+    /// Checks that a call changed nothing.
+    pub(super) fn untouched(&self, before: &Snapshot, what: &str) {
+        assert_eq!(&self.snapshot(), before, "{what}");
+        for evd in self.dispatchers() {
+            expect_no_event(evd);
+        }
+    }
+
+    pub(super) fn csp(&self) -> &Csp {
+        match &self.csp {
+            Some(csp) => csp,
+            None => skip("the API has no common service points"),
+        }
+    }
+
+    pub(super) fn rmr(&self) -> &Rmr {
+        match &self.rmr {
+            Some(rmr) => rmr,
+            None => skip("the provider has no remote memory regions"),
+        }
+    }
+
+    /// Closes the adapter abruptly, which frees the rest.
+    pub(super) fn close(self) {
+        self.node.ia.close(Close::Abrupt).expect("an open adapter");
+    }
+}
