@@ -16,6 +16,7 @@ cases! {
         a_queue_in_use_is_not_freed_and_a_freed_one_is_refused;
     "dat_srq_post_recv(3DAT)":
         a_message_takes_a_buffer_and_completes_at_its_endpoint,
+        long_messages_take_buffers_as_they_are_posted,
         a_message_without_a_buffer_waits_for_one,
         a_full_queue_refuses_receives_until_completions_are_dequeued,
         invalid_buffers_are_refused,
@@ -167,6 +168,29 @@ fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
     taken.dedup();
     assert_eq!(taken.len(), 2, "each message took its own buffer");
     assert_eq!(counts(), (1, 1));
+}
+
+fn long_messages_take_buffers_as_they_are_posted() {
+    const LENGTH: usize = 300_000;
+    let node = Node::new();
+    let srq = queue(&node, 10);
+    let (source, target) = (node.buffer(2 * LENGTH), node.buffer(2 * LENGTH));
+    let (client, server) = pair(&node, &srq);
+    for message in 0..2 {
+        let at = message * LENGTH;
+        source.fill(at, &vec![message as u8 + 1; LENGTH]);
+        let whole = source.piece(at, LENGTH);
+        client.post_send(&[whole], message as u64, NONE).expect("connected");
+    }
+    for message in 0..2 {
+        let at = message * LENGTH;
+        let pieces = [target.piece(at, 5), target.piece(at + 5, LENGTH - 5)];
+        srq.post_recv(&pieces, message as u64).expect("within the limit");
+        let done = expect_dto(&node.recv, &[&client, &server]);
+        assert_eq!((done.status, done.length), (DtoStatus::Success, LENGTH as u64));
+        assert_eq!(expect_dto(&node.request, &[&client, &server]).status, DtoStatus::Success);
+        assert!(target.bytes(at, LENGTH).iter().all(|byte| *byte == message as u8 + 1));
+    }
 }
 
 fn the_counts_follow_arrival_and_dequeue() {

@@ -68,6 +68,7 @@ impl Connection {
         let request = self.sends.waiting.front_mut()?;
         (request.is_begun, request.is_offered) = (true, true);
         self.peer_receives_used = self.peer_receives_used.wrapping_add(1);
+        (self.rts_sent, self.cts_received) = (false, false);
         Some(true)
     }
 
@@ -97,15 +98,12 @@ impl Connection {
 }
 
 impl ConnectionSink<'_> {
-    /// The peer offers a message, for the oldest receive.
+    /// The peer offers a message, for the oldest receive, or for that of its `RTS`.
     pub(super) fn begin_offer(
         &mut self,
         (length, solicited): (u64, bool),
         (extents, epoch): (u32, u64),
     ) -> Accepted {
-        if self.queues.receives.shared.is_some() {
-            return Err(Refused);
-        }
         self.begin_message(length, solicited, None)?;
         let list = vec![0; (u64::from(extents) * EXTENT) as usize];
         self.conn.current = CurrentFrame::Offer(list, epoch);

@@ -83,7 +83,8 @@ impl Connection {
                 }
             } else if self.peer_posted == self.peer_receives_used {
                 return false;
-            } else if let Some(has_progress) = self.write_offer(queues) {
+            }
+            if let Some(has_progress) = self.write_offer(queues) {
                 return has_progress;
             }
         }
