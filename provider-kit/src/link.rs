@@ -112,9 +112,9 @@ pub trait Writer: Send {
         Accessed::NotDirectly
     }
 
-    /// Minimum length of a message that is worth offering, in bytes. By default, none is.
-    fn min_offer(&self) -> u64 {
-        u64::MAX
+    /// Whether messages of at least [`MIN_OFFER`] bytes may be offered. By default, they may not.
+    fn can_offer(&self) -> bool {
+        false
     }
 
     /// Whether to offer a message of that length now: the epoch in which the peer may fetch it from memory
@@ -135,6 +135,9 @@ pub trait Writer: Send {
         None
     }
 }
+
+/// Shorter messages are not offered, on any link: two copies are faster than a call of the kernel.
+pub const MIN_OFFER: u64 = 8 << 10;
 
 /// How much [`Reader::read`] reads in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dat_provider::mem::Span;
 use dat_provider_kit::direct::{self, Access, Accessed, Offer};
 use dat_provider_kit::frame::Frame;
-use dat_provider_kit::link::{End, Writer, Written};
+use dat_provider_kit::link::{End, MIN_OFFER, Writer, Written};
 
 use crate::direct::{DirectRequester, LONGEST};
 use crate::gate::Gate;
@@ -14,14 +14,10 @@ use crate::ring::{Producer, Stored};
 
 /// The longest RDMA operation, in bytes, that a peer which polls executes faster than the kernel copies.
 const SHORT: u64 = 4096;
-/// The shortest messages, in bytes, that the peer fetches faster than it takes them from the ring. An offer
-/// delays the requests after it until the peer has answered, while both sides copy at the same time where
-/// several messages are in the ring. So shorter messages are offered only if no other request is
-/// outstanding,
-const MIN_OFFER: u64 = 8 << 10;
-/// those of a stream are longer,
+/// The shortest message, in bytes, that is offered while other requests are outstanding. An offer delays
+/// them until the peer has answered, while both sides copy at the same time if they are in the ring.
 const MIN_OFFER_IN_STREAM: u64 = 64 << 10;
-/// and even longer if the peer does not poll, because each answer is a wake-up then.
+/// The same if the peer does not poll, so that each answer is a wake-up.
 const MIN_OFFER_WITHOUT_POLLS: u64 = 256 << 10;
 
 /// Writes frames to a ring; what it has taken is with the peer.
@@ -90,8 +86,8 @@ impl Writer for RingWriter {
         self.direct.access(words, || self.link.peer_process(), access)
     }
 
-    fn min_offer(&self) -> u64 {
-        if self.link.is_direct { MIN_OFFER } else { u64::MAX }
+    fn can_offer(&self) -> bool {
+        self.link.is_direct
     }
 
     fn offer(&mut self, length: u64, is_alone: bool) -> Option<u64> {

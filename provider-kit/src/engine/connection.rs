@@ -19,7 +19,7 @@ use super::receive_queue::TakenReceive;
 use super::send_queue::SendQueue;
 use super::work_queues::WorkQueues;
 use crate::direct::{self, Grant};
-use crate::frame::{MAX_PIECE, Reason};
+use crate::frame::Reason;
 use crate::handshake::{Active, SideInfo};
 use crate::link::{Armed, Reader, Writer};
 use crate::polled_links::Signal;
@@ -98,8 +98,8 @@ pub(super) struct Connection {
     pub(super) cts_received: bool,
     /// Number of messages in a row that were offered and not fetched.
     pub(super) unfetched_offers: u8,
-    /// Maximum length of a message that a post may write to the link without further checks, in bytes.
-    pub(super) max_at_once: u64,
+    /// Whether long messages may be offered.
+    pub(super) can_offer: bool,
 
     /// Number of requests of the peer that were executed.
     pub(super) executed: u32,
@@ -188,7 +188,7 @@ impl Connection {
         let space_event =
             if reader.is_readable_for_room() { EventFlags::IN } else { EventFlags::OUT };
         let can_hold = writer.can_hold();
-        let max_at_once = MAX_PIECE.min(writer.min_offer() - 1);
+        let can_offer = writer.can_offer();
         Self {
             stage,
             handshake: None,
@@ -206,7 +206,7 @@ impl Connection {
             rts_sent: false,
             cts_received: false,
             unfetched_offers: 0,
-            max_at_once,
+            can_offer,
             executed: 0,
             offer_answer: None,
             reported_executed: 0,

@@ -7,8 +7,8 @@ use dat_provider::{ReceiveRequest, Request, Work};
 use super::connection::{Connection, Stage};
 use super::queue_pair::{Phase, QpState, SoftQp};
 use super::send_queue::InFlight;
-use crate::frame::{Body, Remote};
-use crate::link::Armed;
+use crate::frame::{Body, MAX_PIECE, Remote};
+use crate::link::{Armed, MIN_OFFER};
 use crate::receive_ring::PostedReceive;
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
@@ -49,7 +49,6 @@ impl QpState {
             && conn.writes_at_once
             && conn.is_unobstructed()
             && !conn.rts_received
-            && conn.offer_answer.is_none()
             && queues.receives.shared.is_none()
             && !self.is_closing
             && !conn.has_unread
@@ -71,7 +70,7 @@ impl SoftQp {
         let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
         let &Request { work, segments, length, cookie, flags, checked } = request;
         let is_plain = conn.writes_at_once
-            && length <= conn.max_at_once
+            && (length < MIN_OFFER || length <= MAX_PIECE && !conn.can_offer)
             && !flags.contains(CompletionFlags::BARRIER_FENCE)
             && queues.credits.is_available_fast();
         if !is_plain {

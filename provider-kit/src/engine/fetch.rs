@@ -15,7 +15,7 @@ use super::request::Task;
 use super::work_queues::WorkQueues;
 use crate::bytes;
 use crate::direct::{self, Accessed, Extent, Offer};
-use crate::frame::{Body, EXTENT, MAX_EXTENTS, MAX_PIECE};
+use crate::frame::{Body, EXTENT, MAX_EXTENTS};
 use crate::link::Refused;
 use crate::transfer::{self, LocalMemory};
 
@@ -32,16 +32,15 @@ pub(super) enum OfferAnswer {
 }
 
 impl Connection {
-    /// Offers the oldest request, for which the peer has a receive. Returns whether that made progress;
+    /// Offers the oldest request, if it is a message. The peer has a receive for it. Returns whether that made progress;
     /// nothing if the request is to be sent.
+    #[cold]
+    #[inline(never)]
     pub(super) fn write_offer(&mut self, queues: &WorkQueues) -> Option<bool> {
         let has_in_flight = self.sends.has_in_flight();
         let request = self.sends.waiting.front()?;
         let length = request.length;
-        let is_suitable = matches!(request.task, Task::Work(Work::Send))
-            && length >= self.writer.min_offer()
-            && self.unfetched_offers < MAX_UNFETCHED;
-        if !is_suitable {
+        if !matches!(request.task, Task::Work(Work::Send)) {
             return None;
         }
         direct::note_offer();
@@ -73,19 +72,21 @@ impl Connection {
     }
 
     /// The peer has not fetched the message that it was offered. Returns false if there is none.
+    #[cold]
+    #[inline(never)]
     pub(super) fn withdraw_offer(&mut self) -> bool {
         let has_offered = self.sends.withdraw_offer();
-        self.unfetched_offers += u8::from(has_offered && self.unfetched_offers < MAX_UNFETCHED);
-        if self.unfetched_offers == MAX_UNFETCHED {
-            self.max_at_once = MAX_PIECE;
-        }
+        self.unfetched_offers += u8::from(has_offered);
+        self.can_offer &= self.unfetched_offers < MAX_UNFETCHED;
         has_offered
     }
 
     /// Sends the answer to an offer.
+    #[cold]
+    #[inline(never)]
     pub(super) fn answer_offer(&mut self) {
         let is_sent = match self.offer_answer {
-            None => return,
+            None => true,
             Some(OfferAnswer::Fetched) => {
                 !self.owes_acknowledgement() || self.write(Body::Ack, &[])
             }
@@ -99,6 +100,8 @@ impl Connection {
 
 impl ConnectionSink<'_> {
     /// The peer offers a message, for the oldest receive, or for that of its `RTS`.
+    #[cold]
+    #[inline(never)]
     pub(super) fn begin_offer(
         &mut self,
         (length, solicited): (u64, bool),
@@ -111,6 +114,8 @@ impl ConnectionSink<'_> {
     }
 
     /// The list of the extents of an offer is complete: fetches the message.
+    #[cold]
+    #[inline(never)]
     pub(super) fn finish_offer(&mut self, list: &[u8], epoch: u64) -> Accepted {
         let conn = &mut *self.conn;
         let Some(inbound) = &conn.inbound else { return Err(Refused) };
@@ -130,6 +135,8 @@ impl ConnectionSink<'_> {
             } else {
                 Accessed::NotDirectly
             };
+        // So that the poll does not end before the answer is sent.
+        conn.writes_at_once = false;
         if outcome == Accessed::Done {
             conn.offer_answer = Some(OfferAnswer::Fetched);
             return self.finish_piece(length);

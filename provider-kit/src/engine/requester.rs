@@ -10,6 +10,7 @@ use super::inbound::{InboundKind, InboundRequest};
 use super::request::{PostedRequest, Task};
 use super::work_queues::WorkQueues;
 use crate::frame::{Body, MAX_PIECE, Reason, Remote};
+use crate::link::MIN_OFFER;
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
 
@@ -21,7 +22,7 @@ impl Connection {
 
     /// Completes requests in order, as far as the peer has executed them.
     pub(super) fn complete(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
-        if self.sends.settle_offer() {
+        if !self.sends.waiting.is_empty() && self.sends.settle_offer() {
             self.unfetched_offers = 0;
         }
         while let Some((request, extra, status)) = self.sends.pop_ended() {
@@ -73,9 +74,9 @@ impl Connection {
             // The peer may have to store those messages, and can store nothing after them.
             return false;
         } else if is_first && request.consumes_receive() {
+            let length = request.length;
             if self.peer_uses_srq {
                 if !self.cts_received {
-                    let length = request.length;
                     if !self.rts_sent && self.write(Body::Rts { length }, &[]) {
                         self.rts_sent = true;
                     }
@@ -84,8 +85,10 @@ impl Connection {
             } else if self.peer_posted == self.peer_receives_used {
                 return false;
             }
-            if let Some(has_progress) = self.write_offer(queues) {
-                return has_progress;
+            if length >= MIN_OFFER && self.can_offer {
+                if let Some(has_progress) = self.write_offer(queues) {
+                    return has_progress;
+                }
             }
         }
         let Some(request) = self.sends.waiting.front_mut() else { return false };

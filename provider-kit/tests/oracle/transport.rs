@@ -149,8 +149,8 @@ impl Writer for Offering {
         self.writer.shut_down()
     }
 
-    fn min_offer(&self) -> u64 {
-        200
+    fn can_offer(&self) -> bool {
+        true
     }
 
     fn offer(&mut self, _: u64, _: bool) -> Option<u64> {
