@@ -74,8 +74,11 @@ impl DirectRequester {
             self.requester.leave(words);
             match copied {
                 Some(Ok(())) => done += length,
-                // Registered memory that is not mapped, or is not writable.
-                Some(Err(Errno::FAULT)) => return Accessed::Failed(DtoStatus::RemoteAccess),
+                // Registered memory that is not mapped, or is not writable; unless the process has begun to
+                // execute another program, which ends the connection.
+                Some(Err(Errno::FAULT)) if is_owner(process, words) => {
+                    return Accessed::Failed(DtoStatus::RemoteAccess);
+                }
                 Some(Err(_)) => {
                     self.peer = Peer::Refused;
                     return Accessed::NotDirectly;
@@ -180,6 +183,11 @@ fn read_region(
     };
     let words = cma::read::<WORDS>(process, chunk.wrapping_add(place.in_chunk)).ok()?;
     page::decode(key, &words)
+}
+
+/// Whether a process is still the owner.
+fn is_owner(process: i32, words: &AccessWords) -> bool {
+    words.owner().is_some_and(|owner| probe(process, owner).is_some())
 }
 
 /// Whether a process is the owner, and the kernel permits access to its memory.
