@@ -50,6 +50,7 @@ mod pending_handshake;
 mod post;
 mod progress_thread;
 mod queue_pair;
+mod ready_list;
 mod receive_queue;
 mod request;
 mod requester;

@@ -1,7 +1,6 @@
 //! The thread `dat-progress`, which drives the links that no poller reads.
 
 use std::collections::HashMap;
-use std::mem::MaybeUninit;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use super::incoming::Incoming;
 use super::lingering::{LingeringLink, MAX_LINGER};
 use super::listener::PendingRequest;
 use super::pending_handshake::{self, HandshakeOutcome, PendingHandshake};
+use super::ready_list::ReadyList;
 use super::transport::Transport;
 
 /// Starts the thread of an adapter, which ends when the core is dropped.
@@ -96,16 +96,14 @@ impl ProgressThread {
     }
 
     fn run(mut self) {
-        let mut events = vec![MaybeUninit::uninit(); 64];
+        let mut ready = ReadyList::new();
         while !self.shared.is_closed() || self.lingers() || self.order.is_pending() {
             let timeout = self.timeout();
-            let ready = epoll::wait(&self.shared.epoll, &mut events[..], timeout.as_ref());
+            let is_complete = ready.wait(&self.shared.epoll, timeout.as_ref());
             // The job that watches a descriptor was submitted before its first event.
             self.run_jobs();
-            let (ready, unused) = ready.unwrap_or_default();
-            let is_complete = !unused.is_empty();
-            for event in &*ready {
-                self.handle_event(event.data.u64());
+            for token in ready.tokens() {
+                self.handle_event(token);
             }
             for queue_pair in std::mem::take(&mut self.ready) {
                 self.progress(&queue_pair);
@@ -113,8 +111,6 @@ impl ProgressThread {
             if is_complete {
                 self.order.note_pass();
                 self.report_due();
-            } else {
-                events.resize(2 * events.len(), MaybeUninit::uninit());
             }
             self.check_leases();
             self.drop_expired();

@@ -1,0 +1,75 @@
+//! The descriptors that are ready, as the thread reads them from its epoll descriptor.
+
+use std::os::fd::AsFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+/// Number of descriptors that one call reports at first.
+const INITIAL: usize = 64;
+
+/// The descriptors that were ready in the last call of [`wait`](Self::wait).
+pub(super) struct ReadyList(Vec<epoll::Event>);
+
+impl ReadyList {
+    pub(super) fn new() -> Self {
+        Self(Vec::with_capacity(INITIAL))
+    }
+
+    /// Waits until a descriptor is ready, at most for the time-out. Returns whether the list has every
+    /// descriptor that is ready: not if the call was interrupted, or if more are ready than fit. The
+    /// next list is longer then.
+    pub(super) fn wait(&mut self, epoll: impl AsFd, timeout: Option<&Timespec>) -> bool {
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve(self.0.len());
+        }
+        self.0.clear();
+        let is_done = epoll::wait(epoll, spare_capacity(&mut self.0), timeout).is_ok();
+        is_done && self.0.len() < self.0.capacity()
+    }
+
+    /// The tokens of the descriptors.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().map(|event| event.data.u64())
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+
+    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+    #[test]
+    fn it_grows_until_it_has_every_ready_descriptor() {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("one more");
+        let ready: Vec<_> = (0..INITIAL as u64 + 1)
+            .map(|token| {
+                let one = eventfd(1, EventfdFlags::CLOEXEC).expect("one more");
+                let data = epoll::EventData::new_u64(token);
+                epoll::add(&epoll, &one, data, epoll::EventFlags::IN).expect("a new one");
+                one
+            })
+            .collect();
+        let mut list = ReadyList::new();
+        assert!(!list.wait(&epoll, Some(&NOW)));
+        assert_eq!(list.tokens().count(), INITIAL);
+        assert!(list.wait(&epoll, Some(&NOW)));
+        let mut tokens: Vec<u64> = list.tokens().collect();
+        tokens.sort_unstable();
+        assert!(tokens.into_iter().eq(0..ready.len() as u64));
+    }
+
+    /// A signal interrupts the call; an error that a test can cause is that of another descriptor.
+    #[test]
+    fn a_call_that_fails_finds_nothing_and_does_not_lengthen_the_list() {
+        let other = eventfd(0, EventfdFlags::CLOEXEC).expect("one more");
+        let mut list = ReadyList::new();
+        let before = list.0.capacity();
+        for _ in 0..3 {
+            assert!(!list.wait(&other, Some(&NOW)));
+            assert_eq!((list.tokens().count(), list.0.capacity()), (0, before));
+        }
+    }
+}
