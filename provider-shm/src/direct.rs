@@ -101,20 +101,12 @@ impl DirectRequester {
         }
         let Some((process, _)) = self.reach(words, process) else { return Accessed::NotDirectly };
         let Some(pass) = self.requester.enter(words) else { return Accessed::NotDirectly };
-        let mut copied = if pass.epoch == offer.epoch { Ok(()) } else { Err(Errno::FAULT) };
-        let mut done = 0;
-        for &Extent { address, length } in offer.extents {
-            copied = copied.and_then(|()| {
-                let local = (offer.local, done);
-                cma::transfer(process, Direction::Read, local, address, length)
-            });
-            done += length;
-        }
+        let copied = (pass.epoch == offer.epoch).then(|| copy_extents(process, offer));
         self.requester.leave(words);
         match copied {
-            Ok(()) => return Accessed::Done,
-            Err(Errno::FAULT) => {}
-            Err(_) => self.peer = Peer::Refused,
+            Some(Ok(())) => return Accessed::Done,
+            None | Some(Err(Errno::FAULT)) => {}
+            Some(Err(_)) => self.peer = Peer::Refused,
         }
         Accessed::NotDirectly
     }
@@ -162,6 +154,16 @@ impl DirectRequester {
         };
         remote.is_permitted_by(lookup, access.direction.remote_privilege())
     }
+}
+
+/// Copies an offered message from the memory of a process.
+fn copy_extents(process: i32, offer: &Offer<'_>) -> rustix::io::Result<()> {
+    let mut done = 0;
+    for &Extent { address, length } in offer.extents {
+        cma::transfer(process, Direction::Read, (offer.local, done), address, length)?;
+        done += length;
+    }
+    Ok(())
 }
 
 /// Reads a region from the page of a process.

@@ -13,7 +13,7 @@ use dat_provider_kit::link::{self, End};
 
 use rustix::io::Result;
 
-use crate::access_words::Owner;
+use crate::access_words::{AccessWords, Owner};
 use crate::bell::{Bell, Heard};
 use crate::boards::{Boards, OwnDoorbell, PeerDoorbell};
 use crate::greeting::{self, Greeting, SentDoorbell};
@@ -128,6 +128,13 @@ impl Link {
     /// The segment, once it is there.
     pub(crate) fn segment(&self) -> Option<&Arc<Segment>> {
         self.segment.get()
+    }
+
+    /// The words of the accesses of this side to the memory of the peer; nothing if this side does not
+    /// access memory directly, or the segment is not there.
+    pub(crate) fn accesses(&self) -> Option<&AccessWords> {
+        let segment = self.segment().filter(|_| self.is_direct)?;
+        Some(segment.access(self.writes))
     }
 
     /// Receives the segment; nothing if it has not come yet.

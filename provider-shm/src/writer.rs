@@ -81,8 +81,7 @@ impl Writer for RingWriter {
         if access.length <= SHORT && producer.is_polled() {
             return Accessed::NotDirectly;
         }
-        let Some(segment) = self.link.segment() else { return Accessed::NotDirectly };
-        let words = segment.access(self.link.writes);
+        let Some(words) = self.link.accesses() else { return Accessed::NotDirectly };
         self.direct.access(words, || self.link.peer_process(), access)
     }
 
@@ -103,11 +102,7 @@ impl Writer for RingWriter {
     }
 
     fn fetch(&mut self, offer: &Offer<'_>) -> Accessed {
-        if !self.link.is_direct {
-            return Accessed::NotDirectly;
-        }
-        let Some(segment) = self.link.segment() else { return Accessed::NotDirectly };
-        let words = segment.access(self.link.writes);
+        let Some(words) = self.link.accesses() else { return Accessed::NotDirectly };
         self.direct.fetch(words, || self.link.peer_process(), offer)
     }
 

@@ -32,8 +32,8 @@ pub(super) enum OfferAnswer {
 }
 
 impl Connection {
-    /// Offers the oldest request, if it is a message. The peer has a receive for it. Returns whether that made progress;
-    /// nothing if the request is to be sent.
+    /// Offers the oldest request, for which the peer has a receive, if it is a message. Returns whether
+    /// that made progress; nothing if the request is to be sent.
     #[cold]
     #[inline(never)]
     pub(super) fn write_offer(&mut self, queues: &WorkQueues) -> Option<bool> {
@@ -43,7 +43,6 @@ impl Connection {
         if !matches!(request.task, Task::Work(Work::Send)) {
             return None;
         }
-        direct::note_offer();
         let is_alone = !has_in_flight && self.sends.waiting.len() == 1;
         let epoch = self.writer.offer(length, is_alone)?;
         let request = self.sends.waiting.front_mut()?;
@@ -57,6 +56,7 @@ impl Connection {
         if extents > MAX_EXTENTS {
             return None;
         }
+        direct::note_offer();
         let words = self.spans.iter().flat_map(|span| [span.address(), span.len() as u64]);
         let list: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);

@@ -10,7 +10,7 @@ use rustix::event::epoll::{self, EventFlags};
 use super::connection::Connection;
 use super::core::{Driven, Job, LinkStatus};
 use super::event_order::EventOrder;
-use super::queue_pair::{Extent, PolledBy, QpState, SoftQp};
+use super::queue_pair::{Delivery, PolledBy, QpState, SoftQp};
 use super::work_queues::WorkQueues;
 use crate::link::Armed;
 use crate::polled_links::{Found, PolledLink, Signal, Visit};
@@ -345,7 +345,7 @@ impl Driven for SoftQp {
     }
 
     fn deliver_all(&self) {
-        self.deliver_events(Extent::All);
+        self.deliver_events(Delivery::All);
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) enum Phase {
 
 /// Which of the queued events are reported.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum Delivery {
     All,
     /// Those before the end of a connection.
     UntilEnd,
@@ -151,9 +151,14 @@ impl QpState {
         }
     }
 
-    fn next_event(&mut self, extent: Extent) -> Option<(u64, Event)> {
+    /// Takes the next event to report.
+    fn next_event(&mut self, delivery: Delivery) -> Option<(u64, Event)> {
         let (_, event) = self.events.front()?;
-        if extent == Extent::UntilEnd && event.is_end() { None } else { self.events.pop_front() }
+        if delivery == Delivery::UntilEnd && event.is_end() {
+            None
+        } else {
+            self.events.pop_front()
+        }
     }
 
     /// Advances the connection: writes, completes and ends. While the link is lent, acknowledgements
@@ -239,7 +244,7 @@ impl SoftQp {
     ) -> T {
         let (result, has_events) = self.update(state, act);
         if has_events {
-            self.deliver_events(Extent::All);
+            self.deliver_events(Delivery::All);
         }
         result
     }
@@ -278,20 +283,20 @@ impl SoftQp {
 
     /// Reports the queued events up to an end, which waits in `order`.
     pub(super) fn deliver_in_order(&self, order: &mut EventOrder) {
-        if self.deliver_events(Extent::UntilEnd) {
+        if self.deliver_events(Delivery::UntilEnd) {
             order.add_end(self.driven());
         }
     }
 
     /// Reports queued events, in order. Only one thread at a time does so. Returns whether an end is
     /// left.
-    pub(super) fn deliver_events(&self, extent: Extent) -> bool {
+    pub(super) fn deliver_events(&self, delivery: Delivery) -> bool {
         let mut state = self.state.lock();
         if state.is_delivering {
             return false;
         }
         state.is_delivering = true;
-        while let Some((attempt, event)) = state.next_event(extent) {
+        while let Some((attempt, event)) = state.next_event(delivery) {
             let sink = Arc::clone(&state.sink);
             drop(state);
             event.report(attempt, &*sink);

@@ -13,7 +13,7 @@ use crate::prelude::*;
 
 const SLOTS: usize = 10;
 /// A qualifier without a service point.
-pub(super) const NOBODY: u64 = 66;
+pub(super) const UNUSED_QUALIFIER: u64 = 66;
 
 fn evd(node: &Node, qlen: u32, flags: EvdFlags) -> EventDispatcher {
     let most = node.ia.attributes().max_evd_qlen;
@@ -79,7 +79,7 @@ impl Arena {
         });
         if state(ep) == EpState::Unconnected {
             // A failed attempt flushes the receives.
-            ep.connect(&Connect::to(self.node.address(), NOBODY)).expect("unconnected");
+            ep.connect(&Connect::to(self.node.address(), UNUSED_QUALIFIER)).expect("unconnected");
             deeds.attempts.push(ep.id());
         }
         until("all is flushed", || {

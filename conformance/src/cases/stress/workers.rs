@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-use super::arena::{Arena, NOBODY};
+use super::arena::{Arena, UNUSED_QUALIFIER};
 use super::threads::ENOUGH;
 use crate::prelude::*;
 
@@ -55,7 +55,8 @@ impl Arena {
         let how = if random.u32(..3) == 0 { Close::Graceful } else { Close::Abrupt };
         match random.u32(..32) {
             0..=4 => {
-                let qualifier = if random.u32(..8) == 0 { NOBODY } else { self.qualifier };
+                let qualifier =
+                    if random.u32(..8) == 0 { UNUSED_QUALIFIER } else { self.qualifier };
                 let to = Connect::to(self.node.address(), qualifier);
                 if tolerated(ep.connect(&to)) {
                     deeds.attempts.push(ep.id());
