@@ -18,7 +18,7 @@ const TIMES: u64 = 4000;
 const SLACK_PERCENT: u64 = 5;
 const SLACK: u64 = 2;
 
-/// Runs every operation once, in Rust and through a C library; to be run under callgrind.
+/// Runs every operation, in Rust and through a C library; to be run under callgrind.
 pub(crate) fn run(folder: &Path, name: Name) -> Result<(), Failure> {
     let native = Native::open()?;
     let shared = Shared::open(folder, name)?;
@@ -27,7 +27,9 @@ pub(crate) fn run(folder: &Path, name: Name) -> Result<(), Failure> {
             native.run(operation, TIMES)?;
         }
         shared.beside(operation, When::Before, TIMES);
-        shared.repeat(operation)?(TIMES);
+        for _ in 0..operation.counted_runs() {
+            shared.repeat(operation)?(TIMES);
+        }
     }
     shared.close()
 }
@@ -53,24 +55,30 @@ impl Way {
 /// Instructions by operation, call (none for the whole operation with its loop) and column.
 type Counts = BTreeMap<(String, String), BTreeMap<&'static str, u64>>;
 
-/// The counts from the profiles, one per library.
-fn counts(profiles: &[(Name, Profile)]) -> Result<Counts, Failure> {
+/// The counts from the profiles. callgrind writes several for a library, one for each run.
+fn counts(profiles: &[(Name, Vec<Profile>)]) -> Result<Counts, Failure> {
     let mut counts = Counts::new();
     let mut set = |operation: Operation, call: &str, way: Way, value| {
         let key = (operation.name().to_owned(), call.to_owned());
         counts.entry(key).or_default().insert(way.text(), value);
     };
-    for (name, profile) in profiles {
+    for (name, profiles) in profiles {
         for operation in Operation::counted() {
+            let (function, runs) = (operation.name(), operation.counted_runs());
+            let median = |what, edge: &dyn Fn(&Profile) -> Edge, times| {
+                median_of_each(profiles.iter().map(edge), runs, times).ok_or_else(|| {
+                    format!("{what} is not {runs} times in the profiles: are the symbols there?")
+                })
+            };
             if operation.is_in_rust() {
-                let native = profile.calls_of(|it| is_native(it, operation));
-                set(operation, "", Way::Rust, each(native, TIMES, operation.name())?);
+                let native = |it: &Profile| it.calls_of(|it| is_native(it, operation));
+                set(operation, "", Way::Rust, median(function, &native, Some(TIMES))?);
             }
-            let shared = profile.calls_of(|it| it == operation.name());
-            set(operation, "", Way::C(*name), each(shared, TIMES, operation.name())?);
+            let shared = |it: &Profile| it.calls_of(|it| it == function);
+            set(operation, "", Way::C(*name), median(function, &shared, Some(TIMES))?);
             for call in operation.calls() {
-                let edge = profile.between(operation.name(), call);
-                set(operation, call, Way::C(*name), each(edge, edge.calls, call)?);
+                let edge = |it: &Profile| it.between(function, call);
+                set(operation, call, Way::C(*name), median(call, &edge, None)?);
             }
         }
     }
@@ -82,12 +90,20 @@ fn is_native(function: &str, operation: Operation) -> bool {
     function.contains("native::") && function.split("::").any(|part| part == operation.name())
 }
 
-/// Instructions per call.
-fn each(edge: Edge, times: u64, what: &str) -> Result<u64, Failure> {
-    if edge.calls == 0 || times == 0 {
-        return Err(format!("{what} is not in the profile: are the symbols there?").into());
-    }
-    Ok((edge.instructions + times / 2) / times)
+/// The median of the runs: instructions per call, or per repetition if `times` is given. None
+/// unless exactly `runs` of the edges have calls.
+fn median_of_each(
+    edges: impl Iterator<Item = Edge>,
+    runs: usize,
+    times: Option<u64>,
+) -> Option<u64> {
+    let mut each: Vec<u64> = edges
+        .filter(|it| it.calls > 0)
+        .map(|it| (it, times.unwrap_or(it.calls)))
+        .map(|(it, times)| (it.instructions + times / 2) / times)
+        .collect();
+    each.sort_unstable();
+    (each.len() == runs).then(|| each[runs / 2])
 }
 
 const HEAD: &str = "operation,call,rust,dat,dat2";
@@ -133,7 +149,7 @@ pub(crate) fn check(
 ) -> Result<bool, Failure> {
     let profiles = profiles
         .iter()
-        .map(|(name, path)| Ok((*name, Profile::parse(&std::fs::read_to_string(path)?)?)))
+        .map(|(name, path)| Ok((*name, Profile::read_parts(path)?)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let counts = counts(&profiles)?;
     if bless {
@@ -172,8 +188,18 @@ pub(crate) fn check(
 
 #[cfg(test)]
 mod tests {
-    use super::{Counts, read, write};
+    use super::{Counts, median_of_each, read, write};
     use crate::operation::Operation;
+    use crate::profile::Edge;
+
+    #[test]
+    fn the_median_leaves_out_profiles_without_the_call() {
+        let edge = |calls, instructions| Edge { calls, instructions };
+        let edges = [edge(10, 950), edge(0, 0), edge(10, 500), edge(10, 520)];
+        assert_eq!(median_of_each(edges.into_iter(), 3, None), Some(52));
+        assert_eq!(median_of_each(edges.into_iter(), 3, Some(5)), Some(104));
+        assert_eq!(median_of_each(edges.into_iter(), 1, None), None);
+    }
 
     #[test]
     fn the_table_is_read_as_it_is_written() {

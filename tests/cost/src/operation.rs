@@ -87,6 +87,12 @@ impl Operation {
         !matches!(self, Self::ShmEmptyDequeue | Self::ShmStream | Self::TcpEmptyDequeue)
     }
 
+    /// How many times it runs under callgrind. Over a link the work of other threads and of the
+    /// clock is counted, too, so that the median of several runs is taken.
+    pub(crate) fn counted_runs(self) -> usize {
+        if self.is_in_rust() { 1 } else { 5 }
+    }
+
     /// Whether it works on many endpoints, whose memory exceeds the caches.
     pub(crate) const fn is_among_many(self) -> bool {
         matches!(self, Self::SendCycleAmong100 | Self::SendCycleAmong10000)

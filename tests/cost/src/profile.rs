@@ -1,6 +1,7 @@
 //! A profile of callgrind: which function called which, how often, and the instructions inside.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use crate::end::Failure;
 
@@ -19,6 +20,19 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
+    /// The parts of a run. callgrind writes the last one to the file itself, and the others to
+    /// files of that name with ".1", ".2", and so on.
+    pub(crate) fn read_parts(last: &Path) -> Result<Vec<Self>, Failure> {
+        let part = |at: usize| {
+            let mut name = last.as_os_str().to_owned();
+            name.push(format!(".{at}"));
+            PathBuf::from(name)
+        };
+        let parts = (1..).map(part).take_while(|it| it.exists());
+        let parts = parts.chain([last.to_owned()]);
+        parts.map(|it| Self::parse(&std::fs::read_to_string(it)?)).collect()
+    }
+
     /// Parses the file format of callgrind (section "Callgrind Format Specification" of its
     /// manual). Only the lines about calls matter here.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
