@@ -14,8 +14,7 @@ use crate::shared::{Name, Shared};
 /// is less than one instruction of each.
 const TIMES: u64 = 4000;
 
-/// By how many percent a count may exceed the table, since compilers and systems differ slightly.
-const SLACK_PERCENT: u64 = 5;
+/// By how much a count may exceed the table besides [`Operation::slack_percent`].
 const SLACK: u64 = 2;
 
 /// Runs every operation, in Rust and through a C library; to be run under callgrind.
@@ -65,20 +64,20 @@ fn counts(profiles: &[(Name, Vec<Profile>)]) -> Result<Counts, Failure> {
     for (name, profiles) in profiles {
         for operation in Operation::counted() {
             let (function, runs) = (operation.name(), operation.counted_runs());
-            let median = |what, edge: &dyn Fn(&Profile) -> Edge, times| {
-                median_of_each(profiles.iter().map(edge), runs, times).ok_or_else(|| {
+            let min = |what, edge: &dyn Fn(&Profile) -> Edge, times| {
+                min_of_each(profiles.iter().map(edge), runs, times).ok_or_else(|| {
                     format!("{what} is not {runs} times in the profiles: are the symbols there?")
                 })
             };
             if operation.is_in_rust() {
                 let native = |it: &Profile| it.calls_of(|it| is_native(it, operation));
-                set(operation, "", Way::Rust, median(function, &native, Some(TIMES))?);
+                set(operation, "", Way::Rust, min(function, &native, Some(TIMES))?);
             }
             let shared = |it: &Profile| it.calls_of(|it| it == function);
-            set(operation, "", Way::C(*name), median(function, &shared, Some(TIMES))?);
+            set(operation, "", Way::C(*name), min(function, &shared, Some(TIMES))?);
             for call in operation.calls() {
                 let edge = |it: &Profile| it.between(function, call);
-                set(operation, call, Way::C(*name), median(call, &edge, None)?);
+                set(operation, call, Way::C(*name), min(call, &edge, None)?);
             }
         }
     }
@@ -90,20 +89,15 @@ fn is_native(function: &str, operation: Operation) -> bool {
     function.contains("native::") && function.split("::").any(|part| part == operation.name())
 }
 
-/// The median of the runs: instructions per call, or per repetition if `times` is given. None
-/// unless exactly `runs` of the edges have calls.
-fn median_of_each(
-    edges: impl Iterator<Item = Edge>,
-    runs: usize,
-    times: Option<u64>,
-) -> Option<u64> {
-    let mut each: Vec<u64> = edges
-        .filter(|it| it.calls > 0)
-        .map(|it| (it, times.unwrap_or(it.calls)))
-        .map(|(it, times)| (it.instructions + times / 2) / times)
-        .collect();
-    each.sort_unstable();
-    (each.len() == runs).then(|| each[runs / 2])
+/// The minimum of the runs: instructions per call, or per repetition if `times` is given. None unless
+/// exactly `runs` of the edges have calls.
+fn min_of_each(edges: impl Iterator<Item = Edge>, runs: usize, times: Option<u64>) -> Option<u64> {
+    let each = |it: Edge| {
+        let times = times.unwrap_or(it.calls);
+        (it.instructions + times / 2) / times
+    };
+    let each: Vec<u64> = edges.filter(|it| it.calls > 0).map(each).collect();
+    each.iter().copied().min().filter(|_| each.len() == runs)
 }
 
 const HEAD: &str = "operation,call,rust,dat,dat2";
@@ -161,6 +155,9 @@ pub(crate) fn check(
     println!("instructions of one operation, or of a call in it, and of the table (in brackets)");
     let mut good = true;
     for ((operation, call), ways) in &counts {
+        let slack_percent = Operation::counted()
+            .find(|it| it.name() == operation)
+            .map_or(0, Operation::slack_percent);
         let what = format!("{operation} {call}");
         print!("{what:<38}");
         let mut beyond = Vec::new();
@@ -173,7 +170,8 @@ pub(crate) fn check(
             let wanted = blessed.get(&key).and_then(|row| row.get(way.text())).copied();
             let shown = wanted.map_or("none".to_owned(), |it| it.to_string());
             print!("{:>5}{found:>7} {:<7}", way.text(), format!("({shown})"));
-            if wanted.is_none_or(|it| *found > it + it * SLACK_PERCENT / 100 + SLACK) {
+            let bound = |it| it + it * slack_percent / 100 + SLACK;
+            if wanted.is_none_or(|it| *found > bound(it)) {
                 beyond.push(way.text());
             }
         }
@@ -188,17 +186,17 @@ pub(crate) fn check(
 
 #[cfg(test)]
 mod tests {
-    use super::{Counts, median_of_each, read, write};
+    use super::{Counts, min_of_each, read, write};
     use crate::operation::Operation;
     use crate::profile::Edge;
 
     #[test]
-    fn the_median_leaves_out_profiles_without_the_call() {
+    fn the_minimum_leaves_out_profiles_without_the_call() {
         let edge = |calls, instructions| Edge { calls, instructions };
         let edges = [edge(10, 950), edge(0, 0), edge(10, 500), edge(10, 520)];
-        assert_eq!(median_of_each(edges.into_iter(), 3, None), Some(52));
-        assert_eq!(median_of_each(edges.into_iter(), 3, Some(5)), Some(104));
-        assert_eq!(median_of_each(edges.into_iter(), 1, None), None);
+        assert_eq!(min_of_each(edges.into_iter(), 3, None), Some(50));
+        assert_eq!(min_of_each(edges.into_iter(), 3, Some(5)), Some(100));
+        assert_eq!(min_of_each(edges.into_iter(), 1, None), None);
     }
 
     #[test]
