@@ -9,7 +9,10 @@ use std::time::Duration;
 use dat_provider::mem::Span;
 use dat_provider_kit::link::End;
 use dat_provider_kit::stream_link::Stream;
-use socket2::{SockRef, TcpKeepalive};
+use socket2::{SockAddr, SockRef, TcpKeepalive};
+
+/// The congestion control of connections within this machine. Every kernel has it, and permits it to all.
+const LOCAL_CONGESTION_CONTROL: &[u8] = b"reno";
 
 /// Maximum number of spans of one call: more than a head and the segments of a post.
 const MAX_SPANS: usize = 64;
@@ -39,7 +42,20 @@ fn prepare(socket: &socket2::Socket, timeout: Duration) -> io::Result<()> {
     let socket = SockRef::from(socket);
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_user_timeout(Some(timeout))?;
-    socket.set_tcp_keepalive(&keepalive)
+    socket.set_tcp_keepalive(&keepalive)?;
+    if is_local(&socket) {
+        // Only a matter of speed.
+        let _ = socket.set_tcp_congestion(LOCAL_CONGESTION_CONTROL);
+    }
+    Ok(())
+}
+
+/// Whether both ends are on this machine. No link can be congested there, and a congestion control such as
+/// BBR, which paces by what it estimates, makes long messages take up to three times as long.
+fn is_local(socket: &socket2::Socket) -> bool {
+    let ip = |address: io::Result<SockAddr>| Some(address.ok()?.as_socket()?.ip());
+    let own = ip(socket.local_addr());
+    own.is_some() && own == ip(socket.peer_addr())
 }
 
 /// The spans of one call, as the system takes them.
@@ -152,5 +168,35 @@ impl Stream for Socket {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.0.as_fd())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn connections_within_the_machine_are_not_paced() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let near = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
+        let (far, _) = listener.accept().expect("it is connected");
+        for stream in [near, far] {
+            let socket = Socket::new(stream.into(), Duration::from_secs(10)).expect("connected");
+            let control = socket.0.tcp_congestion().expect("a TCP socket");
+            assert!(control.starts_with(LOCAL_CONGESTION_CONTROL), "{control:?}");
+        }
+    }
+
+    #[test]
+    fn other_connections_have_the_congestion_control_of_the_system() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        // The addresses differ, as those of two machines do.
+        let socket = super::super::connect::bound([127, 0, 0, 2].into(), 0).expect("a port");
+        let system = socket.tcp_congestion().expect("a TCP socket");
+        socket.connect(&listener.local_addr().expect("bound").into()).expect("it listens");
+        let socket = Socket::new(socket, Duration::from_secs(10)).expect("connected");
+        assert_eq!(socket.0.tcp_congestion().expect("a TCP socket"), system);
     }
 }
