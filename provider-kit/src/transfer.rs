@@ -254,7 +254,6 @@ pub fn local_spans(
 
 /// As [`local_spans`], for segments that the core has validated for this privilege in the epoch `checked`.
 /// They are validated again if that epoch has ended.
-#[inline]
 pub fn checked_local_spans(
     local: LocalMemory<'_>,
     (checked, epochs): (u64, &Epochs),
@@ -264,6 +263,22 @@ pub fn checked_local_spans(
 ) -> bool {
     (epochs.is(checked) || left == 0 || local.permits(privilege))
         && append_spans(local.segments, (skip, left), into)
+}
+
+/// The first `length` bytes of memory that is one segment, which is checked as in [`checked_local_spans`].
+/// Nothing if it is not one segment, has fewer bytes or is not valid, or `length` is zero.
+#[inline(always)]
+pub fn checked_local_span(
+    local: LocalMemory<'_>,
+    (checked, epochs): (u64, &Epochs),
+    length: u64,
+) -> Option<Span> {
+    match local.segments {
+        [segment] if length <= segment.length && epochs.is(checked) => {
+            span(segment.address, length)
+        }
+        _ => None,
+    }
 }
 
 /// Appends the spans of `left` bytes of validated segments after the first `skip`. Returns false, and

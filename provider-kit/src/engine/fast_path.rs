@@ -2,7 +2,7 @@
 
 use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::triplet::RmrTriplet;
-use dat_provider::{ReceiveRequest, Request, Work};
+use dat_provider::{Epochs, ReceiveRequest, Request, Work};
 
 use super::connection::{Connection, Stage};
 use super::queue_pair::{Phase, QpState, SoftQp};
@@ -36,6 +36,24 @@ impl Connection {
             && !self.is_write_closed
             && !self.is_write_blocked
             && !self.has_backlog
+    }
+}
+
+impl Connection {
+    /// Writes a frame with `length` bytes of checked memory as its payload. Returns whether the memory is
+    /// valid and the link took the frame.
+    #[inline(never)]
+    fn write_segments(
+        &mut self,
+        body: Body,
+        local: LocalMemory<'_>,
+        checked: (u64, &Epochs),
+        length: u64,
+    ) -> bool {
+        self.spans.clear();
+        let spans = &mut self.spans;
+        transfer::checked_local_spans(local, checked, Privileges::LOCAL_READ, (0, length), spans)
+            && self.write_spans(body)
     }
 }
 
@@ -90,12 +108,11 @@ impl SoftQp {
         };
         let local = LocalMemory { segments, domain: queues.domain };
         let checked = (checked.number(), &*queues.receives.epochs);
-        let range = (0, length);
-        conn.spans.clear();
-        let spans = &mut conn.spans;
-        if !transfer::checked_local_spans(local, checked, Privileges::LOCAL_READ, range, spans)
-            || !conn.write_spans(body)
-        {
+        let is_written = match transfer::checked_local_span(local, checked, length) {
+            Some(span) => conn.write(body, &[span]),
+            None => conn.write_segments(body, local, checked, length),
+        };
+        if !is_written {
             return false;
         }
         queues.credits.take_available();

@@ -36,10 +36,20 @@ impl FrameSink for ConnectionSink<'_> {
                 if self.conn.ending.is_none() && self.fits_oldest_receive(length) =>
             {
                 self.apply_counts(frame)?;
-                let spans = &mut self.conn.spans;
-                spans.clear();
-                let is_found = self.queues.receives.front_spans((0, length), spans);
-                copy(spans);
+                let receives = &self.queues.receives;
+                let is_found = match receives.front_span(length) {
+                    Some(span) => {
+                        copy(&[span]);
+                        true
+                    }
+                    None => {
+                        let spans = &mut self.conn.spans;
+                        spans.clear();
+                        let is_found = receives.front_spans((0, length), spans);
+                        copy(spans);
+                        is_found
+                    }
+                };
                 self.finish_message(length, solicited, !is_found)?;
                 Ok(true)
             }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dat_provider::flags::Privileges;
+use dat_provider::mem::Span;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::{Completion, CompletionFeatures, Epochs, Segment};
 
@@ -58,9 +59,17 @@ impl ReceiveQueue {
         Some(TakenReceive { posted, segments, domain: shared.domain() })
     }
 
+    /// The first `length` bytes of the oldest receive, if they are in one segment whose registration has
+    /// not changed since the post.
+    #[inline]
+    pub(super) fn front_span(&self, length: u64) -> Option<Span> {
+        let (posted, segments) = self.ring.front()?;
+        let local = LocalMemory { segments, domain: self.domain };
+        transfer::checked_local_span(local, (posted.checked, &self.epochs), length)
+    }
+
     /// Appends the spans of a range of the oldest receive, in bytes. Returns false if its memory is not
     /// registered any more.
-    #[inline]
     pub(super) fn front_spans(&self, range: (u64, u64), into: &mut Destinations) -> bool {
         let Some((posted, segments)) = self.ring.front() else { return false };
         let local = LocalMemory { segments, domain: self.domain };
