@@ -10,12 +10,14 @@
 //! would otherwise write the cache line that the consumer is polling twice for each frame.
 #![allow(unsafe_code, reason = "the slots are memory by address")]
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_provider::mem::{Span, copy};
 use dat_provider_kit::frame::{self, Frame, Head, MAX_HEAD, MAX_PIECE, Malformed};
 use dat_provider_kit::link::Armed;
+use dat_sync::prefetch;
 
 use crate::segment::{RING, Segment, UNIT, UNITS};
 use crate::signals::{ConsumerSignals, ProducerSignals, Wake};
@@ -29,8 +31,10 @@ const LONGEST: usize = WORD + MAX_HEAD + MAX_PIECE as usize;
 /// The consumer releases space in parts of this many units, so that the cache line of its words
 /// rarely moves between the processors.
 const PART: u64 = UNITS / 4;
-/// The producer clears words up to this many units ahead.
+/// The producer clears words at least this many units ahead,
 const CLEAR_AHEAD: u64 = 16;
+/// and at most this many more, so that not each frame does.
+const CLEAR_MORE: u64 = 2;
 
 // A producer without space has at least one part before the consumer.
 const _: () = assert!(LONGEST.div_ceil(UNIT) as u64 + 1 + PART <= UNITS - PART);
@@ -74,7 +78,7 @@ impl Slots {
 /// Stores the head of a frame behind the first word of its unit.
 #[inline]
 fn store_head(unit: &Unit, head: &Head) {
-    for (word, value) in unit[1..].iter().zip(head.words()) {
+    for (word, value) in unit[1..].iter().zip(head.words()).take(head.len() / 8) {
         word.store(value, Ordering::Relaxed);
     }
 }
@@ -176,43 +180,63 @@ impl Producer {
                 return Ok(Stored::Full);
             }
         }
-        self.clear_behind(self.tail + taken);
+        let next = self.tail + taken;
+        if self.clear <= next {
+            self.clear_from(next);
+        }
+        // The consumer polls the first unit, and takes its cache line from this processor each time. So
+        // all stores to that unit are done at the end, close to each other.
+        let near = UNIT - WORD - head.len();
+        self.put(WORD + head.len(), payload, near..length);
+        self.put(WORD + head.len(), payload, 0..near);
         let unit = self.slots.unit(self.tail);
         store_head(unit, &head);
-        let mut at = WORD + head.len();
-        for span in payload {
-            if let Some(from) = span.pointer(span.address(), span.len() as u64) {
-                self.put(at, from, span.len());
-            }
-            at += span.len();
-        }
         unit[0].store(total as u64, Ordering::Release);
-        self.tail += taken;
+        self.tail = next;
         let wake = self.signals.stored(self.slots.segment.signals(self.slots.direction));
+        if self.clear < next + CLEAR_AHEAD {
+            self.clear_from(next);
+        }
         Ok(Stored::Yes { wake })
     }
 
     /// Clears the first words of the units behind a frame that ends before unit `next`.
-    #[inline]
-    fn clear_behind(&mut self, next: u64) {
-        let end = (next + CLEAR_AHEAD).min(self.head + UNITS);
+    #[inline(never)]
+    fn clear_from(&mut self, next: u64) {
+        let end = (next + CLEAR_AHEAD + CLEAR_MORE).min(self.head + UNITS);
         for unit in self.clear.max(next)..end {
             self.slots.word(unit).store(0, Ordering::Relaxed);
         }
         self.clear = self.clear.max(end);
     }
 
-    /// Copies the bytes of a span, or of a part of it, to `skip` bytes behind the tail.
+    /// Copies a range of the payload, which begins `skip` bytes behind the tail.
     #[inline]
-    fn put(&self, skip: usize, mut from: *const u8, length: usize) {
-        for (to, part) in self.slots.parts(self.tail, skip, length) {
-            if part == 0 {
-                return;
+    fn put(&self, skip: usize, payload: &[Span], range: Range<usize>) {
+        let mut at = 0;
+        for span in payload {
+            let start = range.start.clamp(at, at + span.len());
+            let length = range.end.clamp(start, at + span.len()) - start;
+            if length > 0 {
+                let from = span.address() + (start - at) as u64;
+                if let Some(from) = span.pointer(from, length as u64) {
+                    self.put_bytes(skip + start, from, length);
+                }
             }
-            // SAFETY: the part is inside the mapping, and `from` points to `length` bytes of a span in
-            // all parts, which its maker keeps valid.
-            unsafe { copy(from, to, part) };
-            from = from.wrapping_add(part);
+            at += span.len();
+        }
+    }
+
+    /// Copies bytes of a span to `skip` bytes behind the tail.
+    #[inline]
+    fn put_bytes(&self, skip: usize, from: *const u8, length: usize) {
+        let [(to, first), (start, rest)] = self.slots.parts(self.tail, skip, length);
+        // SAFETY: both parts are inside the mapping, and `from` points to `first + rest` bytes of a span,
+        // which its maker keeps valid.
+        unsafe { copy(from, to, first) };
+        if rest > 0 {
+            // SAFETY: as for the first part.
+            unsafe { copy(from.wrapping_add(first), start, rest) };
         }
     }
 }
@@ -260,6 +284,7 @@ impl Consumer {
         if total == 0 {
             return Ok(None);
         }
+        prefetch(self.slots.unit(self.head + 1));
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         if !(SHORTEST..=LONGEST).contains(&total) {
             return Err(Malformed::Length(0));
@@ -280,15 +305,14 @@ impl Consumer {
         let (mut at, mut left) = (found.before, found.payload);
         for place in places {
             let length = place.len().min(left);
-            let Some(mut to) = place.pointer(place.address(), length as u64) else { return };
-            for (from, part) in self.slots.parts(self.head, at, length) {
-                if part == 0 {
-                    break;
-                }
-                // SAFETY: the part is inside the mapping, and `to` points to `length` bytes of the
-                // place in all parts, which its maker keeps valid.
-                unsafe { copy(from, to, part) };
-                to = to.wrapping_add(part);
+            let Some(to) = place.pointer(place.address(), length as u64) else { return };
+            let [(from, first), (start, rest)] = self.slots.parts(self.head, at, length);
+            // SAFETY: both parts are inside the mapping, and `to` points to `first + rest` bytes of the
+            // place, which its maker keeps valid.
+            unsafe { copy(from, to, first) };
+            if rest > 0 {
+                // SAFETY: as for the first part.
+                unsafe { copy(start, to.wrapping_add(first), rest) };
             }
             at += length;
             left -= length;

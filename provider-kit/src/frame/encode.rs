@@ -58,13 +58,24 @@ impl Deref for Head {
 }
 
 impl Head {
-    /// The bytes of the head as words in the order of memory. A head has 3, 5 or 7 of them.
+    /// The fields come as words, because the processor would wait for stores of single fields before it
+    /// loads the word that they share.
     #[inline]
-    pub fn words(&self) -> impl Iterator<Item = u64> {
-        let (words, _) = self.bytes.split_at(self.length);
-        words.chunks_exact(8).map(|bytes| {
+    fn new(words: [u64; MAX_HEAD / 8], length: usize) -> Self {
+        let mut bytes = [0; MAX_HEAD];
+        for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        Self { bytes, length }
+    }
+
+    /// The bytes of the head as words in the order of memory, with zeros behind them.
+    #[inline]
+    #[must_use]
+    pub fn words(&self) -> [u64; MAX_HEAD / 8] {
+        std::array::from_fn(|at| {
             let mut word = [0; 8];
-            word.copy_from_slice(bytes);
+            word.copy_from_slice(&self.bytes[at * 8..at * 8 + 8]);
             u64::from_ne_bytes(word)
         })
     }
@@ -176,26 +187,23 @@ impl Frame {
     #[must_use]
     pub fn encode(&self) -> Head {
         let fields = self.body.fields();
-        let mut head = Head { bytes: [0; MAX_HEAD], length: 24 };
-        head.put::<0, 1>([fields.kind]);
-        head.put::<1, 1>([fields.flags]);
-        head.put::<2, 2>(self.number.to_le_bytes());
-        head.put::<4, 4>(self.done.to_le_bytes());
-        head.put::<8, 4>(self.posted.to_le_bytes());
-        head.put::<12, 4>(fields.word.to_le_bytes());
-        head.put::<16, 8>(fields.length.to_le_bytes());
+        let mut words = [0; MAX_HEAD / 8];
+        let number = u32::from(self.number);
+        let first = u32::from(fields.kind) | u32::from(fields.flags) << 8 | number << 16;
+        words[0] = pair(first, self.done);
+        words[1] = pair(self.posted, fields.word);
+        words[2] = fields.length;
+        let mut length = 24;
         if let Some((remote, operation)) = fields.remote {
-            head.length = 40;
-            head.put::<24, 4>(remote.context.to_le_bytes());
-            head.put::<28, 4>(operation.to_le_bytes());
-            head.put::<32, 8>(remote.address.to_le_bytes());
+            length = 40;
+            words[3] = pair(remote.context, operation);
+            words[4] = remote.address;
         }
-        if let Some((first, second)) = fields.operands {
-            head.length = 56;
-            head.put::<40, 8>(first.to_le_bytes());
-            head.put::<48, 8>(second.to_le_bytes());
+        if let Some(operands) = fields.operands {
+            length = 56;
+            (words[5], words[6]) = operands;
         }
-        head
+        Head::new(words, length)
     }
 
     /// A `HELLO` of this version.
@@ -205,11 +213,7 @@ impl Frame {
     }
 }
 
-impl Head {
-    /// Stores a field at a fixed place.
-    #[inline(always)]
-    fn put<const AT: usize, const N: usize>(&mut self, bytes: [u8; N]) {
-        const { assert!(AT + N <= MAX_HEAD) };
-        self.bytes[AT..AT + N].copy_from_slice(&bytes);
-    }
+/// A word of two fields, the first one at the lower address.
+const fn pair(first: u32, second: u32) -> u64 {
+    first as u64 | (second as u64) << 32
 }
