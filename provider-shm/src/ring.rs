@@ -34,7 +34,7 @@ const PART: u64 = UNITS / 4;
 /// The producer clears words at least this many units ahead,
 const CLEAR_AHEAD: u64 = 16;
 /// and at most this many more, so that not each frame does.
-const CLEAR_MORE: u64 = 2;
+const CLEAR_MORE: u64 = 8;
 
 // A producer without space has at least one part before the consumer.
 const _: () = assert!(LONGEST.div_ceil(UNIT) as u64 + 1 + PART <= UNITS - PART);
@@ -186,9 +186,10 @@ impl Producer {
         }
         // The consumer polls the first unit, and takes its cache line from this processor each time. So
         // all stores to that unit are done at the end, close to each other.
-        let near = UNIT - WORD - head.len();
-        self.put(WORD + head.len(), payload, near..length);
-        self.put(WORD + head.len(), payload, 0..near);
+        match payload {
+            [span] if offset(self.tail) + total <= RING => self.put_one(WORD + head.len(), span),
+            _ => self.put(WORD + head.len(), payload, length),
+        }
         let unit = self.slots.unit(self.tail);
         store_head(unit, &head);
         unit[0].store(total as u64, Ordering::Release);
@@ -210,9 +211,32 @@ impl Producer {
         self.clear = self.clear.max(end);
     }
 
-    /// Copies a range of the payload, which begins `skip` bytes behind the tail.
+    /// Copies a payload of one span to `skip` bytes behind the tail, if the ring does not end before the
+    /// payload: the bytes in the first unit last.
     #[inline]
-    fn put(&self, skip: usize, payload: &[Span], range: Range<usize>) {
+    fn put_one(&self, skip: usize, span: &Span) {
+        let length = span.len();
+        let near = length.min(UNIT - skip);
+        let Some(from) = span.pointer(span.address(), length as u64) else { return };
+        let to = self.slots.segment.ring(self.slots.direction).wrapping_add(offset(self.tail));
+        // SAFETY: the caller checked that the payload ends inside of the ring, which is mapped; `from`
+        // points to `length` bytes of the span, which its maker keeps valid.
+        unsafe { copy(from.wrapping_add(near), to.wrapping_add(UNIT), length - near) };
+        // SAFETY: as for the other bytes.
+        unsafe { copy(from, to.wrapping_add(skip), near) };
+    }
+
+    /// Copies any payload of `length` bytes to `skip` bytes behind the tail: the bytes in the first unit
+    /// last.
+    #[inline(never)]
+    fn put(&self, skip: usize, payload: &[Span], length: usize) {
+        let near = length.min(UNIT - skip);
+        self.put_range(skip, payload, near..length);
+        self.put_range(skip, payload, 0..near);
+    }
+
+    /// Copies a range of the payload, which begins `skip` bytes behind the tail.
+    fn put_range(&self, skip: usize, payload: &[Span], range: Range<usize>) {
         let mut at = 0;
         for span in payload {
             let start = range.start.clamp(at, at + span.len());
