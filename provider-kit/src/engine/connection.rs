@@ -140,6 +140,8 @@ pub(super) struct Connection {
     pub(super) has_backlog: bool,
     /// Nothing can be written to the link any more.
     pub(super) is_write_closed: bool,
+    /// A write has found that the peer cannot be reached.
+    pub(super) is_peer_lost: bool,
     /// The last read left received frames behind, for which the descriptor may not become readable.
     pub(super) has_unread: bool,
     /// Whether the thread will read the link without an event of its descriptor.
@@ -228,6 +230,7 @@ impl Connection {
             peer_failure: None,
             has_unread: false,
             is_write_closed: false,
+            is_peer_lost: false,
             is_queued: false,
             interest_set: None,
             space_event,

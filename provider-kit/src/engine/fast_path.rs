@@ -71,7 +71,7 @@ impl QpState {
             && !self.is_closing
             && !conn.has_unread
             && !(is_due && conn.owes_acknowledgement())
-            && !conn.peer_lacks_credits();
+            && !conn.owes_credits();
         if is_plain {
             conn.complete(queues, upcalls);
         }
@@ -148,7 +148,8 @@ impl SoftQp {
         let is_plain = conn.writes_at_once
             && receives.shared.is_none()
             && receives.credits.is_available_fast()
-            && (has_credits || conn.armed == Armed::Nothing && conn.credit_delay.may_wait());
+            && conn.credit_delay.may_wait(has_credits)
+            && (has_credits || conn.armed == Armed::Nothing);
         if !is_plain || receives.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
             return false;
         }

@@ -249,7 +249,7 @@ impl SoftQp {
         let has_requests = conn.executed != executed;
         let is_due =
             conn.ack_delay.is_due(has_requests, conn.executed.wrapping_sub(conn.reported_executed));
-        let must_write = is_due && conn.owes_acknowledgement() || conn.peer_lacks_credits();
+        let must_write = is_due && conn.owes_acknowledgement() || conn.owes_credits();
         let is_quiet = !has_arrived && !is_changed && !must_write;
         if is_quiet && conn.is_lent && conn.writes_at_once {
             return Found { again: conn.owes_acknowledgement(), activity: conn.activity() };

@@ -41,8 +41,8 @@ impl Connection {
                 self.is_write_blocked = true;
                 false
             }
-            Err(_) => {
-                self.is_write_closed = true;
+            Err(end) => {
+                self.note_write_end(&end);
                 false
             }
         }
@@ -70,8 +70,10 @@ impl Connection {
         match outcome {
             Ok(_) => {}
             Err(_) if self.peer_failure.is_some() => {}
-            Err(End::Closed | End::Gone) => self.end(EndCause::Disconnected, None),
-            Err(End::Lost(_)) => self.end(EndCause::Broken, None),
+            Err(End::Closed | End::Gone) if !self.is_peer_lost => {
+                self.end(EndCause::Disconnected, None);
+            }
+            Err(End::Closed | End::Gone | End::Lost(_)) => self.end(EndCause::Broken, None),
             Err(End::Malformed(_) | End::Refused) => {
                 let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
                 self.end(EndCause::Broken, Some(reason));
@@ -114,23 +116,34 @@ impl Connection {
                 (self.is_write_blocked, self.has_backlog) = (is_left, is_left);
                 self.writes_at_once &= !is_left;
             }
-            Err(_) => self.is_write_closed = true,
+            Err(end) => self.note_write_end(&end),
         }
     }
 
-    /// Sends an acknowledgement if the peer waits for one: if it has no credits left but receives were
-    /// posted, or if requests were executed. The latter may wait for the next frame (`may_wait`).
+    /// A write found the end of the link. The system reports the loss of a peer only once, and the reader
+    /// finds an orderly end after that.
+    #[cold]
+    fn note_write_end(&mut self, end: &End) {
+        self.is_write_closed = true;
+        self.is_peer_lost |= matches!(end, End::Lost(_));
+    }
+
+    /// Sends an acknowledgement if the peer may wait for one: if receives were posted that it should
+    /// learn of, or if requests were executed. The latter may wait for the next frame (`may_wait`).
     pub(super) fn acknowledge(&mut self, may_wait: bool) {
         let is_due = self.owes_acknowledgement() && !may_wait;
-        if is_due || self.peer_lacks_credits() && self.is_open() && self.ending.is_none() {
+        if is_due || self.owes_credits() && self.is_open() && self.ending.is_none() {
             let _ = self.write(Body::Ack, &[]);
         }
     }
 
-    /// Whether the peer has used up its credits, although receives were posted.
+    /// Whether receives were posted that the peer should learn of: it has no credits left, or fewer than
+    /// the unreported ones, so that it need not stop.
     #[inline]
-    pub(super) fn peer_lacks_credits(&self) -> bool {
-        self.reported_posted == self.receives_taken && self.posted != self.reported_posted
+    pub(super) fn owes_credits(&self) -> bool {
+        let unreported = self.posted.wrapping_sub(self.reported_posted);
+        let known = self.reported_posted.wrapping_sub(self.receives_taken);
+        unreported > 0 && (known == 0 || unreported > 1 && unreported >= known)
     }
 
     /// Whether requests were executed that the peer has not been notified of.
