@@ -1,14 +1,17 @@
 //! Requests that are executed by direct access to the memory of the peer.
 
-use dat_provider::Work;
 use dat_provider::status::DtoStatus;
+use dat_provider::triplet::RmrTriplet;
+use dat_provider::{Request, Work};
 
 use super::connection::Connection;
 use super::request::Task;
+use super::send_queue::InFlight;
 use super::work_queues::WorkQueues;
 use crate::direct::{Access, Accessed, Direction};
 use crate::frame::Remote;
 use crate::transfer::{self, LocalMemory};
+use crate::upcalls::Upcalls;
 
 impl Connection {
     /// Executes the oldest request, if all before it are complete and the link can do it without the
@@ -46,5 +49,34 @@ impl Connection {
             Accessed::NotDirectly => None,
         };
         request.local_status.is_some()
+    }
+
+    /// As [`access_directly`](Self::access_directly), for a request that is being posted: nothing waits
+    /// or is in flight. Completes it, if the link can execute it. Nothing if the slow path has to try.
+    #[inline(never)]
+    pub(super) fn access_at_once(
+        &mut self,
+        request: &Request<'_>,
+        queues: &mut WorkQueues,
+        upcalls: &mut Upcalls,
+    ) -> Option<Accessed> {
+        let &Request { work, segments, length, cookie, flags, checked } = request;
+        let (direction, RmrTriplet { address, context, .. }) = match work {
+            Work::RdmaWrite { remote } => (Direction::Write, remote),
+            Work::RdmaRead { remote } if remote.length == length => (Direction::Read, remote),
+            _ => return None,
+        };
+        let local = LocalMemory { segments, domain: queues.domain };
+        let checked = (checked.number(), &*queues.receives.epochs);
+        let span = transfer::checked_local_span(local, checked, length)?;
+        let remote = Remote { context, address };
+        let accessed = self.writer.access(&Access { direction, remote, length, local: &[span] });
+        if let Accessed::Done = accessed {
+            queues.credits.take_available();
+            let (length, operation) = (length as u32, work.operation());
+            let request = InFlight { cookie, length, operation, flags, expects_answer: false };
+            queues.complete_request(&request, 0, DtoStatus::Success, upcalls);
+        }
+        Some(accessed)
     }
 }

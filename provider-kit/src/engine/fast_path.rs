@@ -7,6 +7,7 @@ use dat_provider::{Epochs, ReceiveRequest, Request, Work};
 use super::connection::{Connection, Stage};
 use super::queue_pair::{Phase, QpState, SoftQp};
 use super::send_queue::InFlight;
+use crate::direct::Accessed;
 use crate::frame::{Body, MAX_PIECE, Remote};
 use crate::link::{Armed, MIN_OFFER};
 use crate::receive_ring::PostedReceive;
@@ -80,18 +81,32 @@ impl QpState {
 }
 
 impl SoftQp {
-    /// Writes a send or RDMA write to the link. Returns false, without effect, if that takes more than
-    /// one frame, or anything that only the slow path does.
+    /// Executes an RDMA operation by direct access, or writes a send or RDMA write to the link. Returns
+    /// false, without effect, if that takes more than one frame, or anything that only the slow path does.
     #[inline]
     pub(super) fn post_request_fast(&self, request: &Request<'_>) -> bool {
         let mut guard = self.state.lock();
         let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
         let &Request { work, segments, length, cookie, flags, checked } = request;
-        let is_plain = conn.writes_at_once
-            && (length < MIN_OFFER || length <= MAX_PIECE && !conn.can_offer)
+        let is_usable = conn.writes_at_once
             && !flags.contains(CompletionFlags::BARRIER_FENCE)
             && queues.credits.is_available_fast();
-        if !is_plain {
+        if !is_usable {
+            return false;
+        }
+        if conn.grant.is_some() && !matches!(work, Work::Send) && !conn.sends.has_in_flight() {
+            let mut upcalls = Upcalls::default();
+            match conn.access_at_once(request, queues, &mut upcalls) {
+                Some(Accessed::Done) => {
+                    drop(guard);
+                    upcalls.deliver();
+                    return true;
+                }
+                Some(Accessed::NotDirectly) => {}
+                Some(Accessed::Failed(_)) | None => return false,
+            }
+        }
+        if length >= MIN_OFFER && (length > MAX_PIECE || conn.can_offer) {
             return false;
         }
         let body = match work {
@@ -99,8 +114,7 @@ impl SoftQp {
                 let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
                 Body::Send { length, solicited, invalidate: None }
             }
-            // With nothing in flight, the slow path accesses the memory of the peer directly.
-            Work::RdmaWrite { remote } if conn.grant.is_none() || conn.sends.has_in_flight() => {
+            Work::RdmaWrite { remote } => {
                 let RmrTriplet { address, context, .. } = remote;
                 Body::Write { length, remote: Remote { context, address } }
             }
