@@ -26,6 +26,8 @@ use crate::signals::{ConsumerSignals, ProducerSignals, Wake};
 const WORD: usize = 8;
 /// Words of a unit.
 const WORDS: usize = UNIT / WORD;
+/// The shortest payload, in bytes, that begins at a unit.
+const LONG: usize = 1024;
 const SHORTEST: usize = WORD + 24;
 const LONGEST: usize = WORD + MAX_HEAD + MAX_PIECE as usize;
 /// The consumer releases space in parts of this many units, so that the cache line of its words
@@ -96,6 +98,13 @@ fn load_head(unit: &Unit) -> [u8; MAX_HEAD] {
 #[inline]
 fn offset(unit: u64) -> usize {
     (unit & (UNITS - 1)) as usize * UNIT
+}
+
+/// Where the payload of a frame is behind the start of its first unit, in bytes. A long one begins at a unit,
+/// since copies to aligned memory are faster.
+#[inline]
+fn payload_at(head: usize, payload: usize) -> usize {
+    if payload < LONG { WORD + head } else { UNIT }
 }
 
 fn units(bytes: usize) -> u64 {
@@ -173,7 +182,8 @@ impl Producer {
         if total > LONGEST {
             return Err(Malformed::Length(0));
         }
-        let taken = units(total);
+        let at = payload_at(head.len(), length);
+        let taken = units(at + length);
         if !self.has_room(taken + CLEAR_AHEAD)? && !self.has_room(taken)? {
             self.signals.starve(self.slots.segment.signals(self.slots.direction));
             if !self.has_room(taken)? {
@@ -182,13 +192,13 @@ impl Producer {
         }
         let next = self.tail + taken;
         if self.clear <= next {
-            self.clear_from(next);
+            self.clear_from(next, 1);
         }
         // The consumer polls the first unit, and takes its cache line from this processor each time. So
         // all stores to that unit are done at the end, close to each other.
         match payload {
-            [span] if offset(self.tail) + total <= RING => self.put_one(WORD + head.len(), span),
-            _ => self.put(WORD + head.len(), payload, length),
+            [span] if offset(self.tail) + at + length <= RING => self.put_one(at, span),
+            _ => self.put(at, payload, length),
         }
         let unit = self.slots.unit(self.tail);
         store_head(unit, &head);
@@ -196,15 +206,15 @@ impl Producer {
         self.tail = next;
         let wake = self.signals.stored(self.slots.segment.signals(self.slots.direction));
         if self.clear < next + CLEAR_AHEAD {
-            self.clear_from(next);
+            self.clear_from(next, CLEAR_AHEAD + CLEAR_MORE);
         }
         Ok(Stored::Yes { wake })
     }
 
-    /// Clears the first words of the units behind a frame that ends before unit `next`.
+    /// Clears the first words of units behind a frame that ends before unit `next`.
     #[inline(never)]
-    fn clear_from(&mut self, next: u64) {
-        let end = (next + CLEAR_AHEAD + CLEAR_MORE).min(self.head + UNITS);
+    fn clear_from(&mut self, next: u64, units: u64) {
+        let end = (next + units).min(self.head + UNITS);
         for unit in self.clear.max(next)..end {
             self.slots.word(unit).store(0, Ordering::Relaxed);
         }
@@ -316,11 +326,11 @@ impl Consumer {
         let bytes = load_head(unit);
         let given = bytes.get(..total - WORD).unwrap_or(&bytes);
         let (frame, head) = frame::decode(given)?.ok_or(Malformed::Length(0))?;
-        let (before, payload) = (WORD + head, frame.payload() as usize);
-        if before + payload != total {
+        let payload = frame.payload() as usize;
+        if WORD + head + payload != total {
             return Err(Malformed::Length(0));
         }
-        Ok(Some(Found { frame, before, payload }))
+        Ok(Some(Found { frame, before: payload_at(head, payload), payload }))
     }
 
     /// Copies the payload of a frame to its places, as far as they go.
