@@ -217,7 +217,7 @@ mod loom_models {
 
     /// Room that is given back while the producer starves is seen, or the bell rings.
     #[test]
-    fn a_full_ring_is_slept_through() {
+    fn a_full_ring_is_not_slept_through() {
         loom::model(|| {
             let signals = Arc::new(Signals::new());
             let far = Arc::clone(&signals);
