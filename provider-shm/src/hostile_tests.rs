@@ -203,7 +203,7 @@ fn a_peer_that_rings_or_silences_all_doorbells_does_not_hold_the_others() {
                     doorbell.words().iter().for_each(|word| word.store(bits, Ordering::Relaxed));
                 }
             });
-            for _ in 0..50 {
+            for _ in 0..20_000 {
                 exchange(&node, &client, &server);
             }
             assert_eq!(state(&ep), EpState::Connected);

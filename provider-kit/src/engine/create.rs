@@ -1,7 +1,7 @@
 //! The settings of a queue pair, applied when it is created or modified.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Weak};
 
 use dat_provider::error::Result;
@@ -61,6 +61,7 @@ impl QpHandle {
                 polled_by: Mutex::default(),
                 polls_seen: AtomicU64::new(0),
                 waits_for_doorbell: AtomicBool::new(false),
+                refusals: AtomicU32::new(0),
                 thread_waits: AtomicBool::new(false),
             }
         });

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use dat_sync::biased::BiasedGuard;
 use rustix::event::epoll::{self, EventFlags};
 
 use super::connection::Connection;
@@ -24,6 +25,9 @@ const IDLE_PER_READ: u32 = 128;
 const MAX_IDLE_CHECKS: u8 = 8;
 /// After this many checks the doorbell is rung, because a broken peer may have cleared the bit.
 const CHECKS_PER_RING: u8 = 4;
+/// A lock that is biased to a poller refuses the thread. If the poller polls and does not read the link,
+/// because the doorbell does not ring, the thread takes the lock after this many refused checks.
+const MAX_REFUSALS: u32 = 4;
 
 impl Connection {
     /// The events of the descriptor that the thread must wait for.
@@ -213,10 +217,22 @@ impl SoftQp {
         self.polls_seen.swap(polls, Ordering::Relaxed) != polls
     }
 
+    /// The lock, for a check of the thread. Nothing if a poller has it, unless that was so at the last
+    /// checks.
+    fn lock_for_check(&self) -> Option<BiasedGuard<'_, QpState>> {
+        let refusals = self.refusals.load(Ordering::Relaxed);
+        let state = match self.state.try_lock() {
+            None if refusals >= MAX_REFUSALS => Some(self.state.lock()),
+            state => state,
+        };
+        self.refusals.store(if state.is_some() { 0 } else { refusals + 1 }, Ordering::Relaxed);
+        state
+    }
+
     /// Whether pollers have waited for the doorbell for long, and it did not ring.
     fn is_idle(&self) -> bool {
         let waits = self.waits_for_doorbell.load(Ordering::Relaxed);
-        let state = if waits { self.state.try_lock() } else { None };
+        let state = if waits { self.lock_for_check() } else { None };
         state.is_some_and(|mut state| state.conn.as_mut().is_some_and(|conn| conn.is_idle()))
     }
 
@@ -318,23 +334,33 @@ impl Driven for SoftQp {
     }
 
     fn check_lease(&self, order: &mut EventOrder) -> bool {
-        // A poller that polls uses the lock of a link that it reads all the time.
         let is_polled = self.was_polled();
-        if is_polled && !self.is_idle() {
-            return true;
-        }
-        self.with_state_in_order(self.state.lock(), order, |state, upcalls| {
+        // A poller that polls uses the lock of a link that it reads all the time.
+        let state = if !is_polled {
+            Some(self.state.lock())
+        } else if self.thread_waits.load(Ordering::Relaxed) {
+            self.lock_for_check()
+        } else {
+            self.is_idle().then(|| self.state.lock())
+        };
+        let Some(state) = state else { return true };
+        self.with_state_in_order(state, order, |state, upcalls| {
             self.thread_waits.store(false, Ordering::Relaxed);
             let QpState { conn: Some(conn), queues, .. } = state else { return false };
-            if !conn.is_lent {
+            let is_lent = conn.is_lent;
+            if is_lent {
+                conn.polls_seen = queues.polls();
+                conn.take_back(queues);
+            } else if !std::mem::take(&mut conn.is_queued) {
                 return false;
             }
-            conn.polls_seen = queues.polls();
-            conn.take_back(queues);
+            // A link that is not lent has frames that the thread was to read when it did not get the lock.
             if conn.ending.is_none() {
                 let executed = conn.executed;
                 conn.read(queues, upcalls);
-                conn.backoff.update(!is_polled && executed != conn.executed);
+                if is_lent {
+                    conn.backoff.update(!is_polled && executed != conn.executed);
+                }
             }
             false
         })

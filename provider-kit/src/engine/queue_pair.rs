@@ -1,7 +1,7 @@
 //! Queue pairs: their state, its lock, and the events that it produces.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Weak};
 
 use dat_provider::error::{Error, Result, Subtype};
@@ -34,6 +34,8 @@ pub(super) struct SoftQp {
     pub(super) polls_seen: AtomicU64,
     /// Pollers do not read the link before its doorbell rings.
     pub(super) waits_for_doorbell: AtomicBool,
+    /// Number of checks in a row for which the thread did not get the lock.
+    pub(super) refusals: AtomicU32,
     /// The thread found the lock held. The poller that holds it then borrows the link, because a
     /// poller that polls without a pause would lock the thread out.
     pub(super) thread_waits: AtomicBool,
