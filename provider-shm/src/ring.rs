@@ -1,8 +1,8 @@
 //! A ring of one direction: one producer, one consumer, no lock and no locked instruction.
 //!
 //! The unit is a cache line. A frame begins at a unit with a word of 8 bytes, which holds the length
-//! of the frame in bytes; head and payload follow, and continue at the start of the ring if they reach
-//! its end. The producer stores the word last, so a producer that dies in the middle of a frame leaves
+//! of the frame in bytes. The head follows, and then the payload: a long one from the next unit on. What
+//! reaches the end of the ring continues at its start. The producer stores the word last, so a producer that dies in the middle of a frame leaves
 //! no frame.
 //!
 //! The word at which the consumer looks for the next frame must be zero until that frame is stored,

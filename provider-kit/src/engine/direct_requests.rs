@@ -1,7 +1,6 @@
 //! Requests that are executed by direct access to the memory of the peer.
 
 use dat_provider::status::DtoStatus;
-use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Request, Work};
 
 use super::connection::Connection;
@@ -27,15 +26,11 @@ impl Connection {
         if request.is_begun || request.local_status.is_some() {
             return false;
         }
-        let (direction, remote, length) = match &request.task {
-            Task::Work(Work::RdmaWrite { remote }) => (Direction::Write, remote, request.length),
-            Task::Work(Work::RdmaRead { remote }) => (Direction::Read, remote, remote.length),
-            _ => return false,
-        };
+        let Task::Work(work) = &request.task else { return false };
+        let Some((direction, remote, length)) = rdma(work, request.length) else { return false };
         if length == 0 {
             return false;
         }
-        let remote = Remote { context: remote.context, address: remote.address };
         let local = LocalMemory { segments: &request.segments, domain: queues.domain };
         self.spans.clear();
         let privilege = direction.local_privilege();
@@ -61,15 +56,13 @@ impl Connection {
         upcalls: &mut Upcalls,
     ) -> Option<Accessed> {
         let &Request { work, segments, length, cookie, flags, checked } = request;
-        let (direction, RmrTriplet { address, context, .. }) = match work {
-            Work::RdmaWrite { remote } => (Direction::Write, remote),
-            Work::RdmaRead { remote } if remote.length == length => (Direction::Read, remote),
-            _ => return None,
-        };
+        let (direction, remote, transferred) = rdma(&work, length)?;
+        if transferred != length {
+            return None;
+        }
         let local = LocalMemory { segments, domain: queues.domain };
         let checked = (checked.number(), &*queues.receives.epochs);
         let span = transfer::checked_local_span(local, checked, length)?;
-        let remote = Remote { context, address };
         let accessed = self.writer.access(&Access { direction, remote, length, local: &[span] });
         if let Accessed::Done = accessed {
             queues.credits.take_available();
@@ -79,4 +72,15 @@ impl Connection {
         }
         Some(accessed)
     }
+}
+
+/// The direction, the remote memory and the length of an RDMA write or read, whose local memory has
+/// `local_length` bytes. Nothing for other requests.
+fn rdma(work: &Work, local_length: u64) -> Option<(Direction, Remote, u64)> {
+    let (direction, remote, length) = match work {
+        Work::RdmaWrite { remote } => (Direction::Write, remote, local_length),
+        Work::RdmaRead { remote } => (Direction::Read, remote, remote.length),
+        _ => return None,
+    };
+    Some((direction, Remote { context: remote.context, address: remote.address }, length))
 }

@@ -38,9 +38,7 @@ impl Connection {
             && !self.is_write_blocked
             && !self.has_backlog
     }
-}
 
-impl Connection {
     /// Writes a frame with `length` bytes of checked memory as its payload. Returns whether the memory is
     /// valid and the link took the frame.
     #[inline(never)]
