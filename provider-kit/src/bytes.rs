@@ -3,7 +3,7 @@
 
 use std::ptr::NonNull;
 
-use dat_provider::mem::{Span, copy};
+use dat_provider::mem::{Span, copy, copy_in_order};
 
 /// Total length of spans, in bytes.
 #[must_use]
@@ -30,14 +30,15 @@ pub fn gather(spans: &[Span], mut skip: usize, into: &mut Vec<u8>) {
     }
 }
 
-/// Copies bytes to the spans until either ends. Returns the number of copied bytes.
+/// Copies bytes to the spans until either ends, the last bytes of each span last. Returns the number of
+/// copied bytes.
 pub fn scatter(mut bytes: &[u8], spans: &[Span]) -> usize {
     let before = bytes.len();
     for span in spans {
         let (part, rest) = bytes.split_at(bytes.len().min(span.len()));
         if let Some(to) = span.pointer(span.address(), part.len() as u64) {
             // SAFETY: the creator of the span guarantees that the target is writable; `part` fits into it.
-            unsafe { copy(part.as_ptr(), to, part.len()) };
+            unsafe { copy_in_order(part.as_ptr(), to, part.len()) };
         }
         bytes = rest;
     }

@@ -9,7 +9,7 @@ use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::AtomicU64;
 
 use dat_provider::flags::Privileges;
-use dat_provider::mem::Span;
+use dat_provider::mem::{self, Span};
 use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Epochs, Segment};
 use dat_sync::region_table::Region;
@@ -49,7 +49,7 @@ pub fn copy_message(
     if !target.permits(Privileges::LOCAL_WRITE) {
         return Err(AccessError::Target);
     }
-    copy(source.segments, target.segments, length);
+    copy::<false>(source.segments, target.segments, length);
     Ok(())
 }
 
@@ -91,12 +91,12 @@ pub fn copy_message_fast(from: CheckedSegment<'_>, to: CheckedSegment<'_>, lengt
     if !fits || !from.permits(Privileges::LOCAL_READ) || !to.permits(Privileges::LOCAL_WRITE) {
         return false;
     }
-    copy_bytes(from.segment.address, to.segment.address, length);
+    copy_bytes::<false>(from.segment.address, to.segment.address, length);
     true
 }
 
 /// The fast path of an RDMA operation: copies to or from remote memory outside of windows, in the
-/// direction of the privilege `there`. Returns false, without effect, if that is not permitted.
+/// direction of the privilege `there`, and stores the last bytes last. Returns false, without effect, if that is not permitted.
 #[inline(always)]
 pub fn copy_rdma_fast(
     here: CheckedSegment<'_>,
@@ -117,7 +117,7 @@ pub fn copy_rdma_fast(
     {
         return false;
     }
-    copy_bytes(from, to, length);
+    copy_bytes::<true>(from, to, length);
     true
 }
 
@@ -147,7 +147,7 @@ pub fn copy_datagram(
     let zeros =
         Segment { address: (&raw const ZEROS).expose_provenance() as u64, length: prefix, key: 0 };
     let mut from = sources(zeros, source.segments);
-    copy_from(&mut from, target.segments, prefix + length);
+    copy_from::<false>(&mut from, target.segments, prefix + length);
     Ok(())
 }
 
@@ -167,7 +167,7 @@ pub struct RemoteMemory<'a> {
     pub queue_pair: u32,
 }
 
-/// Executes an RDMA write of `length` bytes.
+/// Executes an RDMA write of `length` bytes, and stores the last bytes last.
 ///
 /// # Errors
 /// The side that must not be accessed.
@@ -183,7 +183,7 @@ pub fn rdma_write(
         return Err(AccessError::Source);
     }
     let target = remote.segment(length, Privileges::REMOTE_WRITE).ok_or(AccessError::Target)?;
-    copy(source.segments, &[target], length);
+    copy::<true>(source.segments, &[target], length);
     Ok(())
 }
 
@@ -200,7 +200,7 @@ pub fn rdma_read(remote: RemoteMemory<'_>, target: LocalMemory<'_>) -> Result<()
         return Err(AccessError::Target);
     }
     let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(AccessError::Source)?;
-    copy(&[source], target.segments, length);
+    copy::<false>(&[source], target.segments, length);
     Ok(())
 }
 
@@ -218,7 +218,7 @@ pub fn rdma_read_to_remote(
     }
     let target = target.segment(length, Privileges::REMOTE_WRITE).ok_or(AccessError::Target)?;
     let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(AccessError::Source)?;
-    copy(&[source], &[target], length);
+    copy::<false>(&[source], &[target], length);
     Ok(())
 }
 
@@ -237,7 +237,7 @@ pub fn atomic(
     let before = change_word(remote, change).ok_or(AccessError::Source)?.to_ne_bytes();
     let source =
         Segment { address: (&raw const before).expose_provenance() as u64, length: 8, key: 0 };
-    copy(&[source], target.segments, 8);
+    copy::<false>(&[source], target.segments, 8);
     Ok(())
 }
 
@@ -412,17 +412,23 @@ impl RemoteMemory<'_> {
     }
 }
 
-/// Copies up to `left` bytes between validated segments, in order.
+/// Copies up to `left` bytes between validated segments. If `IN_ORDER`, the last bytes of each copy are
+/// stored last.
 #[inline]
-fn copy(from: &[Segment], to: &[Segment], left: u64) {
+fn copy<const IN_ORDER: bool>(from: &[Segment], to: &[Segment], left: u64) {
     if let ([from], [to]) = (from, to) {
-        return copy_bytes(from.address, to.address, left.min(from.length).min(to.length));
+        let length = left.min(from.length).min(to.length);
+        return copy_bytes::<IN_ORDER>(from.address, to.address, length);
     }
-    copy_from(&mut from.iter().copied(), to, left);
+    copy_from::<IN_ORDER>(&mut from.iter().copied(), to, left);
 }
 
 /// As [`copy`], from an iterator of segments.
-fn copy_from(sources: &mut impl Iterator<Item = Segment>, to: &[Segment], mut left: u64) {
+fn copy_from<const IN_ORDER: bool>(
+    sources: &mut impl Iterator<Item = Segment>,
+    to: &[Segment],
+    mut left: u64,
+) {
     let mut targets = to.iter();
     let (mut source, mut target) = (Segment::default(), Segment::default());
     while left > 0 {
@@ -437,7 +443,7 @@ fn copy_from(sources: &mut impl Iterator<Item = Segment>, to: &[Segment], mut le
             continue;
         }
         let step = left.min(source.length).min(target.length);
-        copy_bytes(source.address, target.address, step);
+        copy_bytes::<IN_ORDER>(source.address, target.address, step);
         for segment in [&mut source, &mut target] {
             segment.address += step;
             segment.length -= step;
@@ -446,13 +452,15 @@ fn copy_from(sources: &mut impl Iterator<Item = Segment>, to: &[Segment], mut le
     }
 }
 
-/// Copies between two ranges of validated memory, which may overlap.
+/// Copies between two ranges of validated memory, which may overlap. If `IN_ORDER`, the last bytes are stored
+/// last.
 #[inline]
-fn copy_bytes(from: u64, to: u64, length: u64) {
+fn copy_bytes<const IN_ORDER: bool>(from: u64, to: u64, length: u64) {
     let from = with_exposed_provenance::<u8>(from as usize);
     let to = with_exposed_provenance_mut::<u8>(to as usize);
+    let copy = if IN_ORDER { mem::copy_in_order } else { mem::copy };
     // SAFETY: both ranges are in regions whose keys were valid under the lock that the caller holds, so
     // their owners keep them alive (`Span::new`), and `Span::address` exposed the provenance when they
     // were registered.
-    unsafe { dat_provider::mem::copy(from, to, length as usize) };
+    unsafe { copy(from, to, length as usize) };
 }

@@ -8,6 +8,10 @@ use rustix::io::{Errno, Result};
 
 /// The most local spans of one transfer: more than an operation has by default.
 pub(crate) const MOST_PARTS: usize = 64;
+/// Number of bytes at the end of a write that the kernel copies after all others.
+const LAST: usize = 8;
+/// Bytes of a cache line. A write inside of one is not split.
+const LINE: usize = 64;
 /// An empty part.
 const NO_PART: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
@@ -19,12 +23,12 @@ pub(crate) fn read<const N: usize>(process: i32, address: u64) -> Result<[u64; N
     let mut words = [0_u64; N];
     let length = size_of_val(&words);
     let local = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };
-    let done = copy(process, Direction::Read, &[local], address, length)?;
+    let done = copy(process, Direction::Read, &[local], &[remote(address as usize, length)])?;
     if done == length { Ok(words) } else { Err(Errno::FAULT) }
 }
 
 /// Copies between local spans and `length` bytes at an address of a process, from `skip` on: all of
-/// them, or as far as memory is accessible.
+/// them, or as far as memory is accessible. The last bytes of a write are copied last.
 ///
 /// # Errors
 /// As [`read`].
@@ -49,8 +53,23 @@ pub(crate) fn transfer(
         left -= part;
     }
     let wanted = (length - left) as usize;
-    let done = copy(process, direction, &parts[..count], address, wanted)?;
+    let address = address as usize;
+    let before = wanted.saturating_sub(LAST);
+    let is_in_line = address % LINE + wanted <= LINE;
+    let is_split = direction == Direction::Write && before > 0 && !is_in_line;
+    let remote = if is_split {
+        // The kernel copies one part after the other, but the bytes of a part in any order.
+        [remote(address, before), remote(address.wrapping_add(before), wanted - before)]
+    } else {
+        [remote(address, wanted), NO_PART]
+    };
+    let done = copy(process, direction, &parts[..count], &remote[..1 + usize::from(is_split)])?;
     if left == 0 && done == wanted { Ok(()) } else { Err(Errno::FAULT) }
+}
+
+/// A part of the memory of the other process.
+fn remote(address: usize, length: usize) -> libc::iovec {
+    libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: length }
 }
 
 /// One call. Returns how many bytes were copied.
@@ -58,19 +77,17 @@ fn copy(
     process: i32,
     direction: Direction,
     local: &[libc::iovec],
-    address: u64,
-    length: usize,
+    remote: &[libc::iovec],
 ) -> Result<usize> {
-    let base = std::ptr::without_provenance_mut(address as usize);
-    let remote = libc::iovec { iov_base: base, iov_len: length };
-    let parts = local.len() as libc::c_ulong;
+    let [local_parts, remote_parts] = [local, remote].map(|it| it.len() as libc::c_ulong);
     let call = match direction {
         Direction::Read => libc::process_vm_readv,
         Direction::Write => libc::process_vm_writev,
     };
     // SAFETY: the local parts are an exclusive array, or inside spans, for whose memory their maker
-    // answers; the kernel checks the remote part, which is memory of the other process.
-    let copied = unsafe { call(process, local.as_ptr(), parts, &raw const remote, 1, 0) };
+    // answers; the kernel checks the remote parts, which are memory of the other process.
+    let copied =
+        unsafe { call(process, local.as_ptr(), local_parts, remote.as_ptr(), remote_parts, 0) };
     usize::try_from(copied).map_err(|_| {
         let error = std::io::Error::last_os_error();
         Errno::from_io_error(&error).unwrap_or(Errno::IO)
@@ -101,6 +118,23 @@ mod tests {
             copied,
             [vec![0; 50], vec![7; 50], vec![0; 100], vec![7; 70], vec![0; 30]].concat()
         );
+    }
+
+    #[test]
+    fn a_write_arrives_whole_at_each_address_and_length() {
+        let (near, far) = (Memory::zeroed(256).expect("room"), Memory::zeroed(256).expect("room"));
+        for (at, length) in (0..64).flat_map(|at| [1, 7, 8, 9, 60, 64, 100].map(|it| (at, it))) {
+            near.write(0, &[7; 256]).expect("inside");
+            far.write(0, &[0; 256]).expect("inside");
+            let address = far.address() + at as u64;
+            let local = (&[near.span()][..], 0);
+            transfer(own(), Direction::Write, local, address, length as u64).expect("own");
+            let written = far.to_vec(0, 256).expect("inside");
+            assert_eq!(
+                written,
+                [vec![0; at], vec![7; length], vec![0; 256 - at - length]].concat()
+            );
+        }
     }
 
     #[test]

@@ -95,12 +95,12 @@ impl RingReader {
             if !std::mem::replace(&mut self.has_met, true) && self.link.meet() {
                 consumer.arm(self.armed);
             }
-            if !sink.whole(&found.frame, &mut |places| consumer.take(&found, places))? {
+            if !sink.whole(&found.frame, &mut |places| consumer.take::<false>(&found, places))? {
                 sink.begin(&found.frame)?;
                 if found.frame.payload() > 0 {
                     self.places.clear();
                     sink.destinations(0, &mut self.places);
-                    consumer.take(&found, &self.places);
+                    consumer.take::<true>(&found, &self.places);
                     self.places.clear();
                 }
                 sink.end()?;

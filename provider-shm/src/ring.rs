@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dat_provider::mem::{Span, copy};
+use dat_provider::mem::{Span, copy, copy_in_order};
 use dat_provider_kit::frame::{self, Frame, Head, MAX_HEAD, MAX_PIECE, Malformed};
 use dat_provider_kit::link::Armed;
 use dat_sync::prefetch;
@@ -333,9 +333,11 @@ impl Consumer {
         Ok(Some(Found { frame, before: payload_at(head, payload), payload }))
     }
 
-    /// Copies the payload of a frame to its places, as far as they go.
+    /// Copies the payload of a frame to its places, as far as they go. If `IN_ORDER`, the last bytes of each
+    /// place are stored last.
     #[inline]
-    pub(crate) fn take(&self, found: &Found, places: &[Span]) {
+    pub(crate) fn take<const IN_ORDER: bool>(&self, found: &Found, places: &[Span]) {
+        let copy = if IN_ORDER { copy_in_order } else { copy };
         let (mut at, mut left) = (found.before, found.payload);
         for place in places {
             let length = place.len().min(left);

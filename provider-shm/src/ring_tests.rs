@@ -36,7 +36,7 @@ fn frames_of_any_length_cross_the_end_of_the_ring() {
         assert_eq!(found.frame, data(length as u64));
         let mut came = vec![0; length];
         let (one, other) = came.split_at_mut(length / 2);
-        consumer.take(&found, &[span(one), span(other)]);
+        consumer.take::<false>(&found, &[span(one), span(other)]);
         consumer.pass(&found);
         assert!(came == sent, "round {round}");
         assert!(consumer.next().expect("empty").is_none());
@@ -89,7 +89,7 @@ fn garbage_is_refused_or_a_frame_inside_the_ring() {
         producer.slots.word(producer.tail).store(word, Ordering::Release);
         if let Ok(Some(found)) = consumer.next() {
             let mut place = vec![0; MAX_PIECE as usize];
-            consumer.take(&found, &[span(&mut place)]);
+            consumer.take::<true>(&found, &[span(&mut place)]);
             consumer.pass(&found);
             producer.tail = consumer.head;
         }

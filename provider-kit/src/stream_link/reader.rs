@@ -14,6 +14,9 @@ use crate::link::{Budget, Destinations, End, FrameSink, Progress, Reader, Refuse
 const BUFFER: usize = 16 << 10;
 /// Payloads of at least this many bytes are read directly into their memory.
 const DIRECT: usize = 2 << 10;
+/// The last bytes of a payload always go through the buffer, and are stored after all others: the system
+/// copies in any order.
+const LAST: usize = 64;
 
 thread_local! {
     /// The buffer that this thread lends to the links that it reads.
@@ -97,10 +100,11 @@ impl<S: Stream> StreamReader<S> {
         if let Some((frame, received)) = self.current {
             let missing = frame.payload() as usize - received;
             if missing >= DIRECT && self.end == 0 {
+                let length = missing - LAST;
                 sink.destinations(received as u64, &mut self.destinations);
-                truncate(&mut self.destinations, missing);
+                truncate(&mut self.destinations, length);
                 // A payload without memory for all of its bytes goes through the buffer.
-                direct = if bytes::total(&self.destinations) == missing { missing } else { 0 };
+                direct = if bytes::total(&self.destinations) == length { length } else { 0 };
             }
         }
         if direct == 0 {

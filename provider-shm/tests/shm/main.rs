@@ -5,5 +5,6 @@ mod containers;
 mod direct;
 mod offers;
 mod peers;
+mod write_order;
 
 dat_two_processes::tests!(crate::common::node);

@@ -8,5 +8,6 @@ mod secret;
 mod starved;
 mod strangers;
 mod wire;
+mod write_order;
 
 dat_two_processes::tests!(crate::common::node);

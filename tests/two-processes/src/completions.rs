@@ -27,7 +27,8 @@ pub fn posts(ep: &Endpoint, buffer: &Buffer, receives: u64, requests: u64) -> Ve
 
 /// Takes completions until each cookie has arrived, and returns their statuses.
 ///
-/// # Panics If a cookie arrives twice or not at all.
+/// # Panics
+/// If a cookie arrives twice or not at all.
 pub fn each_once(queues: &[&EventDispatcher], cookies: &[u64]) -> HashMap<u64, DtoStatus> {
     let mut seen = HashMap::new();
     let take = |seen: &mut HashMap<u64, DtoStatus>| {

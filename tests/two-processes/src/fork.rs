@@ -33,7 +33,8 @@ pub fn in_child(check: impl FnOnce() -> bool) {
 
 /// A child gets errors, and its parent's connection continues.
 ///
-/// # Panics If the child can post or takes a completion, or a message of the parent is lost.
+/// # Panics
+/// If the child can post or takes a completion, or a message of the parent is lost.
 pub fn a_child_does_not_disturb_the_connections_of_its_parent(open: fn(&str) -> Node) {
     let node = open("");
     let (client, server) = node.pair();
@@ -74,7 +75,8 @@ pub fn a_child_learns_which_process_owns_the_adapter(open: fn(&str) -> Node) {
 /// Like [`a_child_learns_which_process_owns_the_adapter`], but checks that the parent is not
 /// disturbed.
 ///
-/// # Panics If the connection of the parent does not continue.
+/// # Panics
+/// If the connection of the parent does not continue.
 pub fn a_child_that_drops_everything_does_not_disturb_its_parent(open: fn(&str) -> Node) {
     let node = open("");
     let (client, server) = node.pair();

@@ -114,7 +114,8 @@ fn end(child: &mut Child, way: Way) {
 /// The surviving process: it has seven connections to a process that ends and one to another
 /// process. Afterwards nothing remains of the former.
 ///
-/// # Panics If a cookie is lost or arrives twice, a connection ends with the wrong event, the other
+/// # Panics
+/// If a cookie is lost or arrives twice, a connection ends with the wrong event, the other
 /// connection is disturbed, or resources leak.
 pub fn survivor(open: fn(&str) -> Node, way: Way) {
     let seed = fastrand::u64(..);

@@ -15,6 +15,7 @@ pub mod round_trip;
 pub mod starved;
 pub mod thousands;
 pub mod traffic;
+pub mod write_order;
 
 pub use completions::{NONE, each_once, posts};
 

@@ -17,7 +17,8 @@ fn rounds() -> u64 {
 
 /// The other process: accepts each request, and keeps posting receives and sends.
 ///
-/// # Panics If a call on a live endpoint fails.
+/// # Panics
+/// If a call on a live endpoint fails.
 pub fn peer(open: fn(&str) -> Node) {
     let node = open("");
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
@@ -53,7 +54,8 @@ fn signal(child: &Child, signal: Signal) {
 
 /// A peer is killed at random moments: each post completes once.
 ///
-/// # Panics If a cookie is lost or arrives twice, or the connection does not end with the right
+/// # Panics
+/// If a cookie is lost or arrives twice, or the connection does not end with the right
 /// event.
 pub fn after_kill_9_of_the_peer_every_cookie_comes_once(open: fn(&str) -> Node) {
     let node = open("");
@@ -78,7 +80,8 @@ pub fn after_kill_9_of_the_peer_every_cookie_comes_once(open: fn(&str) -> Node) 
 
 /// One process dies in the middle of messages of each kind; the connections to the others continue.
 ///
-/// # Panics If a cookie is lost or arrives twice, or the connection does not end with the right
+/// # Panics
+/// If a cookie is lost or arrives twice, or the connection does not end with the right
 /// event.
 pub fn the_death_of_one_peer_does_not_disturb_the_others(open: fn(&str) -> Node) {
     const PEERS: usize = 4;
@@ -114,7 +117,8 @@ pub fn the_death_of_one_peer_does_not_disturb_the_others(open: fn(&str) -> Node)
 
 /// A peer that is stopped for a while loses nothing.
 ///
-/// # Panics If a cookie is lost or arrives twice, or the connection does not end with the right
+/// # Panics
+/// If a cookie is lost or arrives twice, or the connection does not end with the right
 /// event.
 pub fn a_peer_that_was_stopped_goes_on(open: fn(&str) -> Node) {
     let node = open("");

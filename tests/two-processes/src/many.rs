@@ -59,7 +59,8 @@ pub fn hundreds_of_connections_share_dispatchers(open: fn(&str) -> Node) {
 
 /// 20 adapters have a thread each, until they are closed.
 ///
-/// # Panics If a thread remains.
+/// # Panics
+/// If a thread remains.
 pub fn the_thread_ends_with_its_adapter(open: fn(&str) -> Node) {
     let adapters: Vec<_> = (0..20).map(|_| open("")).collect();
     until("the threads run", || threads() >= 20);

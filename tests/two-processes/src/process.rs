@@ -31,7 +31,8 @@ pub fn run(test: &str) -> String {
 /// Starts a test that calls [`announce`]. Returns the process, whose standard input is open, and
 /// its port.
 ///
-/// # Panics If it ends before it announces its port.
+/// # Panics
+/// If it ends before it announces its port.
 #[must_use]
 pub fn start(test: &str) -> (Child, u64) {
     let (child, port) = started(&mut command(test));
@@ -57,7 +58,8 @@ pub fn started(command: &mut Command) -> (Child, Option<u64>) {
 /// In the other process: prints the port to connect to. From then on, the process ends with its
 /// parent.
 ///
-/// # Panics If the system refuses this.
+/// # Panics
+/// If the system refuses this.
 pub fn announce(port: u64) {
     set_parent_process_death_signal(Some(Signal::KILL)).expect("Linux");
     println!("\nport {port}");
@@ -65,7 +67,8 @@ pub fn announce(port: u64) {
 
 /// The process identifier of a child.
 ///
-/// # Panics Never: process identifiers are positive.
+/// # Panics
+/// Never: process identifiers are positive.
 #[must_use]
 pub fn pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("not 0")
@@ -73,7 +76,8 @@ pub fn pid(child: &Child) -> Pid {
 
 /// The number of open descriptors of this process.
 ///
-/// # Panics If /proc can't be read.
+/// # Panics
+/// If /proc can't be read.
 #[must_use]
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("Linux").count()
@@ -81,7 +85,8 @@ pub fn descriptors() -> usize {
 
 /// The number of memory files that this process has mapped.
 ///
-/// # Panics If /proc can't be read.
+/// # Panics
+/// If /proc can't be read.
 #[must_use]
 pub fn mapped_files() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");

@@ -17,7 +17,8 @@ const MOST: u64 = 12;
 /// Both sides are in one process, which has few descriptors left. Needs a process of its own, since
 /// it lowers the limit.
 ///
-/// # Panics If an attempt hangs, or something leaks.
+/// # Panics
+/// If an attempt hangs, or something leaks.
 pub fn both_sides(open: fn(&str) -> Node) {
     let node = open("");
     let buffer = node.buffer(128);

@@ -29,7 +29,8 @@ fn print(what: &str, pairs: usize, begin: Instant, before: usize) {
 /// Connects thousands of endpoints of two adapters, sends a message on each, disconnects them, and
 /// prints time and memory. Needs a process of its own.
 ///
-/// # Panics If a connection or a message is lost, or something leaks.
+/// # Panics
+/// If a connection or a message is lost, or something leaks.
 pub fn connections(open: fn(&str) -> Node) {
     let pairs = number();
     let (near, far) = (open(""), open(""));

@@ -64,7 +64,8 @@ impl Load {
 
     /// Decodes private data.
     ///
-    /// # Panics If they are malformed.
+    /// # Panics
+    /// If they are malformed.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> (Self, RmrTriplet) {
         let load = Self { kind: bytes[0], length: bytes[1] };

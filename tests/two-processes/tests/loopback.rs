@@ -1,8 +1,8 @@
-//! Children of fork over the loopback provider.
+//! The loopback provider, which needs no second process: children of fork, and the order of the bytes of a write.
 
 use dat_conformance::Node;
 use dat_core::Registry;
-use dat_two_processes::fork;
+use dat_two_processes::{fork, write_order};
 
 fn node(parameters: &str) -> Node {
     let registry = Registry::new();
@@ -18,4 +18,9 @@ fn a_child_learns_which_process_owns_the_adapter() {
 #[test]
 fn a_child_that_drops_everything_does_not_disturb_its_parent() {
     fork::a_child_that_drops_everything_does_not_disturb_its_parent(node);
+}
+
+#[test]
+fn the_last_byte_of_a_write_appears_last() {
+    write_order::the_last_byte_of_a_write_appears_last(node, "");
 }
