@@ -190,7 +190,7 @@ bench-calls: cost
 # headers are installed.
 ADAPTERS ?= loopback shm tcp-lo auto
 BATCHES ?= 31
-has_header = $(shell echo '\#include <$(1)>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo yes)
+has_header = $(shell $(CC) $(CPPFLAGS) -include $(1) -x c -E /dev/null >/dev/null 2>&1 && echo yes)
 UCX = $(call has_header,ucp/api/ucp.h)
 LIBFABRIC = $(call has_header,rdma/fabric.h)
 BENCH = benches/providers
