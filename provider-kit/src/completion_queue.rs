@@ -20,7 +20,7 @@ use crate::errors::foreign_object;
 use crate::polled_links::PolledLinks;
 use crate::sync::BiasedLock;
 use crate::upcalls::Upcalls;
-use poller::CqPoller;
+pub(crate) use poller::CqPoller;
 use producer::Producer;
 
 /// The part of a completion queue that queue pairs use.
@@ -40,9 +40,18 @@ impl CompletionQueue for CqHandle {}
 
 /// Creates a completion queue that holds at least `depth` completions.
 pub fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
+    let (queue, poller) = create_with_poller(depth, sink);
+    CompletionQueueParts { queue: Arc::new(CqHandle(queue)), poller: Box::new(poller) }
+}
+
+/// As [`create`], for a poller inside of another one.
+pub(crate) fn create_with_poller(
+    depth: usize,
+    sink: Arc<dyn CompletionSink>,
+) -> (Arc<Cq>, CqPoller) {
     let queue = Cq::new(depth, sink);
-    let poller = Box::new(CqPoller::new(&queue));
-    CompletionQueueParts { queue: Arc::new(CqHandle(queue)), poller }
+    let poller = CqPoller::new(&queue);
+    (queue, poller)
 }
 
 /// The completion queue behind an object of the contract; without one, a queue that drops all

@@ -18,11 +18,13 @@
 
 mod decode;
 mod encode;
+mod message;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use decode::decode;
 pub use encode::Head;
+pub use message::MessageHead;
 
 use std::fmt;
 

@@ -15,7 +15,7 @@ use dat_provider::mem::Span;
 
 use crate::direct::{Access, Accessed, Gate, Offer};
 use crate::doorbell::Doorbell;
-use crate::frame::{Frame, MAX_PIECE, Malformed};
+use crate::frame::{Frame, MAX_PIECE, Malformed, MessageHead};
 
 /// The result of [`Writer::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,15 @@ pub trait Writer: Send {
     /// # Errors
     /// Why the link has ended. Frames that the peer sent before can still be read.
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End>;
+
+    /// As [`Writer::write`], for a message whose bytes are one span. Links override it that write such frames
+    /// faster than others.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<Written, End> {
+        self.write(&head.frame(), &[payload])
+    }
 
     /// As [`Writer::write`], but the frame may wait for others that follow soon. By default, it does not.
     ///
@@ -219,14 +228,22 @@ pub struct Refused;
 
 /// The receiver of the frames that a [`Reader`] reads.
 pub trait FrameSink {
-    /// A frame whose payload is available as a whole, which `copy` copies to the memory that it is
-    /// given. Returns false, without effect, for a frame that must be passed on by
-    /// [`begin`](Self::begin) and the other methods.
+    /// A message arrived in one frame. Returns the memory for all of its bytes; the link stores them and calls
+    /// [`message_stored`](Self::message_stored) next. Returns nothing, without effect, if the frame must be
+    /// passed on by [`begin`](Self::begin) and the methods after it.
     ///
     /// # Errors
     /// As [`FrameSink::begin`].
-    fn whole(&mut self, _frame: &Frame, _copy: &mut dyn FnMut(&[Span])) -> Result<bool, Refused> {
-        Ok(false)
+    fn message(&mut self, _head: &MessageHead) -> Result<Option<Span>, Refused> {
+        Ok(None)
+    }
+
+    /// The bytes of the message are stored.
+    ///
+    /// # Errors
+    /// As [`FrameSink::begin`].
+    fn message_stored(&mut self, _head: &MessageHead) -> Result<(), Refused> {
+        Err(Refused)
     }
 
     /// A frame begins; its payload follows.

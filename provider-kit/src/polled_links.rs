@@ -55,6 +55,8 @@ pub struct Found {
     pub again: bool,
     /// Changes when requests arrive or complete, in polls and in the thread.
     pub activity: u32,
+    /// Something may have completed.
+    pub is_active: bool,
 }
 
 /// How a poller learns that a link has received data.
@@ -140,7 +142,7 @@ impl PolledLinks {
         self.has_suggested.store(true, Ordering::Release);
     }
 
-    /// Reads the links. Returns whether there are any.
+    /// Reads the links. Returns whether something may have completed.
     pub fn poll(&self) -> bool {
         let mut list = self.list.lock();
         if list.is_empty() {
@@ -153,13 +155,14 @@ impl PolledLinks {
                 self.take_suggested(&mut list);
             }
             list.poll(self.number);
-        } else {
-            let visit = Visit { queue: self.number, is_hot: true };
-            for link in list.links() {
-                link.poll(visit);
-            }
+            return true;
         }
-        true
+        let visit = Visit { queue: self.number, is_hot: true };
+        let mut is_active = false;
+        for link in list.links() {
+            is_active |= link.poll(visit).is_active;
+        }
+        is_active
     }
 
     #[cold]

@@ -62,10 +62,10 @@ impl Raw {
         expect_request(&node.requests).request.accept(Some(ep), b"").expect("unconnected");
         let mut answer = None;
         until("it answers", || {
-            answer = raw.consumer.next().expect("a frame");
+            answer = raw.consumer.next_frame().expect("a frame");
             answer.is_some()
         });
-        raw.consumer.pass(&answer.expect("it came"));
+        raw.consumer.pass(answer.expect("it came").length());
         raw.store(&Frame { posted: 1000, ..Frame::new(Body::Ready) }, &mut []);
         expect_connection(&node.connect, ep, ConnectionEventKind::Established);
         psp.free().expect("live");

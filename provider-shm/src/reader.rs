@@ -4,7 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use dat_provider_kit::doorbell::Doorbell;
-use dat_provider_kit::link::{Armed, Budget, Destinations, End, FrameSink, Progress, Reader};
+use dat_provider_kit::link::{
+    Armed, Budget, Destinations, End, FrameSink, Progress, Reader, Refused,
+};
 
 use crate::bell::Heard;
 use crate::link::Link;
@@ -91,22 +93,18 @@ impl RingReader {
         }
         let Some(consumer) = &mut self.consumer else { return Ok(Progress::Drained(false)) };
         let (mut frames, mut bytes) = (0, 0);
-        while let Some(found) = consumer.next().map_err(End::Malformed)? {
-            if !std::mem::replace(&mut self.has_met, true) && self.link.meet() {
-                consumer.arm(self.armed);
-            }
-            if !sink.whole(&found.frame, &mut |places| consumer.take::<false>(&found, places))? {
-                sink.begin(&found.frame)?;
-                if found.frame.payload() > 0 {
-                    self.places.clear();
-                    sink.destinations(0, &mut self.places);
-                    consumer.take::<true>(&found, &self.places);
-                    self.places.clear();
+        while let Some(total) = consumer.next() {
+            if !self.has_met {
+                self.has_met = true;
+                if self.link.meet() {
+                    consumer.arm(self.armed);
                 }
-                sink.end()?;
             }
-            let (length, rings) = consumer.pass(&found);
-            if rings {
+            let length = match read_message(consumer, total, sink)? {
+                Some(length) => length,
+                None => read_frame(consumer, total, sink, &mut self.places)?,
+            };
+            if consumer.pass(length) {
                 self.link.bell.ring();
             }
             (frames, bytes) = (frames + 1, bytes + length);
@@ -125,6 +123,40 @@ impl RingReader {
         }
         Ok(if has_more { Progress::More } else { Progress::Drained(frames > 0) })
     }
+}
+
+/// Passes on the frame at the head of the ring if it is a message that goes to one place. Returns the length of
+/// the frame in the ring, in bytes.
+#[inline]
+fn read_message(
+    consumer: &Consumer,
+    total: u64,
+    sink: &mut dyn FrameSink,
+) -> Result<Option<usize>, Refused> {
+    let Some(head) = consumer.message(total) else { return Ok(None) };
+    let Some(place) = sink.message(&head)? else { return Ok(None) };
+    let length = consumer.take_message(&head, place);
+    sink.message_stored(&head)?;
+    Ok(Some(length))
+}
+
+/// As [`read_message`], for any frame.
+fn read_frame(
+    consumer: &Consumer,
+    total: u64,
+    sink: &mut dyn FrameSink,
+    places: &mut Destinations,
+) -> Result<usize, End> {
+    let found = consumer.frame(total).map_err(End::Malformed)?;
+    sink.begin(&found.frame)?;
+    if found.frame.payload() > 0 {
+        places.clear();
+        sink.destinations(0, places);
+        consumer.take(&found, places);
+        places.clear();
+    }
+    sink.end()?;
+    Ok(found.length())
 }
 
 impl Reader for RingReader {
@@ -148,8 +180,8 @@ impl Reader for RingReader {
         }
         let Some(consumer) = &mut self.consumer else { return Ok(()) };
         // What is not a frame ends the connection for the peer too; its socket says when.
-        while let Ok(Some(found)) = consumer.next() {
-            if consumer.pass(&found).1 {
+        while let Ok(Some(found)) = consumer.next_frame() {
+            if consumer.pass(found.length()) {
                 self.link.bell.ring();
             }
         }

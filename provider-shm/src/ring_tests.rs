@@ -1,8 +1,12 @@
 use std::ptr::NonNull;
 
-use dat_provider_kit::frame::Body;
+use std::sync::atomic::Ordering;
+
+use dat_provider::mem::Span;
+use dat_provider_kit::frame::{Body, Frame};
 
 use super::*;
+use crate::signals::ConsumerSignals;
 
 /// Miri takes its time.
 const ROUNDS: u32 = if cfg!(miri) { 12 } else { 3000 };
@@ -32,14 +36,14 @@ fn frames_of_any_length_cross_the_end_of_the_ring() {
         let (one, other) = sent.split_at_mut(length / 3);
         let stored = producer.store(&data(length as u64), &[span(one), span(other)]);
         assert!(matches!(stored, Ok(Stored::Yes { .. })), "{stored:?}");
-        let found = consumer.next().expect("a frame").expect("it was stored");
+        let found = consumer.next_frame().expect("a frame").expect("it was stored");
         assert_eq!(found.frame, data(length as u64));
         let mut came = vec![0; length];
         let (one, other) = came.split_at_mut(length / 2);
-        consumer.take::<false>(&found, &[span(one), span(other)]);
-        consumer.pass(&found);
+        consumer.take(&found, &[span(one), span(other)]);
+        consumer.pass(found.length());
         assert!(came == sent, "round {round}");
-        assert!(consumer.next().expect("empty").is_none());
+        assert!(consumer.next_frame().expect("empty").is_none());
     }
 }
 
@@ -52,8 +56,8 @@ fn a_full_ring_takes_more_once_the_consumer_has_read() {
     }
     assert_eq!(stored, UNITS - 1, "one word behind the last frame stays clear");
     let mut rung = 0;
-    while let Some(found) = consumer.next().expect("frames") {
-        rung += u32::from(consumer.pass(&found).1);
+    while let Some(found) = consumer.next_frame().expect("frames") {
+        rung += u32::from(consumer.pass(found.length()));
         stored -= 1;
     }
     assert_eq!((stored, rung), (0, 1), "the consumer rings once for the producer");
@@ -65,7 +69,7 @@ fn an_invalid_length_word_is_refused() {
     for word in [1, 31, LONGEST as u64 + 1, u64::MAX] {
         let (_segment, _producer, consumer) = ends();
         consumer.slots.word(0).store(word, Ordering::Release);
-        assert!(consumer.next().is_err(), "{word}");
+        assert!(consumer.next_frame().is_err(), "{word}");
     }
 }
 
@@ -87,10 +91,10 @@ fn garbage_is_refused_or_a_frame_inside_the_ring() {
         }
         let word = random.u64(..LONGEST as u64 + 100);
         producer.slots.word(producer.tail).store(word, Ordering::Release);
-        if let Ok(Some(found)) = consumer.next() {
+        if let Ok(Some(found)) = consumer.next_frame() {
             let mut place = vec![0; MAX_PIECE as usize];
-            consumer.take::<true>(&found, &[span(&mut place)]);
-            consumer.pass(&found);
+            consumer.take(&found, &[span(&mut place)]);
+            consumer.pass(found.length());
             producer.tail = consumer.head;
         }
     }
@@ -104,8 +108,8 @@ fn a_head_that_goes_back_or_too_far_is_refused() {
         ConsumerSignals::default().release(segment.signals(1), head);
         assert!(producer.store(&data(0), &[]).is_err(), "{head}");
     }
-    while let Some(found) = consumer.next().expect("frames") {
-        consumer.pass(&found);
+    while let Some(found) = consumer.next_frame().expect("frames") {
+        consumer.pass(found.length());
     }
     while producer.store(&data(0), &[]) != Ok(Stored::Full) {}
     ConsumerSignals::default().release(segment.signals(1), 1);

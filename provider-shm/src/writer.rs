@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dat_provider::mem::Span;
 use dat_provider_kit::direct::{self, Access, Accessed, Offer};
-use dat_provider_kit::frame::Frame;
+use dat_provider_kit::frame::{Frame, Malformed, MessageHead};
 use dat_provider_kit::link::{End, MIN_OFFER, Writer, Written};
 
 use crate::direct::{DirectRequester, LONGEST};
@@ -36,23 +36,29 @@ impl RingWriter {
         Self { link, producer: None, is_full: false, direct: DirectRequester::default() }
     }
 
+    #[inline(always)]
     fn producer(&mut self) -> Result<&mut Producer, End> {
         self.link.check()?;
         if self.link.has_ended() {
             return Err(End::Gone);
         }
         if self.producer.is_none() {
-            let segment = self.link.segment().ok_or(End::Gone)?;
-            self.link.give_doorbell();
-            self.producer = Some(Producer::new(segment, self.link.writes));
+            self.open()?;
         }
         self.producer.as_mut().ok_or(End::Gone)
     }
-}
 
-impl Writer for RingWriter {
-    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
-        let stored = self.producer()?.store(frame, payload);
+    #[cold]
+    fn open(&mut self) -> Result<(), End> {
+        let segment = self.link.segment().ok_or(End::Gone)?;
+        self.link.give_doorbell();
+        self.producer = Some(Producer::new(segment, self.link.writes));
+        Ok(())
+    }
+
+    /// Wakes the peer for a frame that was stored.
+    #[inline]
+    fn finish(&mut self, stored: Result<Stored, Malformed>) -> Result<Written, End> {
         match stored.map_err(|why| self.link.abandon(why))? {
             Stored::Yes { wake } => {
                 self.link.wake(wake);
@@ -63,6 +69,19 @@ impl Writer for RingWriter {
                 Ok(Written::Full)
             }
         }
+    }
+}
+
+impl Writer for RingWriter {
+    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+        let stored = self.producer()?.store(frame, payload);
+        self.finish(stored)
+    }
+
+    #[inline]
+    fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<Written, End> {
+        let stored = self.producer()?.store_message(head, payload);
+        self.finish(stored)
     }
 
     fn flush(&mut self) -> Result<bool, End> {

@@ -11,7 +11,7 @@ use crate::credits::{CreditPage, PollCount, page_of};
 
 /// The poller. Fields are in the order of their use.
 #[repr(C)]
-pub(super) struct CqPoller {
+pub(crate) struct CqPoller {
     /// The next position to poll.
     head: u64,
     ring: CompletionRing,

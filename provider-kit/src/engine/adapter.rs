@@ -57,7 +57,7 @@ impl Adapter for SoftAdapter {
         depth: usize,
         sink: Arc<dyn CompletionSink>,
     ) -> Result<CompletionQueueParts> {
-        completions::create(depth, sink)
+        Ok(completions::create(depth, sink))
     }
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {

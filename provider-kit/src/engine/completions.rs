@@ -2,29 +2,26 @@
 
 use std::sync::Arc;
 
-use dat_provider::error::{Result, Subtype};
+use dat_provider::error::Result;
 use dat_provider::{
     Completion, CompletionPoller, CompletionQueueParts, CompletionSink, Notify, Success, Taken,
 };
 
-use crate::completion_queue::{self, Cq};
+use crate::completion_queue::{self, Cq, CqHandle, CqPoller};
 
 /// A poller that reads links when the completion queue is empty.
 struct LinkPoller {
-    poller: Box<dyn CompletionPoller>,
+    poller: CqPoller,
     queue: Arc<Cq>,
     /// Whether a waiter was announced, so that the thread must read the links.
     is_awaited: bool,
 }
 
 /// Creates a completion queue.
-pub(super) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> Result<CompletionQueueParts> {
-    let CompletionQueueParts { queue, poller } = completion_queue::create(depth, sink);
-    let found = completion_queue::downcast(Some(&*queue), Subtype::NoSubtype)?;
-    Ok(CompletionQueueParts {
-        queue,
-        poller: Box::new(LinkPoller { poller, queue: found, is_awaited: false }),
-    })
+pub(super) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
+    let (queue, poller) = completion_queue::create_with_poller(depth, sink);
+    let poller = LinkPoller { poller, queue: Arc::clone(&queue), is_awaited: false };
+    CompletionQueueParts { queue: Arc::new(CqHandle(queue)), poller: Box::new(poller) }
 }
 
 impl CompletionPoller for LinkPoller {
@@ -67,6 +64,7 @@ impl CompletionPoller for LinkPoller {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use dat_provider::CompletionFeatures;
+    use dat_provider::error::Subtype;
 
     use super::*;
     use crate::completion_queue::IgnoringSink;
@@ -76,8 +74,7 @@ mod tests {
 
     #[test]
     fn completions_are_counted_without_reading_the_links() {
-        let CompletionQueueParts { queue, mut poller } =
-            create(32, Arc::new(IgnoringSink)).expect("a completion queue");
+        let CompletionQueueParts { queue, mut poller } = create(32, Arc::new(IgnoringSink));
         let queue = completion_queue::downcast(Some(&*queue), Subtype::NoSubtype).expect("its own");
         queue.links.add(Arc::new(QuietLink));
         let attachment = queue.attach();

@@ -144,6 +144,8 @@ pub(super) struct Connection {
     pub(super) is_peer_lost: bool,
     /// The last read left received frames behind, for which the descriptor may not become readable.
     pub(super) has_unread: bool,
+    /// The last read found only messages and acknowledgements.
+    pub(super) has_read_plain: bool,
     /// Whether the thread will read the link without an event of its descriptor.
     pub(super) is_queued: bool,
     /// The events that the thread waits for, once it watches the link.
@@ -229,6 +231,7 @@ impl Connection {
             has_backlog: false,
             peer_failure: None,
             has_unread: false,
+            has_read_plain: false,
             is_write_closed: false,
             is_peer_lost: false,
             is_queued: false,

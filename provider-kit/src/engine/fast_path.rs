@@ -62,12 +62,13 @@ impl QpState {
     #[inline]
     pub(super) fn finish_read(&mut self, is_due: bool, upcalls: &mut Upcalls) -> bool {
         let Self { conn: Some(conn), queues, .. } = self else { return false };
+        // `writes_at_once` was decided after the last change of the state, and plain frames change nothing of it.
         let is_plain = conn.is_lent
             && conn.writes_at_once
-            && conn.is_unobstructed()
+            && conn.has_read_plain
+            && conn.ending.is_none()
             && !conn.rts_received
             && queues.receives.shared.is_none()
-            && !self.is_closing
             && !conn.has_unread
             && !(is_due && conn.owes_acknowledgement())
             && !conn.owes_credits();
@@ -107,9 +108,9 @@ impl SoftQp {
         if length >= MIN_OFFER && (length > MAX_PIECE || conn.can_offer) {
             return false;
         }
+        let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
         let body = match work {
             Work::Send if conn.peer_posted != conn.peer_receives_used => {
-                let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
                 Body::Send { length, solicited, invalidate: None }
             }
             Work::RdmaWrite { remote } => {
@@ -121,6 +122,9 @@ impl SoftQp {
         let local = LocalMemory { segments, domain: queues.domain };
         let checked = (checked.number(), &*queues.receives.epochs);
         let is_written = match transfer::checked_local_span(local, checked, length) {
+            Some(span) if work == Work::Send && !conn.can_hold => {
+                conn.write_message(length, solicited, span)
+            }
             Some(span) => conn.write(body, &[span]),
             None => conn.write_segments(body, local, checked, length),
         };

@@ -12,7 +12,7 @@ use super::inbound::{CurrentFrame, InboundKind, Unexpected};
 use super::request::Task;
 use super::work_queues::WorkQueues;
 use crate::bytes;
-use crate::frame::{Body, Frame, Reason};
+use crate::frame::{Body, Frame, MessageHead, Reason};
 use crate::handshake::Step;
 use crate::link::{Destinations, FrameSink, Refused};
 use crate::transfer::{self, LocalMemory};
@@ -30,35 +30,22 @@ pub(super) struct ConnectionSink<'a> {
 
 impl FrameSink for ConnectionSink<'_> {
     #[inline]
-    fn whole(&mut self, frame: &Frame, copy: &mut dyn FnMut(&[Span])) -> Result<bool, Refused> {
-        match frame.body {
-            Body::Send { length, solicited, invalidate: None }
-                if self.conn.ending.is_none() && self.fits_oldest_receive(length) =>
-            {
-                self.apply_counts(frame)?;
-                let receives = &self.queues.receives;
-                let is_found = match receives.front_span(length) {
-                    Some(span) => {
-                        copy(&[span]);
-                        true
-                    }
-                    None => {
-                        let spans = &mut self.conn.spans;
-                        spans.clear();
-                        let is_found = receives.front_spans((0, length), spans);
-                        copy(spans);
-                        is_found
-                    }
-                };
-                self.finish_message(length, solicited, !is_found)?;
-                Ok(true)
-            }
-            Body::Ack if self.conn.ending.is_none() && self.conn.is_open() => {
-                self.apply_counts(frame)?;
-                Ok(true)
-            }
-            _ => Ok(false),
+    fn message(&mut self, head: &MessageHead) -> Result<Option<Span>, Refused> {
+        let receives = &self.queues.receives;
+        let is_plain = self.conn.is_open()
+            && self.conn.ending.is_none()
+            && self.conn.inbound.is_none()
+            && receives.shared.is_none();
+        let span = if is_plain { receives.front_span(head.length) } else { None };
+        if span.is_some() {
+            self.apply_counts(head.done, head.posted)?;
         }
+        Ok(span)
+    }
+
+    #[inline]
+    fn message_stored(&mut self, head: &MessageHead) -> Accepted {
+        self.finish_message(head.length, head.solicited, false)
     }
 
     #[inline]
@@ -66,22 +53,27 @@ impl FrameSink for ConnectionSink<'_> {
         if self.conn.ending.is_some() {
             return Err(Refused);
         }
+        if frame.body == Body::Ack && self.conn.is_open() {
+            self.conn.current = CurrentFrame::Empty;
+            return self.apply_counts(frame.done, frame.posted);
+        }
         if let Body::Send { length, solicited, invalidate: None } = frame.body {
             if self.fits_oldest_receive(length) {
-                self.apply_counts(frame)?;
+                self.apply_counts(frame.done, frame.posted)?;
                 self.conn.current =
                     CurrentFrame::Message { length, solicited, has_lost_memory: false };
                 return Ok(());
             }
         }
         self.conn.current = CurrentFrame::Empty;
+        self.conn.has_read_plain = false;
         match (self.conn.stage, frame.body) {
             (Stage::AwaitAnswer, Body::Answer { length, .. } | Body::Challenge { length }) => {
                 self.conn.current = CurrentFrame::Handshake(*frame, vec![0; length as usize]);
                 Ok(())
             }
             (Stage::AwaitReady, Body::Ready) => {
-                self.apply_counts(frame)?;
+                self.apply_counts(frame.done, frame.posted)?;
                 self.conn.open(self.queues);
                 self.conn.established = Some(Established {
                     private_data: Vec::new(),
@@ -95,7 +87,7 @@ impl FrameSink for ConnectionSink<'_> {
                 Err(Refused)
             }
             (Stage::Open, body) => {
-                self.apply_counts(frame)?;
+                self.apply_counts(frame.done, frame.posted)?;
                 self.dispatch(body)
             }
             _ => Err(Refused),
@@ -193,9 +185,8 @@ impl FrameSink for ConnectionSink<'_> {
 impl ConnectionSink<'_> {
     /// Applies the counts in a frame.
     #[inline]
-    fn apply_counts(&mut self, frame: &Frame) -> Accepted {
-        let is_possible = self.conn.apply_counts(frame.done, frame.posted);
-        is_possible.then_some(()).ok_or(Refused)
+    fn apply_counts(&mut self, done: u32, posted: u32) -> Accepted {
+        if self.conn.apply_counts(done, posted) { Ok(()) } else { Err(Refused) }
     }
 
     /// The passive side has sent `CHALLENGE` or `ANSWER`.

@@ -101,6 +101,9 @@ impl Connection {
     /// A completion queue says whether each of its polls reads the link. If one begins to, the other
     /// one shall, too. Returns whether this is news.
     fn note_visit(&mut self, queues: &WorkQueues, visit: Visit, link: &Weak<SoftQp>) -> bool {
+        if visit.is_hot && self.hot == [true; 2] {
+            return false;
+        }
         for (queue, is_hot) in queues.completion_queues().zip(&mut self.hot) {
             if queue.links.number() == visit.queue && *is_hot != visit.is_hot {
                 *is_hot = visit.is_hot;
@@ -239,6 +242,7 @@ impl SoftQp {
     /// Reads the link for a poller.
     fn poll_once(&self, visit: Visit) -> Found {
         let nothing = Found::default();
+        let ended = Found { is_active: true, ..nothing };
         if !self.core.origin.is_here() {
             return nothing;
         }
@@ -268,7 +272,8 @@ impl SoftQp {
         let must_write = is_due && conn.owes_acknowledgement() || conn.owes_credits();
         let is_quiet = !has_arrived && !is_changed && !must_write;
         if is_quiet && conn.is_lent && conn.writes_at_once {
-            return Found { again: conn.owes_acknowledgement(), activity: conn.activity() };
+            let again = conn.owes_acknowledgement();
+            return Found { again, activity: conn.activity(), is_active: false };
         }
         // The poller is faster than the thread, which the system still wakes for each frame. The thread
         // may see no event then, so it does not lend the link by itself. A consumer that polls an idle
@@ -284,18 +289,20 @@ impl SoftQp {
             }
         }
         if !is_changed && state.finish_read(is_due, &mut upcalls) {
-            let found = state.conn.as_ref().map_or(nothing, |conn| Found {
+            let found = state.conn.as_ref().map_or(ended, |conn| Found {
                 again: conn.owes_acknowledgement(),
                 activity: conn.activity(),
+                is_active: true,
             });
             self.unlock_and_defer(state, upcalls);
             return found;
         }
         state.advance(&self.core, &mut upcalls, is_due);
         self.update_interest(&mut state);
-        let found = state.conn.as_ref().map_or(nothing, |conn| Found {
+        let found = state.conn.as_ref().map_or(ended, |conn| Found {
             again: conn.has_unread || conn.owes_acknowledgement(),
             activity: conn.activity(),
+            is_active: true,
         });
         self.unlock_and_defer(state, upcalls);
         found
@@ -435,13 +442,13 @@ mod tests {
         let queues = WorkQueues::unconfigured(1);
         let polled = &queues.requests.queue().links;
         polled.add(Arc::new(QuietLink));
-        assert!(polled.poll());
+        assert!(!polled.poll(), "the link is quiet");
         let [halves, _] = links(Wire::default());
         let peer = Peer { address: IpAddr::V4(Ipv4Addr::LOCALHOST).into(), port: 1 };
         let mut conn = Connection::new(Stage::AwaitReady, halves, 1, (peer, 1), 0);
         conn.open(&queues);
         assert!(!conn.lend(&queues));
-        assert!(polled.poll());
+        assert!(!polled.poll(), "the link is quiet");
         assert!(conn.lend(&queues));
     }
 }

@@ -7,7 +7,7 @@ use super::connection::{Connection, EndCause, Stage};
 use super::frame_sink::ConnectionSink;
 use super::work_queues::WorkQueues;
 use crate::bytes;
-use crate::frame::{Body, Frame, Reason};
+use crate::frame::{Body, Frame, MessageHead, Reason};
 use crate::handshake::Message;
 use crate::link::{Budget, End, Progress, Written};
 use crate::upcalls::Upcalls;
@@ -30,11 +30,29 @@ impl Connection {
         } else {
             self.writer.write(&frame, payload)
         };
+        if let Ok(written @ (Written::Taken | Written::Buffered | Written::Held)) = written {
+            self.set_holding(written == Written::Held);
+        }
+        self.note_written(written, (frame.done, frame.posted))
+    }
+
+    /// Writes a message of one span, while `writes_at_once` holds and the link cannot hold frames. Returns
+    /// whether the link took it.
+    #[inline]
+    pub(super) fn write_message(&mut self, length: u64, solicited: bool, payload: Span) -> bool {
+        // There are no answers to write, so all that was executed is done.
+        let head = MessageHead { length, solicited, done: self.executed, posted: self.posted };
+        let written = self.writer.write_message(&head, payload);
+        self.note_written(written, (head.done, head.posted))
+    }
+
+    /// Notes what became of a frame with these counts. Returns whether the link took it.
+    #[inline]
+    fn note_written(&mut self, written: Result<Written, End>, counts: (u32, u32)) -> bool {
         match written {
             Ok(taken @ (Written::Taken | Written::Buffered | Written::Held)) => {
                 self.has_backlog |= taken == Written::Buffered;
-                self.set_holding(taken == Written::Held);
-                (self.reported_executed, self.reported_posted) = (frame.done, frame.posted);
+                (self.reported_executed, self.reported_posted) = counts;
                 true
             }
             Ok(Written::Full) => {
@@ -62,6 +80,7 @@ impl Connection {
             return false;
         }
         let Some(mut reader) = self.reader.take() else { return false };
+        self.has_read_plain = true;
         let mut sink = ConnectionSink { conn: self, queues, upcalls };
         let outcome = reader.read(&mut sink, Budget::default());
         self.reader = Some(reader);
@@ -125,6 +144,7 @@ impl Connection {
     #[cold]
     fn note_write_end(&mut self, end: &End) {
         self.is_write_closed = true;
+        self.writes_at_once = false;
         self.is_peer_lost |= matches!(end, End::Lost(_));
     }
 

@@ -7,8 +7,8 @@ use super::encode::{
     SOLICITED, kind,
 };
 use super::{
-    Body, Frame, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER, Malformed, Reason,
-    Refusal, Remote, Verdict,
+    Body, Frame, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER, Malformed, MessageHead,
+    Reason, Refusal, Remote, Verdict,
 };
 
 /// Decodes the head at the start of `bytes`. Returns the frame and the length of its head, or
@@ -18,27 +18,15 @@ use super::{
 /// The bytes cannot become a valid frame.
 #[inline]
 pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
-    if let Some(message) = decode_message(bytes) {
-        return Ok(Some((message, 24)));
+    // The fast path.
+    if let Some(head) = bytes.first_chunk::<{ MessageHead::LEN }>() {
+        let words = [0, 8, 16].map(|at| u64::from_ne_bytes(bytes_at(head, at)));
+        if let Some(message) = MessageHead::of(words) {
+            let number = u16::from_le_bytes(bytes_at(head, 2));
+            return Ok(Some((Frame { number, ..message.frame() }, MessageHead::LEN)));
+        }
     }
     decode_any(bytes)
-}
-
-/// The fast path: a valid head of a message that invalidates no window.
-#[inline]
-fn decode_message(bytes: &[u8]) -> Option<Frame> {
-    let head = bytes.first_chunk::<24>()?;
-    let u32_at = |at| u32::from_le_bytes(bytes_at(head, at));
-    let (length, flags) = (u64::from_le_bytes(bytes_at(head, 16)), head[1]);
-    let is_valid = head[0] == kind::SEND
-        && flags & !SOLICITED == 0
-        && u32_at(12) == 0
-        && length <= MAX_TRANSFER;
-    is_valid.then(|| {
-        let body = Body::Send { length, solicited: flags != 0, invalidate: None };
-        let number = u16::from_le_bytes(bytes_at(head, 2));
-        Frame { body, number, done: u32_at(4), posted: u32_at(8) }
-    })
 }
 
 fn decode_any(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {

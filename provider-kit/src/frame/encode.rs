@@ -92,7 +92,7 @@ struct Fields {
     operands: Option<(u64, u64)>,
 }
 
-const fn flag(is_set: bool, flag: u8) -> u8 {
+pub(super) const fn flag(is_set: bool, flag: u8) -> u8 {
     if is_set { flag } else { 0 }
 }
 
@@ -214,6 +214,6 @@ impl Frame {
 }
 
 /// A word of two fields, the first one at the lower address.
-const fn pair(first: u32, second: u32) -> u64 {
+pub(super) const fn pair(first: u32, second: u32) -> u64 {
     first as u64 | (second as u64) << 32
 }

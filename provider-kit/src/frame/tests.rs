@@ -106,6 +106,15 @@ proptest! {
         let head = frame.encode();
         prop_assert!([24, 40, 56].contains(&head.len()));
         prop_assert_eq!(decode(&head), Ok(Some((frame, head.len()))));
+        let [first, second, third, ..] = head.words();
+        let message = MessageHead::of([first, second, third]);
+        let plain = matches!(body, Body::Send { invalidate: None, .. });
+        let unnumbered = Frame { number: 0, ..frame };
+        prop_assert_eq!(message.map(|message| message.frame()), plain.then_some(unnumbered));
+        if let Some(message) = message {
+            let words = unnumbered.encode().words();
+            prop_assert_eq!(&message.words()[..], &words[..3]);
+        }
         let part = &head[..cut.min(head.len() - 1)];
         prop_assert_eq!(decode(part), Ok(None), "a part of a head");
     }

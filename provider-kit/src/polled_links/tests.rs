@@ -20,7 +20,7 @@ impl PolledLink for Link {
     fn poll(&self, visit: Visit) -> Found {
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.is_hot.store(visit.is_hot, Ordering::Relaxed);
-        Found { again: false, activity: self.activity.load(Ordering::Relaxed) }
+        Found { again: false, activity: self.activity.load(Ordering::Relaxed), is_active: true }
     }
 
     fn give_back(&self) {}

@@ -1,0 +1,166 @@
+//! The end of a ring that reads.
+#![allow(unsafe_code, reason = "the slots are memory by address")]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use dat_provider::mem::{Span, copy, copy_in_order};
+use dat_provider_kit::frame::{self, Frame, MAX_HEAD, MAX_PIECE, Malformed, MessageHead};
+use dat_provider_kit::link::Armed;
+use dat_sync::prefetch;
+
+use super::{LONGEST, PART, Slots, Unit, WORD, payload_at, units};
+use crate::segment::Segment;
+use crate::signals::ConsumerSignals;
+
+/// Bytes before the payload of a plain message.
+const MESSAGE: usize = WORD + MessageHead::LEN;
+/// The shortest frame, in bytes.
+const SHORTEST: usize = WORD + 24;
+/// The end that reads.
+#[derive(Debug)]
+pub(crate) struct Consumer {
+    pub(super) slots: Slots,
+    signals: ConsumerSignals,
+    /// Units that were read, and those that were given back.
+    pub(super) head: u64,
+    released: u64,
+}
+
+/// A frame at the head of the ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) frame: Frame,
+    /// Bytes before the payload, and of the payload.
+    before: usize,
+    payload: usize,
+}
+
+impl Found {
+    /// Its length in the ring, in bytes.
+    pub(crate) fn length(&self) -> usize {
+        self.before + self.payload
+    }
+}
+
+impl Consumer {
+    pub(crate) fn new(segment: &Arc<Segment>, direction: usize) -> Self {
+        let slots = Slots::new(segment, direction);
+        let signals = ConsumerSignals::new(segment.signals(direction));
+        Self { slots, signals, head: 0, released: 0 }
+    }
+
+    /// Says what it waits for. Returns whether a frame is there that may not be announced.
+    pub(crate) fn arm(&mut self, armed: Armed) -> bool {
+        self.signals.arm(self.slots.signals(), armed);
+        self.slots.word(self.head).load(Ordering::Acquire) != 0
+    }
+
+    /// The first word of the next frame, if there is one.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<u64> {
+        let unit = self.slots.unit(self.head);
+        let total = unit[0].load(Ordering::Acquire);
+        if total == 0 {
+            return None;
+        }
+        prefetch(self.slots.unit(self.head + 1));
+        Some(total)
+    }
+
+    /// The next frame, if there is one.
+    ///
+    /// # Errors
+    /// As [`frame`](Self::frame).
+    pub(crate) fn next_frame(&self) -> Result<Option<Found>, Malformed> {
+        self.next().map(|total| self.frame(total)).transpose()
+    }
+
+    /// The head of the next frame, which has this first word, if it is a message of one frame.
+    #[inline]
+    pub(crate) fn message(&self, total: u64) -> Option<MessageHead> {
+        let [_, first, second, third, ..] = self.slots.unit(self.head);
+        let head = [first, second, third].map(|word| word.load(Ordering::Relaxed));
+        let head = MessageHead::of(head)?;
+        let is_whole = head.length <= MAX_PIECE && total == MESSAGE as u64 + head.length;
+        is_whole.then_some(head)
+    }
+
+    /// Copies the bytes of a message to a place of that length. Returns the length of the frame in the ring, in
+    /// bytes.
+    #[inline]
+    pub(crate) fn take_message(&self, head: &MessageHead, place: Span) -> usize {
+        let payload = head.length as usize;
+        let before = payload_at(MessageHead::LEN, payload);
+        self.copy_to::<false>((before, payload), &[place]);
+        before + payload
+    }
+
+    /// The next frame, which has this first word.
+    ///
+    /// # Errors
+    /// The peer did not store a frame.
+    pub(crate) fn frame(&self, total: u64) -> Result<Found, Malformed> {
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        if !(SHORTEST..=LONGEST).contains(&total) {
+            return Err(Malformed::Length(0));
+        }
+        let bytes = load_head(self.slots.unit(self.head));
+        let given = bytes.get(..total - WORD).unwrap_or(&bytes);
+        let (frame, head) = frame::decode(given)?.ok_or(Malformed::Length(0))?;
+        let payload = frame.payload() as usize;
+        if WORD + head + payload != total {
+            return Err(Malformed::Length(0));
+        }
+        Ok(Found { frame, before: payload_at(head, payload), payload })
+    }
+
+    /// Copies the payload of a frame to its places, as far as they go, and the last bytes of each place last.
+    pub(crate) fn take(&self, found: &Found, places: &[Span]) {
+        self.copy_to::<true>((found.before, found.payload), places);
+    }
+
+    /// Copies a payload of that length, which begins at that distance from the head, to its places. If
+    /// `IN_ORDER`, the last bytes of each place are stored last.
+    #[inline(always)]
+    fn copy_to<const IN_ORDER: bool>(&self, (mut at, mut left): (usize, usize), places: &[Span]) {
+        let copy = if IN_ORDER { copy_in_order } else { copy };
+        for place in places {
+            let length = place.len().min(left);
+            let Some(to) = place.pointer(place.address(), length as u64) else { return };
+            let [(from, first), (start, rest)] = self.slots.parts(self.head, at, length);
+            // SAFETY: both parts are inside the mapping, and `to` points to `first + rest` bytes of the
+            // place, which its maker keeps valid.
+            unsafe { copy(from, to, first) };
+            if rest > 0 {
+                // SAFETY: as for the first part.
+                unsafe { copy(start, to.wrapping_add(first), rest) };
+            }
+            at += length;
+            left -= length;
+        }
+    }
+
+    /// Goes on behind a frame of this length in the ring. Returns whether to ring for the producer.
+    #[inline]
+    pub(crate) fn pass(&mut self, length: usize) -> bool {
+        self.head += units(length);
+        let gives = self.head - self.released >= PART;
+        gives && self.release()
+    }
+
+    fn release(&mut self) -> bool {
+        self.released = self.head;
+        self.signals.release(self.slots.signals(), self.head)
+    }
+}
+
+/// A private copy of the bytes of a unit behind its first word.
+#[inline]
+fn load_head(unit: &Unit) -> [u8; MAX_HEAD] {
+    let mut head = [0; MAX_HEAD];
+    for (word, bytes) in unit[1..].iter().zip(head.chunks_exact_mut(WORD)) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+    }
+    head
+}

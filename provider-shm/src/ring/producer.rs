@@ -1,0 +1,204 @@
+//! The end of a ring that writes.
+#![allow(unsafe_code, reason = "the slots are memory by address")]
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use dat_provider::mem::{Span, copy};
+use dat_provider_kit::frame::{Frame, Malformed, MessageHead};
+
+use super::{LONGEST, Slots, WORD, offset, payload_at, units};
+use crate::segment::{RING, Segment, UNIT, UNITS};
+use crate::signals::{ProducerSignals, Wake};
+
+/// The producer clears words at least this many units ahead,
+const CLEAR_AHEAD: u64 = 16;
+/// and at most this many more, so that not each frame does.
+const CLEAR_MORE: u64 = 8;
+
+/// The end that writes.
+#[derive(Debug)]
+pub(crate) struct Producer {
+    pub(super) slots: Slots,
+    signals: ProducerSignals,
+    /// Number of units that were written.
+    pub(super) tail: u64,
+    /// Number of units that the consumer has released, as last read.
+    head: u64,
+    /// The units from `tail` to before this one have a first word of zero.
+    clear: u64,
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// It is in the ring. What to do for the consumer.
+    Yes { wake: Wake },
+    /// The ring lacks space. The consumer rings when there is.
+    Full,
+}
+
+impl Producer {
+    pub(crate) fn new(segment: &Arc<Segment>, direction: usize) -> Self {
+        let slots = Slots::new(segment, direction);
+        // A new ring is full of zeros.
+        Self { slots, signals: ProducerSignals::default(), tail: 0, head: 0, clear: UNITS }
+    }
+
+    /// Whether the ring has space for units, and the word behind them.
+    #[inline]
+    fn has_room(&mut self, units: u64) -> Result<bool, Malformed> {
+        if self.tail - self.head + units < UNITS { Ok(true) } else { self.update_head(units) }
+    }
+
+    /// Reads how far the consumer is. Returns whether the ring has space for units.
+    #[cold]
+    fn update_head(&mut self, units: u64) -> Result<bool, Malformed> {
+        let head = self.slots.signals().head();
+        if head < self.head || head > self.tail {
+            return Err(Malformed::Field(0));
+        }
+        self.head = head;
+        Ok(self.tail - self.head + units < UNITS)
+    }
+
+    /// Whether the consumer polls the ring, and needs no doorbell.
+    pub(crate) fn is_polled(&self) -> bool {
+        self.slots.signals().is_polled()
+    }
+
+    /// Whether the longest frame fits.
+    ///
+    /// # Errors
+    /// The peer's words contradict each other.
+    pub(crate) fn is_free(&mut self) -> Result<bool, Malformed> {
+        self.has_room(units(LONGEST))
+    }
+
+    /// Stores a frame.
+    ///
+    /// # Errors
+    /// The peer's words contradict each other, or the frame is too long.
+    pub(crate) fn store(&mut self, frame: &Frame, payload: &[Span]) -> Result<Stored, Malformed> {
+        let head = frame.encode();
+        let words = head.words();
+        let words = words.get(..head.len() / WORD).unwrap_or(&words);
+        self.store_words(words, payload)
+    }
+
+    /// As [`store`](Self::store), for a message.
+    ///
+    /// # Errors
+    /// As [`store`](Self::store).
+    #[inline]
+    pub(crate) fn store_message(
+        &mut self,
+        head: &MessageHead,
+        payload: Span,
+    ) -> Result<Stored, Malformed> {
+        self.store_words(&head.words(), &[payload])
+    }
+
+    #[inline(always)]
+    fn store_words(&mut self, head: &[u64], payload: &[Span]) -> Result<Stored, Malformed> {
+        let length = payload.iter().map(Span::len).sum::<usize>();
+        let before = size_of_val(head);
+        let total = WORD + before + length;
+        if total > LONGEST {
+            return Err(Malformed::Length(0));
+        }
+        let at = payload_at(before, length);
+        let taken = units(at + length);
+        if !self.has_room(taken + CLEAR_AHEAD)? && !self.has_room(taken)? {
+            self.signals.starve(self.slots.signals());
+            if !self.has_room(taken)? {
+                return Ok(Stored::Full);
+            }
+        }
+        let next = self.tail + taken;
+        if self.clear <= next {
+            self.clear_from(next, 1);
+        }
+        // The consumer polls the first unit, and takes its cache line from this processor each time. So
+        // all stores to that unit are done at the end, close to each other.
+        match payload {
+            [span] if offset(self.tail) + at + length <= RING => self.put_one(at, span),
+            _ => self.put(at, payload, length),
+        }
+        let unit = self.slots.unit(self.tail);
+        for (word, value) in unit[1..].iter().zip(head) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        unit[0].store(total as u64, Ordering::Release);
+        self.tail = next;
+        let wake = self.signals.stored(self.slots.signals());
+        if self.clear < next + CLEAR_AHEAD {
+            self.clear_from(next, CLEAR_AHEAD + CLEAR_MORE);
+        }
+        Ok(Stored::Yes { wake })
+    }
+
+    /// Clears the first words of units behind a frame that ends before unit `next`.
+    #[inline(never)]
+    fn clear_from(&mut self, next: u64, units: u64) {
+        let end = (next + units).min(self.head + UNITS);
+        for unit in self.clear.max(next)..end {
+            self.slots.word(unit).store(0, Ordering::Relaxed);
+        }
+        self.clear = self.clear.max(end);
+    }
+
+    /// Copies a payload of one span to `skip` bytes behind the tail, if the ring does not end before the
+    /// payload: the bytes in the first unit last.
+    #[inline]
+    fn put_one(&self, skip: usize, span: &Span) {
+        let length = span.len();
+        let near = length.min(UNIT - skip);
+        let Some(from) = span.pointer(span.address(), length as u64) else { return };
+        let to = self.slots.base.wrapping_add(offset(self.tail));
+        // SAFETY: the caller checked that the payload ends inside of the ring, which is mapped; `from`
+        // points to `length` bytes of the span, which its maker keeps valid.
+        unsafe { copy(from.wrapping_add(near), to.wrapping_add(UNIT), length - near) };
+        // SAFETY: as for the other bytes.
+        unsafe { copy(from, to.wrapping_add(skip), near) };
+    }
+
+    /// Copies any payload of `length` bytes to `skip` bytes behind the tail: the bytes in the first unit
+    /// last.
+    #[inline(never)]
+    fn put(&self, skip: usize, payload: &[Span], length: usize) {
+        let near = length.min(UNIT - skip);
+        self.put_range(skip, payload, near..length);
+        self.put_range(skip, payload, 0..near);
+    }
+
+    /// Copies a range of the payload, which begins `skip` bytes behind the tail.
+    fn put_range(&self, skip: usize, payload: &[Span], range: Range<usize>) {
+        let mut at = 0;
+        for span in payload {
+            let start = range.start.clamp(at, at + span.len());
+            let length = range.end.clamp(start, at + span.len()) - start;
+            if length > 0 {
+                let from = span.address() + (start - at) as u64;
+                if let Some(from) = span.pointer(from, length as u64) {
+                    self.put_bytes(skip + start, from, length);
+                }
+            }
+            at += span.len();
+        }
+    }
+
+    /// Copies bytes of a span to `skip` bytes behind the tail.
+    #[inline]
+    fn put_bytes(&self, skip: usize, from: *const u8, length: usize) {
+        let [(to, first), (start, rest)] = self.slots.parts(self.tail, skip, length);
+        // SAFETY: both parts are inside the mapping, and `from` points to `first + rest` bytes of a span,
+        // which its maker keeps valid.
+        unsafe { copy(from, to, first) };
+        if rest > 0 {
+            // SAFETY: as for the first part.
+            unsafe { copy(from.wrapping_add(first), start, rest) };
+        }
+    }
+}
