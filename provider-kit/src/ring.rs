@@ -48,7 +48,7 @@ impl<T: Default> Ring<T> {
     ///
     /// # Errors
     /// Returns the entry if the queue is full or the entry has too many segments.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
         if self.len == self.capacity || segments.len() > self.stride {
             return Err(entry);
@@ -58,7 +58,11 @@ impl<T: Default> Ring<T> {
         }
         let index = self.index(self.len);
         let start = index * self.stride;
-        self.segments[start..start + segments.len()].copy_from_slice(segments);
+        match segments {
+            // Without a call of memcpy.
+            [segment] => self.segments[start] = *segment,
+            _ => self.segments[start..start + segments.len()].copy_from_slice(segments),
+        }
         self.slots[index] = Slot { entry, segments: segments.len() };
         self.len += 1;
         Ok(())

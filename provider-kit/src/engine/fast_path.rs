@@ -1,8 +1,9 @@
 //! The fast paths of posts and polls: nothing waits, and the link has space.
 
 use dat_provider::flags::{CompletionFlags, Privileges};
+use dat_provider::status::Operation;
 use dat_provider::triplet::RmrTriplet;
-use dat_provider::{Epochs, ReceiveRequest, Request, Work};
+use dat_provider::{Epochs, Request, Segment, Work};
 
 use super::connection::{Connection, Stage};
 use super::queue_pair::{Phase, QpState, SoftQp};
@@ -122,9 +123,6 @@ impl SoftQp {
         let local = LocalMemory { segments, domain: queues.domain };
         let checked = (checked.number(), &*queues.receives.epochs);
         let is_written = match transfer::checked_local_span(local, checked, length) {
-            Some(span) if work == Work::Send && !conn.can_hold => {
-                conn.write_message(length, solicited, span)
-            }
             Some(span) => conn.write(body, &[span]),
             None => conn.write_segments(body, local, checked, length),
         };
@@ -151,10 +149,57 @@ impl SoftQp {
         true
     }
 
+    /// As [`post_request_fast`](Self::post_request_fast), for a message of one segment that the thread with the
+    /// bias of the lock sends over a link without held frames. The arguments stay in registers.
+    #[inline]
+    pub(super) fn post_message_fast(
+        &self,
+        segment: Segment,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: u64,
+    ) -> bool {
+        let Some(mut guard) = self.state.lock_as_owner() else { return false };
+        let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
+        let length = segment.length;
+        let is_usable = conn.writes_at_once
+            && !conn.can_hold
+            && length < MIN_OFFER
+            && !flags.contains(CompletionFlags::BARRIER_FENCE)
+            && conn.peer_posted != conn.peer_receives_used
+            && queues.credits.is_available_fast();
+        if !is_usable {
+            return false;
+        }
+        let local = LocalMemory { segments: &[segment], domain: queues.domain };
+        let checked = (checked, &*queues.receives.epochs);
+        let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
+        let Some(span) = transfer::checked_local_span(local, checked, length) else { return false };
+        if !conn.write_message(length, solicited, span) {
+            return false;
+        }
+        queues.credits.take_available();
+        conn.credit_delay.note_request();
+        conn.peer_receives_used = conn.peer_receives_used.wrapping_add(1);
+        let (length, operation) = (length as u32, Operation::Send);
+        conn.sends.push_in_flight(InFlight {
+            cookie,
+            length,
+            operation,
+            flags,
+            expects_answer: false,
+        });
+        if conn.has_backlog {
+            conn.writes_at_once = false;
+            self.update_interest(&mut guard);
+        }
+        true
+    }
+
     /// Posts a receive that the peer need not know of at once. Returns false, without effect, if only
     /// the slow path can post it.
-    #[inline]
-    pub(super) fn post_receive_fast(&self, receive: &ReceiveRequest<'_>) -> bool {
+    #[inline(always)]
+    pub(super) fn post_receive_fast(&self, receive: PostedReceive, segments: &[Segment]) -> bool {
         let mut guard = self.state.lock();
         let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
         let receives = &mut queues.receives;
@@ -166,7 +211,7 @@ impl SoftQp {
             && receives.credits.is_available_fast()
             && conn.credit_delay.may_wait(has_credits)
             && (has_credits || conn.armed == Armed::Nothing);
-        if !is_plain || receives.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
+        if !is_plain || receives.ring.push(receive, segments).is_err() {
             return false;
         }
         receives.credits.take_available();

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use dat_provider::error::{Result, Subtype};
-use dat_provider::flags::Close;
+use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::{
-    BindRequest, ConnectRequest, Failure, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
-    Request,
+    BindRequest, Buffer, ConnectRequest, Epoch, Failure, Outstanding, QueuePair, QueuePairSpec,
+    ReceiveRequest, Request, Work,
 };
 
 use super::connect;
@@ -23,9 +23,47 @@ use crate::window::Bind;
 pub(super) struct QpHandle(pub(super) Arc<SoftQp>);
 
 impl QueuePair for QpHandle {
+    #[inline]
+    fn post_one_receive(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        self.0.core.origin.check()?;
+        let segments = &[buffer.with_key(key)];
+        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
+        let (length, epoch) = (buffer.length, checked.number());
+        let posted = PostedReceive { cookie, length, unsignalled, checked: epoch };
+        if self.0.post_receive_fast(posted, segments) {
+            return Ok(());
+        }
+        self.post_receive(&ReceiveRequest { segments, cookie, flags, checked })
+    }
+
+    #[inline]
+    fn post_one_send(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        self.0.core.origin.check()?;
+        let segment = buffer.with_key(key);
+        if self.0.post_message_fast(segment, cookie, flags, checked.number()) {
+            return Ok(());
+        }
+        let (segments, length) = (&[segment], buffer.length);
+        self.post_request(&Request { work: Work::Send, segments, length, cookie, flags, checked })
+    }
+
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.0.core.origin.check()?;
-        if self.0.post_receive_fast(receive) {
+        if self.0.post_receive_fast(PostedReceive::new(receive), receive.segments) {
             return Ok(());
         }
         self.0.with_state(|state, upcalls| {
