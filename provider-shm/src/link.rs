@@ -57,12 +57,15 @@ pub(crate) struct Link {
 pub(crate) type Halves = (Box<dyn link::Reader>, Box<dyn link::Writer>);
 
 impl Link {
-    /// The active side, which sends the segment.
+    /// The active side, which sends the segment that it has created.
     ///
     /// # Errors
-    /// The process or the system is out of memory or descriptors, or the peer is gone.
-    pub(crate) fn active(socket: OwnedFd, options: &LinkOptions) -> Result<Halves> {
-        let (segment, file) = Segment::create()?;
+    /// The peer is gone.
+    pub(crate) fn active(
+        socket: OwnedFd,
+        (segment, file): (Segment, OwnedFd),
+        options: &LinkOptions,
+    ) -> Result<Halves> {
         let link = Self::new(socket, 0, OnceLock::from(Arc::new(segment)), options);
         greeting::send(link.bell.as_fd(), file.as_fd(), link.doorbell.as_ref())?;
         link.is_doorbell_given.store(link.doorbell.is_some(), Ordering::Relaxed);

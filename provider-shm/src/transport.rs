@@ -20,6 +20,7 @@ use crate::greeting;
 use crate::link::{Link, LinkOptions};
 use crate::listener::{Listening, connected, socket};
 use crate::parameters::Parameters;
+use crate::segment::Segment;
 
 /// Connects from, and listens at, one address of this machine.
 #[derive(Clone, Debug)]
@@ -132,11 +133,13 @@ impl Dial for Dialling {
         let refused = |_: Errno| ConnectFailure::Refused;
         let folder = rings.folder.as_deref();
         let name = rings.space.listener(folder, found, qualifier).map_err(refused)?;
+        // Before the peer is woken, so that it finds the greeting when it accepts.
+        let segment = Segment::create().map_err(refused)?;
         rustix::net::connect(&socket, &name).map_err(refused)?;
         if !rings.any_user && !greeting::is_same_user(&socket) {
             return Err(ConnectFailure::Refused);
         }
-        let link = Link::active(socket, &rings.options).map_err(refused)?;
+        let link = Link::active(socket, segment, &rings.options).map_err(refused)?;
         Ok(connected(link, found, port))
     }
 }

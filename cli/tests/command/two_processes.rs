@@ -152,7 +152,9 @@ fn killed_clients_leave_nothing_behind() {
     while listener.descriptors() > before && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(listener.descriptors(), before, "descriptors of lost connections");
+    // The first count may include the connection before it, which closes a little later.
+    let after = listener.descriptors();
+    assert!(after <= before, "descriptors of lost connections: {after} after {before}");
 }
 
 #[test]

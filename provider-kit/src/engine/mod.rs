@@ -13,15 +13,16 @@
 //!
 //! # Modules
 //! - `adapter`, `handle`, `listener`: the provider contract.
-//! - `queue_pair`: states and posting; `fast_path`: posting if nothing waits; `create`: settings; `connect`, `incoming`: both ways to connect.
+//! - `queue_pair`: states and posting; `fast_path`: posting if nothing waits; `create`: settings;
+//!   `connect`, `accepting` and `incoming`: both ways to connect.
 //! - `connection`: a link in use, with `send_queue` and `requester` (writing requests),
 //!   `coalescing` (sending them together), `direct_requests` (executing them without the peer),
 //!   `frame_sink` and `execute` (executing the requests of the peer), `responder` (answering them) and
-//!   `ack_delay` (acknowledging them), `credit_delay` (reporting new
-//!   receives).
-//! - `progress_thread`, `core`: the thread, and what it shares with the objects; `lending`: the choice
-//!   between thread and pollers.
+//!   `ack_delay` (acknowledging them), `credit_delay` (reporting new receives).
+//! - `progress_thread`, `core`: the thread, and what it shares with the objects; `driven` and
+//!   `polling`: a queue pair as the thread and as pollers see it; `lending`: the choice between them.
 
+mod accepting;
 mod ack_delay;
 mod adapter;
 mod backoff;
@@ -33,6 +34,7 @@ mod core;
 mod create;
 mod credit_delay;
 mod direct_requests;
+mod driven;
 mod event;
 mod event_order;
 mod execute;
@@ -47,6 +49,7 @@ mod lingering;
 mod link_io;
 mod listener;
 mod pending_handshake;
+mod polling;
 mod post;
 mod progress_thread;
 mod queue_pair;

@@ -9,10 +9,9 @@ use rustix::event::{Timespec, epoll};
 
 use super::core::{Core, Driven, Job, LinkStatus, ListenerState, Shared};
 use super::event_order::EventOrder;
-use super::incoming::Incoming;
 use super::lingering::{LingeringLink, MAX_LINGER};
 use super::listener::PendingRequest;
-use super::pending_handshake::{self, HandshakeOutcome, PendingHandshake};
+use super::pending_handshake::PendingHandshake;
 use super::ready_list::ReadyList;
 use super::transport::Transport;
 
@@ -39,13 +38,13 @@ fn cannot_start(error: &std::io::Error) -> Error {
 }
 
 /// The state of the thread.
-struct ProgressThread {
-    shared: Arc<Shared>,
+pub(super) struct ProgressThread {
+    pub(super) shared: Arc<Shared>,
     core: Weak<Core>,
     /// Queue pairs and listeners, by token.
     watched: HashMap<u64, Watched>,
     /// Links that are watched until a deadline, by token.
-    timed: HashMap<u64, TimedLink>,
+    pub(super) timed: HashMap<u64, TimedLink>,
     /// Queue pairs whose links hold received data that was not read.
     ready: Vec<Weak<dyn Driven>>,
     /// Queue pairs whose links are lent to pollers.
@@ -55,9 +54,9 @@ struct ProgressThread {
     /// Until when the thread looks for closing links in intervals of [`MAX_LINGER`].
     lingers_until: Instant,
     /// Number of links in the handshake.
-    pending_handshakes: usize,
+    pub(super) pending_handshakes: usize,
     /// The events that wait for those of other links.
-    order: EventOrder,
+    pub(super) order: EventOrder,
 }
 
 /// An object whose descriptor is watched.
@@ -67,7 +66,7 @@ enum Watched {
 }
 
 /// A link that is watched until a deadline.
-enum TimedLink {
+pub(super) enum TimedLink {
     Handshake(Box<PendingHandshake>),
     Lingering(LingeringLink),
 }
@@ -75,7 +74,7 @@ enum TimedLink {
 /// How often lent links are checked. A poller that did not poll between two checks loses its links.
 const LEASE_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
-const IN: epoll::EventFlags = epoll::EventFlags::IN;
+pub(super) const IN: epoll::EventFlags = epoll::EventFlags::IN;
 
 impl ProgressThread {
     fn new(shared: Arc<Shared>, core: Weak<Core>) -> Self {
@@ -245,69 +244,6 @@ impl ProgressThread {
                     drop(sink.connection_request(PendingRequest::report(&core, incoming)));
                 }
                 _ => incoming.refuse(&self.shared),
-            }
-        }
-    }
-
-    /// Accepts the links that wait at a listener.
-    fn accept_links(&mut self, listener: &Arc<ListenerState>) {
-        loop {
-            let link = match &mut *listener.open.lock() {
-                Some((acceptor, _)) => acceptor.accept(),
-                None => None,
-            };
-            let Some(link) = link else { return };
-            if self.pending_handshakes >= pending_handshake::MAX_PENDING {
-                self.drop_oldest();
-            }
-            let token = self.shared.token();
-            let secret = self.shared.transport.secret();
-            let handshake = Box::new(PendingHandshake::new(link, Arc::clone(listener), secret));
-            self.pending_handshakes += 1;
-            self.advance_handshake(token, handshake);
-        }
-    }
-
-    /// Closes the link that is in the handshake for the longest time, unless it can complete it now.
-    fn drop_oldest(&mut self) {
-        let waiting = self.timed.iter().filter_map(|(token, timed)| match timed {
-            TimedLink::Handshake(handshake) => Some((handshake.deadline, *token)),
-            TimedLink::Lingering(_) => None,
-        });
-        let Some((_, token)) = waiting.min() else { return };
-        let Some(TimedLink::Handshake(handshake)) = self.timed.remove(&token) else { return };
-        self.advance_handshake(token, handshake);
-        if self.timed.remove(&token).is_some() {
-            self.pending_handshakes -= 1;
-        }
-    }
-
-    /// Continues the handshake of a link with the frames that arrived.
-    fn advance_handshake(&mut self, token: u64, mut handshake: Box<PendingHandshake>) {
-        let outcome = handshake.advance();
-        if matches!(outcome, HandshakeOutcome::Waiting) {
-            if !std::mem::replace(&mut handshake.is_watched, true) {
-                if let Some(descriptor) = handshake.link.reader.descriptor() {
-                    self.shared.watch(descriptor, token, IN);
-                }
-            }
-            self.timed.insert(token, TimedLink::Handshake(handshake));
-            return;
-        }
-        self.pending_handshakes -= 1;
-        let PendingHandshake { link, listener, is_watched, .. } = *handshake;
-        // The link is not watched until the request is answered.
-        if is_watched {
-            self.shared.forget_link(&*link.reader);
-        }
-        match outcome {
-            HandshakeOutcome::Waiting | HandshakeOutcome::Gone => {}
-            HandshakeOutcome::Refused(message) => {
-                Incoming::refuse_link(link, &message, &self.shared)
-            }
-            HandshakeOutcome::Incoming(hello) => {
-                let incoming = Incoming { link, hello, qualifier: listener.qualifier };
-                self.order.add_request(listener, incoming);
             }
         }
     }

@@ -1,0 +1,73 @@
+//! The links that peers connect to listeners, until their requests are reported.
+
+use std::sync::Arc;
+
+use super::core::ListenerState;
+use super::incoming::Incoming;
+use super::pending_handshake::{HandshakeOutcome, MAX_PENDING, PendingHandshake};
+use super::progress_thread::{IN, ProgressThread, TimedLink};
+
+impl ProgressThread {
+    /// Accepts the links that wait at a listener.
+    pub(super) fn accept_links(&mut self, listener: &Arc<ListenerState>) {
+        loop {
+            let link = match &mut *listener.open.lock() {
+                Some((acceptor, _)) => acceptor.accept(),
+                None => None,
+            };
+            let Some(link) = link else { return };
+            if self.pending_handshakes >= MAX_PENDING {
+                self.drop_oldest();
+            }
+            let token = self.shared.token();
+            let secret = self.shared.transport.secret();
+            let handshake = Box::new(PendingHandshake::new(link, Arc::clone(listener), secret));
+            self.pending_handshakes += 1;
+            self.advance_handshake(token, handshake);
+        }
+    }
+
+    /// Closes the link that is in the handshake for the longest time, unless it can complete it now.
+    fn drop_oldest(&mut self) {
+        let waiting = self.timed.iter().filter_map(|(token, timed)| match timed {
+            TimedLink::Handshake(handshake) => Some((handshake.deadline, *token)),
+            TimedLink::Lingering(_) => None,
+        });
+        let Some((_, token)) = waiting.min() else { return };
+        let Some(TimedLink::Handshake(handshake)) = self.timed.remove(&token) else { return };
+        self.advance_handshake(token, handshake);
+        if self.timed.remove(&token).is_some() {
+            self.pending_handshakes -= 1;
+        }
+    }
+
+    /// Continues the handshake of a link with the frames that arrived.
+    pub(super) fn advance_handshake(&mut self, token: u64, mut handshake: Box<PendingHandshake>) {
+        let outcome = handshake.advance();
+        if matches!(outcome, HandshakeOutcome::Waiting) {
+            if !std::mem::replace(&mut handshake.is_watched, true) {
+                if let Some(descriptor) = handshake.link.reader.descriptor() {
+                    self.shared.watch(descriptor, token, IN);
+                }
+            }
+            self.timed.insert(token, TimedLink::Handshake(handshake));
+            return;
+        }
+        self.pending_handshakes -= 1;
+        let PendingHandshake { link, listener, is_watched, .. } = *handshake;
+        // The link is not watched until the request is answered.
+        if is_watched {
+            self.shared.forget_link(&*link.reader);
+        }
+        match outcome {
+            HandshakeOutcome::Waiting | HandshakeOutcome::Gone => {}
+            HandshakeOutcome::Refused(message) => {
+                Incoming::refuse_link(link, &message, &self.shared)
+            }
+            HandshakeOutcome::Incoming(hello) => {
+                let incoming = Incoming { link, hello, qualifier: listener.qualifier };
+                self.order.add_request(listener, incoming);
+            }
+        }
+    }
+}

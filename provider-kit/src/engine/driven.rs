@@ -1,0 +1,158 @@
+//! A queue pair whose link the thread reads, or checks while it is lent.
+
+use std::sync::atomic::Ordering;
+
+use dat_sync::biased::BiasedGuard;
+use rustix::event::epoll::EventFlags;
+
+use super::core::{Driven, Job, LinkStatus};
+use super::event_order::EventOrder;
+use super::queue_pair::{Delivery, QpState, SoftQp};
+use crate::link::Armed;
+
+/// A lock that is biased to a poller refuses the thread. If the poller polls and does not read the link,
+/// because the doorbell does not ring, the thread takes the lock after this many refused checks.
+const MAX_REFUSALS: u32 = 4;
+
+impl SoftQp {
+    /// Tells the thread which events of the link to wait for, and whether received frames are left.
+    pub(super) fn update_interest(&self, state: &mut QpState) {
+        let QpState { conn: Some(conn), queues, .. } = state else { return };
+        conn.arm(queues);
+        self.waits_for_doorbell.store(conn.armed == Armed::Doorbell, Ordering::Relaxed);
+        let interest = conn.interest();
+        if conn.interest_set.is_some_and(|watched| watched != interest) {
+            conn.interest_set = Some(interest);
+            let reader = conn.reader.as_ref();
+            if let Some(descriptor) = reader.and_then(|reader| reader.descriptor()) {
+                self.core.watch(descriptor, conn.token, interest);
+            }
+        }
+        if conn.is_lent {
+            if conn.has_unread || conn.owes_acknowledgement() {
+                conn.ring();
+            }
+        } else if conn.has_unread && !std::mem::replace(&mut conn.is_queued, true) {
+            self.core.submit(Job::Progress(self.driven()));
+        }
+    }
+
+    /// Announces to the thread the link of a new connection, before the lock is released and the end of
+    /// the connection can be submitted.
+    pub(super) fn announce_link(&self, token: u64) {
+        self.core.submit_without_wakeup(Job::Watch(token, self.driven()));
+    }
+
+    /// Makes the thread wait for the link of a connection, if that connection still exists.
+    pub(super) fn watch(&self, token: u64) {
+        let mut state = self.state.lock();
+        let Some(conn) = state.conn.as_mut().filter(|conn| conn.token == token) else { return };
+        conn.interest_set = Some(EventFlags::IN);
+        if let Some(descriptor) = conn.reader.as_ref().and_then(|reader| reader.descriptor()) {
+            self.core.watch(descriptor, token, EventFlags::IN);
+        }
+        self.update_interest(&mut state);
+        drop(state);
+        self.polled_by.lock().iter().for_each(|one| one.queue.links.linked(one.key));
+    }
+
+    /// Whether the completion queues were polled since the last call. Only the thread calls this.
+    fn was_polled(&self) -> bool {
+        let polled_by = self.polled_by.lock();
+        let polls =
+            polled_by.iter().fold(0_u64, |sum, one| sum.wrapping_add(one.queue.links.polls()));
+        self.polls_seen.swap(polls, Ordering::Relaxed) != polls
+    }
+
+    /// The lock, for a check of the thread. Nothing if a poller has it, unless that was so at the last
+    /// checks.
+    fn lock_for_check(&self) -> Option<BiasedGuard<'_, QpState>> {
+        let refusals = self.refusals.load(Ordering::Relaxed);
+        let state = match self.state.try_lock() {
+            None if refusals >= MAX_REFUSALS => Some(self.state.lock()),
+            state => state,
+        };
+        self.refusals.store(if state.is_some() { 0 } else { refusals + 1 }, Ordering::Relaxed);
+        state
+    }
+
+    /// Whether pollers have waited for the doorbell for long, and it did not ring.
+    fn is_idle(&self) -> bool {
+        let waits = self.waits_for_doorbell.load(Ordering::Relaxed);
+        let state = if waits { self.lock_for_check() } else { None };
+        state.is_some_and(|mut state| state.conn.as_mut().is_some_and(|conn| conn.is_idle()))
+    }
+}
+
+impl Driven for SoftQp {
+    fn progress(&self, order: &mut EventOrder) -> LinkStatus {
+        let state = if self.was_polled() { self.state.try_lock() } else { Some(self.state.lock()) };
+        let Some(state) = state else {
+            self.thread_waits.store(true, Ordering::Relaxed);
+            std::thread::yield_now();
+            return LinkStatus::Lent;
+        };
+        let mut status = LinkStatus::Idle;
+        self.with_state_in_order(state, order, |state, upcalls| {
+            let QpState { conn: Some(conn), queues, .. } = state else { return };
+            conn.is_queued = false;
+            conn.poller_reads = 0;
+            if conn.ending.is_some() {
+                return;
+            }
+            if !conn.is_lent && conn.is_open() && conn.lend(queues) {
+                status = LinkStatus::Lent;
+                return;
+            }
+            conn.read(queues, upcalls);
+            if conn.is_lent {
+                status = LinkStatus::Lent;
+            } else if conn.has_unread {
+                conn.is_queued = true;
+                status = LinkStatus::HasMore;
+            }
+        });
+        status
+    }
+
+    fn check_lease(&self, order: &mut EventOrder) -> bool {
+        let is_polled = self.was_polled();
+        // A poller that polls uses the lock of a link that it reads all the time.
+        let state = if !is_polled {
+            Some(self.state.lock())
+        } else if self.thread_waits.load(Ordering::Relaxed) {
+            self.lock_for_check()
+        } else {
+            self.is_idle().then(|| self.state.lock())
+        };
+        let Some(state) = state else { return true };
+        self.with_state_in_order(state, order, |state, upcalls| {
+            self.thread_waits.store(false, Ordering::Relaxed);
+            let QpState { conn: Some(conn), queues, .. } = state else { return false };
+            let is_lent = conn.is_lent;
+            if is_lent {
+                conn.polls_seen = queues.polls();
+                conn.take_back(queues);
+            } else if !std::mem::take(&mut conn.is_queued) {
+                return false;
+            }
+            // A link that is not lent has frames that the thread was to read when it did not get the lock.
+            if conn.ending.is_none() {
+                let executed = conn.executed;
+                conn.read(queues, upcalls);
+                if is_lent {
+                    conn.backoff.update(!is_polled && executed != conn.executed);
+                }
+            }
+            false
+        })
+    }
+
+    fn deliver(&self, order: &mut EventOrder) {
+        self.deliver_in_order(order);
+    }
+
+    fn deliver_all(&self) {
+        self.deliver_events(Delivery::All);
+    }
+}

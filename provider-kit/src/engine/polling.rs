@@ -1,0 +1,144 @@
+//! A queue pair whose link the polls of its completion queues read.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustix::event::epoll::{self, EventFlags};
+
+use super::core::Job;
+use super::queue_pair::{PolledBy, QpState, SoftQp};
+use crate::polled_links::{Found, PolledLink, Signal, Visit};
+use crate::upcalls::Upcalls;
+
+/// The link is lent after this many reads in a row in which the poller found a frame before the thread,
+const MIN_POLLER_READS: u32 = 4;
+/// or this many times as many reads that found nothing.
+const IDLE_PER_READ: u32 = 128;
+
+impl SoftQp {
+    /// Makes polls of the completion queues read the link, and no others.
+    pub(super) fn join_completion_queues(self: &Arc<Self>) {
+        let queues: Vec<_> = self.state.lock().queues.completion_queues().map(Arc::clone).collect();
+        let mut polled_by = self.polled_by.lock();
+        polled_by.retain(|one| queues.iter().any(|queue| Arc::ptr_eq(queue, &one.queue)));
+        for queue in queues {
+            if !polled_by.iter().any(|one| Arc::ptr_eq(&queue, &one.queue)) {
+                let link: Arc<Self> = Arc::clone(self);
+                polled_by.push(PolledBy { key: queue.links.add(link), queue });
+            }
+        }
+    }
+
+    /// Polls of the completion queues no longer read the link.
+    pub(super) fn leave_completion_queues(&self) {
+        self.polled_by.lock().clear();
+    }
+}
+
+impl PolledLink for SoftQp {
+    fn poll(&self, visit: Visit) -> Found {
+        let nothing = Found::default();
+        let ended = Found { is_active: true, ..nothing };
+        if !self.core.origin.is_here() {
+            return nothing;
+        }
+        let mut state = self.state.lock();
+        let mut upcalls = Upcalls::default();
+        let QpState { conn: Some(conn), queues, .. } = &mut *state else { return nothing };
+        if conn.ending.is_some() {
+            return nothing;
+        }
+        // Whether another thread reads the link from now on, which `update_interest` announces.
+        let mut is_changed = conn.note_visit(queues, visit, &self.weak_self);
+        if self.thread_waits.load(Ordering::Relaxed) && !conn.is_lent && conn.is_open() {
+            self.thread_waits.store(false, Ordering::Relaxed);
+            is_changed |= conn.lend(queues);
+        }
+        conn.credit_delay.note_poll();
+        let executed = conn.executed;
+        let has_arrived = conn.read(queues, &mut upcalls);
+        if has_arrived {
+            conn.send_held();
+        } else {
+            conn.send_held_if_due();
+        }
+        let has_requests = conn.executed != executed;
+        let is_due =
+            conn.ack_delay.is_due(has_requests, conn.executed.wrapping_sub(conn.reported_executed));
+        let must_write = is_due && conn.owes_acknowledgement() || conn.owes_credits();
+        let is_quiet = !has_arrived && !is_changed && !must_write;
+        if is_quiet && conn.is_lent && conn.writes_at_once {
+            let again = conn.owes_acknowledgement();
+            return Found { again, activity: conn.activity(), is_active: false };
+        }
+        // The poller is faster than the thread, which the system still wakes for each frame. The thread
+        // may see no event then, so it does not lend the link by itself. A consumer that polls an idle
+        // link would never be noticed by the thread.
+        if !conn.is_lent && conn.is_open() && conn.ending.is_none() {
+            conn.poller_reads += if has_arrived { IDLE_PER_READ } else { 1 };
+            if conn.poller_reads >= MIN_POLLER_READS * IDLE_PER_READ {
+                conn.poller_reads = 0;
+                if conn.lend(queues) {
+                    is_changed = true;
+                    self.core.submit(Job::Progress(self.driven()));
+                }
+            }
+        }
+        if !is_changed && state.finish_read(is_due, &mut upcalls) {
+            let found = state.conn.as_ref().map_or(ended, |conn| Found {
+                again: conn.owes_acknowledgement(),
+                activity: conn.activity(),
+                is_active: true,
+            });
+            self.unlock_and_defer(state, upcalls);
+            return found;
+        }
+        state.advance(&self.core, &mut upcalls, is_due);
+        self.update_interest(&mut state);
+        let found = state.conn.as_ref().map_or(ended, |conn| Found {
+            again: conn.has_unread || conn.owes_acknowledgement(),
+            activity: conn.activity(),
+            is_active: true,
+        });
+        self.unlock_and_defer(state, upcalls);
+        found
+    }
+
+    fn give_back(&self) {
+        if !self.core.origin.is_here() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if let Some(conn) = state.conn.as_mut().filter(|conn| conn.is_lent) {
+            conn.take_back(&state.queues);
+            conn.acknowledge(false);
+            conn.send_held();
+            self.update_interest(state);
+        }
+    }
+
+    fn signal(&self) -> Option<Signal> {
+        let mut state = self.state.lock();
+        state.conn.as_mut().and_then(|conn| {
+            let reader = conn.reader.as_ref()?;
+            if conn.signal.is_none() {
+                conn.signal = match reader.doorbell() {
+                    Some(doorbell) => Some(Signal::Doorbell(doorbell)),
+                    None => reader.descriptor().map(|_| Signal::Descriptor),
+                };
+            }
+            conn.signal.clone()
+        })
+    }
+
+    fn join(&self, set: BorrowedFd<'_>, key: u64) {
+        let state = self.state.lock();
+        let reader = state.conn.as_ref().and_then(|conn| conn.reader.as_ref());
+        if let Some(descriptor) = reader.and_then(|reader| reader.descriptor()) {
+            let data = epoll::EventData::new_u64(key);
+            let _ = epoll::add(set, descriptor, data, EventFlags::IN);
+        }
+    }
+}
