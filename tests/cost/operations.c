@@ -453,3 +453,29 @@ void fence_floor(unsigned long times)
     for (unsigned long at = 0; at < times; at++)
         syscall(SYS_membarrier, 1 << 3 /* MEMBARRIER_CMD_PRIVATE_EXPEDITED */, 0, 0);
 }
+
+/* Endpoints that are never connected. */
+static DAT_EP_HANDLE endpoints[4000];
+
+void ep_create(unsigned long times)
+{
+    for (unsigned long at = 0; at < times; at++)
+        CHECK(dat_ep_create(near_end.ia, near_end.pz, near_end.recv_evd, near_end.send_evd,
+                            near_end.connect_evd, NULL, &endpoints[at]));
+}
+
+void ep_free(unsigned long times)
+{
+    for (unsigned long at = 0; at < times; at++)
+        CHECK(dat_ep_free(endpoints[at]));
+}
+
+void ep_create_after(unsigned long times)
+{
+    ep_free(times);
+}
+
+void ep_free_before(unsigned long times)
+{
+    ep_create(times);
+}

@@ -149,8 +149,8 @@ impl SoftQp {
         true
     }
 
-    /// As [`post_request_fast`](Self::post_request_fast), for a message of one segment that the thread with the
-    /// bias of the lock sends over a link without held frames. The arguments stay in registers.
+    /// As [`post_request_fast`](Self::post_request_fast), for a message of one segment, if the lock is biased to
+    /// this thread and the link holds no frames. The arguments stay in registers.
     #[inline]
     pub(super) fn post_message_fast(
         &self,

@@ -28,7 +28,7 @@ impl MessageHead {
         [pair(kind, self.done), self.posted.into(), self.length].map(u64::to_le)
     }
 
-    /// The head in these words, unless they are that of another frame or of none.
+    /// Decodes the head. Returns nothing if the words are the head of another frame, or of none.
     #[inline]
     #[must_use]
     pub fn of(words: [u64; 3]) -> Option<Self> {

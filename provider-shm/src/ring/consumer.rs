@@ -120,8 +120,8 @@ impl Consumer {
         self.copy_to::<true>((found.before, found.payload), places);
     }
 
-    /// Copies a payload of that length, which begins at that distance from the head, to its places. If
-    /// `IN_ORDER`, the last bytes of each place are stored last.
+    /// Copies a payload to its places: `left` bytes from `at` bytes behind the first word on. If `IN_ORDER`,
+    /// the last bytes of each place are stored last.
     #[inline(always)]
     fn copy_to<const IN_ORDER: bool>(&self, (mut at, mut left): (usize, usize), places: &[Span]) {
         let copy = if IN_ORDER { copy_in_order } else { copy };

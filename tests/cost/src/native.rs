@@ -5,8 +5,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpState, Event, EventDispatcher, Lmr,
-    LmrTriplet, Memory, MemorySource, Privileges, RmrTriplet, Timeout, Waited,
+    Close, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EpState, Event,
+    EventDispatcher, Lmr, LmrTriplet, Memory, MemorySource, Privileges, RmrTriplet, Timeout,
+    Waited,
 };
 
 use crate::crowd::Crowd;
@@ -48,6 +49,7 @@ pub(crate) struct Native {
     meeting: Meeting,
     memory: Memory,
     lmrs: RefCell<Vec<Lmr>>,
+    eps: RefCell<Vec<Endpoint>>,
 }
 
 impl Native {
@@ -66,6 +68,7 @@ impl Native {
             meeting: Meeting::new(&ia)?,
             memory: Memory::zeroed(PAGE)?,
             lmrs: RefCell::default(),
+            eps: RefCell::default(),
         })
     }
 
@@ -95,6 +98,8 @@ impl Native {
                 fence_floor(times);
                 Ok(())
             }
+            Operation::EpCreate => self.ep_create(times),
+            Operation::EpFree => self.ep_free(),
         }
     }
 
@@ -108,6 +113,8 @@ impl Native {
         match (operation, when) {
             (Operation::LmrCreate, When::After) => self.lmr_free(),
             (Operation::LmrFree, When::Before) => self.lmr_create(times),
+            (Operation::EpCreate, When::After) => self.ep_free(),
+            (Operation::EpFree, When::Before) => self.ep_create(times),
             _ => Ok(()),
         }
     }
@@ -139,6 +146,23 @@ impl Native {
     fn lmr_free(&self) -> Result<(), Failure> {
         for lmr in self.lmrs.borrow_mut().drain(..) {
             lmr.free()?;
+        }
+        Ok(())
+    }
+
+    fn ep_create(&self, times: u64) -> Result<(), Failure> {
+        let (mut eps, near) = (self.eps.borrow_mut(), &self.near);
+        let spec = EpSpec::new(&near.pz).recv_evd(&near.recv).request_evd(&near.send);
+        let spec = spec.connect_evd(&near.connection);
+        for _ in 0..times {
+            eps.push(near.ia.ep_create(&spec)?);
+        }
+        Ok(())
+    }
+
+    fn ep_free(&self) -> Result<(), Failure> {
+        for ep in self.eps.borrow_mut().drain(..) {
+            ep.free()?;
         }
         Ok(())
     }

@@ -46,10 +46,14 @@ pub(crate) enum Operation {
     LmrFree,
     /// The membarrier system call, alone.
     FenceFloor,
+    /// The creation of an endpoint.
+    EpCreate,
+    /// The end of an endpoint that was never connected.
+    EpFree,
 }
 
 impl Operation {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::EmptyDequeue,
         Self::SendCycle,
         Self::SendCycleAmong100,
@@ -68,6 +72,8 @@ impl Operation {
         Self::CheckFloor,
         Self::LmrFree,
         Self::FenceFloor,
+        Self::EpCreate,
+        Self::EpFree,
     ];
 
     /// The operations whose instructions are counted. With many endpoints the counts are the same
@@ -125,6 +131,8 @@ impl Operation {
             Self::CheckFloor => "check_floor",
             Self::LmrFree => "lmr_free",
             Self::FenceFloor => "fence_floor",
+            Self::EpCreate => "ep_create",
+            Self::EpFree => "ep_free",
         }
     }
 
@@ -161,6 +169,8 @@ impl Operation {
             Self::CheckFloor => &["madvise"],
             Self::LmrFree => &["dat_lmr_free"],
             Self::FenceFloor => &["membarrier"],
+            Self::EpCreate => &["dat_ep_create"],
+            Self::EpFree => &["dat_ep_free"],
         }
     }
 }
