@@ -30,6 +30,21 @@ pub fn gather(spans: &[Span], mut skip: usize, into: &mut Vec<u8>) {
     }
 }
 
+/// Copies the bytes of the spans to `into` until either ends. Returns the number of copied bytes.
+#[must_use]
+pub fn gather_into(spans: &[Span], into: &mut [u8]) -> usize {
+    let mut filled = 0;
+    for span in spans {
+        let length = span.len().min(into.len() - filled);
+        let Some(from) = span.pointer(span.address(), length as u64) else { continue };
+        // SAFETY: the creator of the span guarantees that the source is readable; `length` bytes of `into` are
+        // left behind `filled`.
+        unsafe { copy(from, into.as_mut_ptr().wrapping_add(filled), length) };
+        filled += length;
+    }
+    filled
+}
+
 /// Copies bytes to the spans until either ends, the last bytes of each span last. Returns the number of
 /// copied bytes.
 pub fn scatter(mut bytes: &[u8], spans: &[Span]) -> usize {

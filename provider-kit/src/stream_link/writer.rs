@@ -14,6 +14,10 @@ const MAX_BACKLOG: usize = 16 << 10;
 /// Maximum number of bytes that are held while the stream could take them.
 const MAX_HELD: usize = 4 << 10;
 
+/// Longest frame, in bytes, that is copied before it is written, so that it is one span: that is cheaper for the
+/// system than several.
+const MAX_COPIED: usize = 256;
+
 /// Writes frames to a stream. If the stream takes only a part of a frame, the rest is copied.
 pub struct StreamWriter<S> {
     stream: Arc<S>,
@@ -81,7 +85,13 @@ impl<S: Stream> Writer for StreamWriter<S> {
         self.spans.push(bytes::source(&head));
         self.spans.extend_from_slice(payload);
         let first = usize::from(held == 0);
-        let taken = self.stream.write(&self.spans[first..])?;
+        let mut copied = [0; MAX_COPIED];
+        let taken = if held == 0 && total <= MAX_COPIED {
+            let length = bytes::gather_into(&self.spans[first..], &mut copied);
+            self.stream.write(&[bytes::source(&copied[..length])])?
+        } else {
+            self.stream.write(&self.spans[first..])?
+        };
         self.is_full = taken < held + total;
         self.written += taken.min(held);
         if self.is_full {
