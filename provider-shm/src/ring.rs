@@ -48,8 +48,8 @@ struct Slots {
     base: *mut u8,
 }
 
-// SAFETY: the address is that of a mapping, which belongs to the process and which `segment` keeps; it is
-// accessed by atomics and copies.
+// SAFETY: `base` points into the mapping that `segment` keeps. Any thread of the process may access it: the
+// accesses are atomic, or copies without a reference.
 unsafe impl Send for Slots {}
 
 /// The words of a unit.

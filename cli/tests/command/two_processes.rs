@@ -58,6 +58,20 @@ impl Listener {
         let folder = format!("/proc/{}/fd", self.child.id());
         std::fs::read_dir(folder).expect("it runs").count()
     }
+
+    /// The number of descriptors once those of earlier connections are closed: it stays the same for half a
+    /// second.
+    fn settled_descriptors(&self) -> usize {
+        let (mut count, mut since) = (self.descriptors(), Instant::now());
+        while since.elapsed() < Duration::from_millis(500) {
+            std::thread::sleep(Duration::from_millis(20));
+            let now = self.descriptors();
+            if now != count {
+                (count, since) = (now, Instant::now());
+            }
+        }
+        count
+    }
 }
 
 impl Drop for Listener {
@@ -139,7 +153,7 @@ fn a_silent_peer_and_half_a_hello_block_no_one() {
 fn killed_clients_leave_nothing_behind() {
     let mut listener = Listener::start(27_104);
     listener.serves();
-    let before = listener.descriptors();
+    let before = listener.settled_descriptors();
     for round in 0..20_u64 {
         let mut client = listener.client().stdout(Stdio::null()).spawn().expect("it starts");
         // Any moment of its life will do; no result depends on which.
@@ -152,9 +166,7 @@ fn killed_clients_leave_nothing_behind() {
     while listener.descriptors() > before && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(20));
     }
-    // The first count may include the connection before it, which closes a little later.
-    let after = listener.descriptors();
-    assert!(after <= before, "descriptors of lost connections: {after} after {before}");
+    assert_eq!(listener.descriptors(), before, "descriptors of lost connections");
 }
 
 #[test]

@@ -71,6 +71,7 @@ impl Connection {
     }
 
     /// The link has written everything before and including the last frame, or has held it.
+    #[inline]
     pub(super) fn set_holding(&mut self, is_holding: bool) {
         let coalescing = &mut self.coalescing;
         if is_holding && !coalescing.is_holding {

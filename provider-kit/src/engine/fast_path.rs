@@ -109,9 +109,9 @@ impl SoftQp {
         if length >= MIN_OFFER && (length > MAX_PIECE || conn.can_offer) {
             return false;
         }
-        let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
         let body = match work {
             Work::Send if conn.peer_posted != conn.peer_receives_used => {
+                let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
                 Body::Send { length, solicited, invalidate: None }
             }
             Work::RdmaWrite { remote } => {
@@ -129,24 +129,32 @@ impl SoftQp {
         if !is_written {
             return false;
         }
+        self.note_written(&mut guard, (cookie, length), work.operation(), flags);
+        true
+    }
+
+    /// The request that was posted last is completely written to the link.
+    #[inline(always)]
+    fn note_written(
+        &self,
+        state: &mut QpState,
+        (cookie, length): (u64, u64),
+        operation: Operation,
+        flags: CompletionFlags,
+    ) {
+        let QpState { conn: Some(conn), queues, .. } = state else { return };
         queues.credits.take_available();
         conn.credit_delay.note_request();
-        if work == Work::Send {
+        if operation == Operation::Send {
             conn.peer_receives_used = conn.peer_receives_used.wrapping_add(1);
         }
-        let (length, operation) = (length as u32, work.operation());
-        conn.sends.push_in_flight(InFlight {
-            cookie,
-            length,
-            operation,
-            flags,
-            expects_answer: false,
-        });
+        let length = length as u32;
+        let in_flight = InFlight { cookie, length, operation, flags, expects_answer: false };
+        conn.sends.push_in_flight(in_flight);
         if conn.has_backlog {
             conn.writes_at_once = false;
-            self.update_interest(&mut guard);
+            self.update_interest(state);
         }
-        true
     }
 
     /// As [`post_request_fast`](Self::post_request_fast), for a message of one segment, if the lock is biased to
@@ -178,21 +186,7 @@ impl SoftQp {
         if !conn.write_message(length, solicited, span) {
             return false;
         }
-        queues.credits.take_available();
-        conn.credit_delay.note_request();
-        conn.peer_receives_used = conn.peer_receives_used.wrapping_add(1);
-        let (length, operation) = (length as u32, Operation::Send);
-        conn.sends.push_in_flight(InFlight {
-            cookie,
-            length,
-            operation,
-            flags,
-            expects_answer: false,
-        });
-        if conn.has_backlog {
-            conn.writes_at_once = false;
-            self.update_interest(&mut guard);
-        }
+        self.note_written(&mut guard, (cookie, length), Operation::Send, flags);
         true
     }
 

@@ -22,50 +22,10 @@ use crate::window::Bind;
 /// The core's reference to a queue pair.
 pub(super) struct QpHandle(pub(super) Arc<SoftQp>);
 
-impl QueuePair for QpHandle {
-    #[inline]
-    fn post_one_receive(
-        &self,
-        buffer: Buffer,
-        key: u32,
-        cookie: u64,
-        flags: CompletionFlags,
-        checked: Epoch,
-    ) -> Result<()> {
-        self.0.core.origin.check()?;
-        let segments = &[buffer.with_key(key)];
-        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
-        let (length, epoch) = (buffer.length, checked.number());
-        let posted = PostedReceive { cookie, length, unsignalled, checked: epoch };
-        if self.0.post_receive_fast(posted, segments) {
-            return Ok(());
-        }
-        self.post_receive(&ReceiveRequest { segments, cookie, flags, checked })
-    }
-
-    #[inline]
-    fn post_one_send(
-        &self,
-        buffer: Buffer,
-        key: u32,
-        cookie: u64,
-        flags: CompletionFlags,
-        checked: Epoch,
-    ) -> Result<()> {
-        self.0.core.origin.check()?;
-        let segment = buffer.with_key(key);
-        if self.0.post_message_fast(segment, cookie, flags, checked.number()) {
-            return Ok(());
-        }
-        let (segments, length) = (&[segment], buffer.length);
-        self.post_request(&Request { work: Work::Send, segments, length, cookie, flags, checked })
-    }
-
-    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.0.core.origin.check()?;
-        if self.0.post_receive_fast(PostedReceive::new(receive), receive.segments) {
-            return Ok(());
-        }
+impl QpHandle {
+    /// Posts a receive of which the peer may have to learn, or to a queue pair that is not connected.
+    #[inline(never)]
+    fn post_receive_slow(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.0.with_state(|state, upcalls| {
             let receives = &mut state.queues.receives;
             if receives.shared.is_some() {
@@ -86,6 +46,35 @@ impl QueuePair for QpHandle {
             }
             Ok(())
         })
+    }
+}
+
+impl QueuePair for QpHandle {
+    #[inline]
+    fn post_one_send(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        self.0.core.origin.check()?;
+        let segment = buffer.with_key(key);
+        if self.0.post_message_fast(segment, cookie, flags, checked.number()) {
+            return Ok(());
+        }
+        let (segments, length) = (&[segment], buffer.length);
+        self.post_request(&Request { work: Work::Send, segments, length, cookie, flags, checked })
+    }
+
+    #[inline(always)]
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        self.0.core.origin.check()?;
+        if self.0.post_receive_fast(PostedReceive::new(receive), receive.segments) {
+            return Ok(());
+        }
+        self.post_receive_slow(receive)
     }
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {

@@ -30,9 +30,6 @@ impl Connection {
         } else {
             self.writer.write(&frame, payload)
         };
-        if let Ok(written @ (Written::Taken | Written::Buffered | Written::Held)) = written {
-            self.set_holding(written == Written::Held);
-        }
         self.note_written(written, (frame.done, frame.posted))
     }
 
@@ -52,6 +49,7 @@ impl Connection {
         match written {
             Ok(taken @ (Written::Taken | Written::Buffered | Written::Held)) => {
                 self.has_backlog |= taken == Written::Buffered;
+                self.set_holding(taken == Written::Held);
                 (self.reported_executed, self.reported_posted) = counts;
                 true
             }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::event::epoll::{self, EventFlags};
 
+use super::connection::Connection;
 use super::core::Job;
 use super::queue_pair::{PolledBy, QpState, SoftQp};
 use crate::polled_links::{Found, PolledLink, Signal, Visit};
@@ -15,6 +16,15 @@ use crate::upcalls::Upcalls;
 const MIN_POLLER_READS: u32 = 4;
 /// or this many times as many reads that found nothing.
 const IDLE_PER_READ: u32 = 128;
+
+impl Connection {
+    /// The result of a poll in which something may have completed.
+    #[inline]
+    fn found(&self) -> Found {
+        let again = self.has_unread || self.owes_acknowledgement();
+        Found { again, activity: self.activity(), is_active: true }
+    }
+}
 
 impl SoftQp {
     /// Makes polls of the completion queues read the link, and no others.
@@ -69,8 +79,7 @@ impl PolledLink for SoftQp {
         let must_write = is_due && conn.owes_acknowledgement() || conn.owes_credits();
         let is_quiet = !has_arrived && !is_changed && !must_write;
         if is_quiet && conn.is_lent && conn.writes_at_once {
-            let again = conn.owes_acknowledgement();
-            return Found { again, activity: conn.activity(), is_active: false };
+            return Found { is_active: false, ..conn.found() };
         }
         // The poller is faster than the thread, which the system still wakes for each frame. The thread
         // may see no event then, so it does not lend the link by itself. A consumer that polls an idle
@@ -86,21 +95,13 @@ impl PolledLink for SoftQp {
             }
         }
         if !is_changed && state.finish_read(is_due, &mut upcalls) {
-            let found = state.conn.as_ref().map_or(ended, |conn| Found {
-                again: conn.owes_acknowledgement(),
-                activity: conn.activity(),
-                is_active: true,
-            });
+            let found = state.conn.as_ref().map_or(ended, |conn| conn.found());
             self.unlock_and_defer(state, upcalls);
             return found;
         }
         state.advance(&self.core, &mut upcalls, is_due);
         self.update_interest(&mut state);
-        let found = state.conn.as_ref().map_or(ended, |conn| Found {
-            again: conn.has_unread || conn.owes_acknowledgement(),
-            activity: conn.activity(),
-            is_active: true,
-        });
+        let found = state.conn.as_ref().map_or(ended, |conn| conn.found());
         self.unlock_and_defer(state, upcalls);
         found
     }
