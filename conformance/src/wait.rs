@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use dat_core::{
@@ -303,18 +304,18 @@ fn dump(evd: &EventDispatcher, watched: &[&Endpoint]) -> String {
 pub struct Background<T> {
     result: Receiver<Result<T, String>>,
     /// Its folder under `/proc`, once it has started.
-    task: Receiver<PathBuf>,
+    task: Arc<OnceLock<PathBuf>>,
 }
 
 impl<T: Send + 'static> Background<T> {
     /// Starts a thread.
     pub fn run(work: impl FnOnce() -> T + Send + 'static) -> Self {
         let (sender, result) = channel();
-        let (started, task) = channel();
+        let task = Arc::new(OnceLock::new());
+        let started = Arc::clone(&task);
         std::thread::spawn(move || {
             let own = std::fs::read_link("/proc/thread-self").unwrap_or_default();
-            // The case may not ask.
-            let _ = started.send(PathBuf::from("/proc").join(own));
+            started.get_or_init(|| PathBuf::from("/proc").join(own));
             let value = catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
                 let text = payload.downcast_ref::<String>().map(String::as_str);
                 text.or_else(|| payload.downcast_ref().copied()).unwrap_or_default().to_owned()
@@ -343,10 +344,10 @@ impl<T: Send + 'static> Background<T> {
     #[track_caller]
     pub fn until_asleep(&self) {
         const CALM: u32 = 30;
-        let stat = self.task.recv_timeout(LIMIT).expect("the thread starts").join("stat");
         let mut calm = 0;
         until("the thread sleeps", || {
-            let text = std::fs::read_to_string(&stat).unwrap_or_default();
+            let Some(task) = self.task.get() else { return false };
+            let text = std::fs::read_to_string(task.join("stat")).unwrap_or_default();
             // The state follows the name, which is in parentheses (proc_pid_stat(5)).
             let asleep = text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'));
             calm = if asleep { calm + 1 } else { 0 };

@@ -75,6 +75,13 @@ struct State {
 
 object_handle!(Cno, CnoInner);
 
+/// An agent is called by the thread that brings an event, which must not be a waiter.
+fn note_agent(base: &Base, agent: Option<&ProxyAgent>) {
+    if let (Some(_), Some(progress)) = (agent, &base.ia.progress) {
+        progress.note_agent();
+    }
+}
+
 impl InterfaceAdapter {
     /// Creates a notification object (dat_cno_create(3DAT)).
     ///
@@ -83,6 +90,7 @@ impl InterfaceAdapter {
     pub fn cno_create(&self, agent: Option<ProxyAgent>) -> Result<Cno> {
         const CREATE: &str = "dat_cno_create";
         let base = self.inner().new_object(ObjectKind::Cno, CREATE)?;
+        note_agent(&base, agent.as_ref());
         let state = Mutex::new(State { agent, ..State::default() });
         let wake = WakeWord::default();
         let inner = Arc::new(CnoInner { base, state, wake, wakeup: Wakeup::default() });
@@ -180,6 +188,7 @@ impl Cno {
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn modify_agent(&self, agent: Option<ProxyAgent>) -> Result<()> {
         self.inner.base.check_live("dat_cno_modify_agent")?;
+        note_agent(&self.inner.base, agent.as_ref());
         self.inner.state.lock().agent = agent;
         Ok(())
     }

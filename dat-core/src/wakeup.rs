@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use rustix::event::EventfdFlags;
@@ -27,7 +27,10 @@ pub(crate) struct Wakeup {
 #[derive(Debug, Default)]
 struct State {
     rung: bool,
+    /// Number of sleepers on the wake word.
     sleepers: u32,
+    /// The descriptor of the caller on which one more sleeps.
+    slept_on: Option<Arc<OwnedFd>>,
 }
 
 impl Wakeup {
@@ -39,6 +42,9 @@ impl Wakeup {
         }
         state.rung = true;
         if let Some(fd) = self.fd.get() {
+            add_one(fd);
+        }
+        if let Some(fd) = &state.slept_on {
             add_one(fd);
         }
         let has_sleepers = state.sleepers > 0;
@@ -56,8 +62,7 @@ impl Wakeup {
         }
         state.rung = false;
         if let Some(fd) = self.fd.get() {
-            // It is fine if there is nothing to read.
-            let _ = rustix::io::read(fd, &mut [0_u8; 8]);
+            take_one(fd);
         }
     }
 
@@ -77,6 +82,24 @@ impl Wakeup {
         let mut state = self.state.lock();
         state.sleepers -= 1;
         state.rung
+    }
+
+    /// Announces a sleep on a descriptor of the caller, which a signal makes readable. Returns false if
+    /// the wakeup is already signalled. Only one thread at a time sleeps so.
+    pub(crate) fn begin_sleep_on(&self, descriptor: &Arc<OwnedFd>) -> bool {
+        let mut state = self.state.lock();
+        if !state.rung {
+            state.slept_on = Some(Arc::clone(descriptor));
+        }
+        !state.rung
+    }
+
+    /// Ends a sleep on a descriptor of the caller, which is not readable any more.
+    pub(crate) fn end_sleep_on(&self) {
+        let mut state = self.state.lock();
+        if let Some(fd) = state.slept_on.take().filter(|_| state.rung) {
+            take_one(&fd);
+        }
     }
 
     /// Sleeps until the wakeup is signalled, or until the deadline.
@@ -143,7 +166,8 @@ impl Wakeup {
     }
 }
 
-fn eventfd() -> io::Result<OwnedFd> {
+/// A descriptor that is readable after [`add_one`], until [`take_one`].
+pub(crate) fn eventfd() -> io::Result<OwnedFd> {
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     Ok(rustix::event::eventfd(0, flags)?)
 }
@@ -152,6 +176,11 @@ fn eventfd() -> io::Result<OwnedFd> {
 /// `clear`.
 fn add_one(fd: &OwnedFd) {
     let _ = rustix::io::write(fd, &1_u64.to_ne_bytes());
+}
+
+/// Reverts [`add_one`]. It is fine if there is nothing to read.
+fn take_one(fd: &OwnedFd) {
+    let _ = rustix::io::read(fd, &mut [0_u8; 8]);
 }
 
 static ALWAYS_READY: OnceLock<Option<OwnedFd>> = OnceLock::new();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{
     CompletionQueueParts, CompletionSink, ListenSink, ListenerParts, ProtectionDomain, QueuePair,
-    QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, unsupported,
+    QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, WaiterProgress,
+    unsupported,
 };
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use crate::error::Result;
@@ -57,6 +58,12 @@ pub trait Adapter: Send + Sync {
     /// `DAT_CONN_QUAL_IN_USE` if the qualifier has a listener already, `DAT_CONN_QUAL_UNAVAILABLE`
     /// if none is free, `DAT_INVALID_PARAMETER` if it is out of the transport's range.
     fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts>;
+
+    /// The progress of the adapter's connections, if a waiter can make it instead of a thread of the
+    /// adapter. Called once, right after the open. None by default.
+    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
+        None
+    }
 }
 
 /// Everything that an adapter reports about itself.

@@ -34,6 +34,7 @@ mod shared_receive;
 pub mod status;
 pub mod stub;
 pub mod triplet;
+mod waiter_progress;
 
 pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
 pub use address::{Address, FabricAddress};
@@ -54,6 +55,7 @@ pub use queue_pair::{
 };
 pub use request::{BindRequest, Buffer, ReceiveRequest, RemoteBuffer, Request, Segment, Work};
 pub use shared_receive::{SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink};
+pub use waiter_progress::WaiterProgress;
 
 use std::sync::Arc;
 

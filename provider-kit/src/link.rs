@@ -91,6 +91,15 @@ pub trait Writer: Send {
         self.write(frame, payload)
     }
 
+    /// As [`Writer::write`], for the last frame of the link. [`Writer::shut_down`] follows once it is written,
+    /// which the peer notices, so that the frame need not wake it.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    fn write_last(&mut self, frame: &Frame) -> Result<Written, End> {
+        self.write(frame, &[])
+    }
+
     /// Maximum payload of the frames that do not begin a request, in bytes, at most
     /// [`MAX_NEXT_PIECE`](crate::frame::MAX_NEXT_PIECE).
     fn max_next_piece(&self) -> u64 {

@@ -35,8 +35,16 @@ fn words(memory: &Memory) -> &[AtomicU64] {
 pub(crate) struct Boards {
     /// Absent if it could not be created: then peers write to the sockets instead.
     own: Option<Arc<OwnBoard>>,
-    /// The boards of peers, by device and inode of the file.
-    peers: Mutex<HashMap<(u64, u64), Weak<Memory>>>,
+    peers: Mutex<PeerBoards>,
+}
+
+/// The boards of peers.
+#[derive(Debug, Default)]
+struct PeerBoards {
+    /// Those in use, by device and inode of the file.
+    used: HashMap<(u64, u64), Weak<Memory>>,
+    /// The last one stays mapped, so that a peer that connects again and again has it mapped once.
+    last: Option<Arc<Memory>>,
 }
 
 #[derive(Debug)]
@@ -118,13 +126,14 @@ impl Boards {
         let status = rustix::fs::fstat(file)?;
         let mut peers = self.peers.lock();
         // While the mapping exists, no other file has its numbers.
-        let known = peers.get(&(status.st_dev, status.st_ino)).and_then(Weak::upgrade);
+        let known = peers.used.get(&(status.st_dev, status.st_ino)).and_then(Weak::upgrade);
         if let Some(memory) = known {
             return Ok(PeerDoorbell { memory, number });
         }
         let memory = Arc::new(Memory::open(file)?);
-        peers.retain(|_, one| one.strong_count() > 0);
-        peers.insert((status.st_dev, status.st_ino), Arc::downgrade(&memory));
+        peers.last = Some(Arc::clone(&memory));
+        peers.used.retain(|_, one| one.strong_count() > 0);
+        peers.used.insert((status.st_dev, status.st_ino), Arc::downgrade(&memory));
         Ok(PeerDoorbell { memory, number })
     }
 }

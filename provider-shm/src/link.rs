@@ -64,27 +64,29 @@ impl Link {
     pub(crate) fn active(
         socket: OwnedFd,
         (segment, file): (Segment, OwnedFd),
+        is_same_user: bool,
         options: &LinkOptions,
     ) -> Result<Halves> {
-        let link = Self::new(socket, 0, OnceLock::from(Arc::new(segment)), options);
+        let segment = OnceLock::from(Arc::new(segment));
+        let link = Self::new(socket, 0, segment, is_same_user, options);
         greeting::send(link.bell.as_fd(), file.as_fd(), link.doorbell.as_ref())?;
         link.is_doorbell_given.store(link.doorbell.is_some(), Ordering::Relaxed);
         Ok(halves(link))
     }
 
     /// The passive side, to which a segment is on its way.
-    pub(crate) fn passive(socket: OwnedFd, options: &LinkOptions) -> Halves {
-        halves(Self::new(socket, 1, OnceLock::new(), options))
+    pub(crate) fn passive(socket: OwnedFd, is_same_user: bool, options: &LinkOptions) -> Halves {
+        halves(Self::new(socket, 1, OnceLock::new(), is_same_user, options))
     }
 
     fn new(
         socket: OwnedFd,
         writes: usize,
         segment: OnceLock<Arc<Segment>>,
+        is_same_user: bool,
         options: &LinkOptions,
     ) -> Self {
         // Another user learns no address of this process, and rings no doorbells. Root needs none.
-        let is_same_user = greeting::is_same_user(&socket);
         let is_direct = options.is_direct && is_same_user;
         let boards = Arc::clone(&options.boards);
         let doorbell = is_same_user.then(|| boards.doorbell()).flatten();
@@ -211,13 +213,15 @@ impl Link {
 
     #[cold]
     fn ring(&self, wake: Wake) {
-        let doorbell = self.peer_doorbell.get().and_then(Option::as_ref);
-        if let Some(doorbell) = doorbell {
-            doorbell.ring();
-        }
-        if wake == Wake::Socket || doorbell.is_none() {
+        if !self.ring_doorbell() || wake == Wake::Socket {
             self.bell.ring();
         }
+    }
+
+    /// Rings the doorbell of the peer. Returns whether it has one.
+    pub(crate) fn ring_doorbell(&self) -> bool {
+        let doorbell = self.peer_doorbell.get().and_then(Option::as_ref);
+        doorbell.inspect(|doorbell| doorbell.ring()).is_some()
     }
 
     /// Tells the peer how to recognise this process, and where its region page is. The address of the

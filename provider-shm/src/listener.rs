@@ -162,11 +162,12 @@ impl Acceptor for Listening {
             else {
                 continue;
             };
-            if !self.rings.any_user && !greeting::is_same_user(&socket) {
+            let is_same_user = greeting::is_same_user(&socket);
+            if !self.rings.any_user && !is_same_user {
                 continue;
             }
             return Some(connected(
-                Link::passive(socket, &self.rings.options),
+                Link::passive(socket, is_same_user, &self.rings.options),
                 address,
                 self.qualifier,
             ));

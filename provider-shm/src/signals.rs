@@ -6,8 +6,9 @@
 //! - `wanted` is 0 while the consumer polls, and 1 while it waits for its doorbell, which the producer rings
 //!   for each frame. For each other value, the producer also writes to the socket once. The consumer stores
 //!   a new value, then reads the ring; the producer stores a frame, then reads `wanted`. With a fence
-//!   between, one of them sees the other. The producer stores frames often and the consumer arms rarely,
-//!   so the consumer runs the fence of both where it can ([`process_fence`]).
+//!   between, one of them sees the other. A consumer that polls says in `fences_both` that it runs the
+//!   fence of both when it arms ([`process_fence`]): the producer stores frames often and such a consumer
+//!   arms rarely. While it waits for the socket, the producer runs its own fence.
 //! - `starved` changes when the producer finds too little space. The consumer, which releases space by
 //!   storing `head`, rings once for each value. The order is the same with the roles exchanged.
 
@@ -47,7 +48,7 @@ struct ConsumerWords {
     /// Number of units that were read.
     head: AtomicU64,
     wanted: AtomicU32,
-    /// 1 if the consumer runs the fence of the producer's process too when it arms.
+    /// 1 if the consumer runs the fence of the producer's process too when it arms the next time.
     fences_both: AtomicU32,
 }
 
@@ -85,13 +86,14 @@ impl ProducerSignals {
     #[inline]
     pub(crate) fn stored(&mut self, signals: &Signals) -> Wake {
         let consumer = &signals.consumer.0;
-        // Pairs with the fence of `arm`.
-        if process_fence::is_available() && consumer.fences_both.load(Ordering::Relaxed) != 0 {
+        // Pairs with the fence of `arm`. Acquire: `wanted` is not older than this.
+        if process_fence::is_available() && consumer.fences_both.load(Ordering::Acquire) != 0 {
             process_fence::light();
         } else {
             fence(Ordering::SeqCst);
         }
-        match consumer.wanted.load(Ordering::Relaxed) {
+        // Acquire: the next frame is stored with a `fences_both` that is not older than this.
+        match consumer.wanted.load(Ordering::Acquire) {
             NOTHING => Wake::Nothing,
             DOORBELL => Wake::Doorbell,
             wanted if std::mem::replace(&mut self.rung, wanted) != wanted => Wake::Socket,
@@ -113,16 +115,11 @@ impl ProducerSignals {
 pub(crate) struct ConsumerSignals {
     epoch: u32,
     answered: u32,
+    /// The last value of `fences_both`.
+    fences_both: bool,
 }
 
 impl ConsumerSignals {
-    /// Tells the producer which fence it needs.
-    pub(crate) fn new(signals: &Signals) -> Self {
-        let fences_both = u32::from(process_fence::is_available());
-        signals.consumer.0.fences_both.store(fences_both, Ordering::Relaxed);
-        Self::default()
-    }
-
     /// Says what it waits for from the next frame on. The ring must be read again after this.
     pub(crate) fn arm(&mut self, signals: &Signals, armed: Armed) {
         let wanted = match armed {
@@ -133,9 +130,20 @@ impl ConsumerSignals {
                 self.epoch
             }
         };
-        signals.consumer.0.wanted.store(wanted, Ordering::Relaxed);
-        if armed != Armed::Nothing {
-            process_fence::heavy();
+        let words = &signals.consumer.0;
+        let fenced_both = self.fences_both;
+        self.fences_both = armed != Armed::Descriptor && process_fence::is_available();
+        if !self.fences_both {
+            words.fences_both.store(0, Ordering::Relaxed);
+        }
+        words.wanted.store(wanted, Ordering::Release);
+        if self.fences_both {
+            words.fences_both.store(1, Ordering::Release);
+        }
+        match armed {
+            Armed::Nothing => {}
+            Armed::Doorbell | Armed::Descriptor if fenced_both => process_fence::heavy(),
+            Armed::Doorbell | Armed::Descriptor => fence(Ordering::SeqCst),
         }
     }
 
@@ -167,6 +175,22 @@ mod tests {
         assert_eq!([(); 2].map(|()| producer.stored(&signals)), [Wake::Doorbell; 2]);
         consumer.arm(&signals, Armed::Nothing);
         assert_eq!(producer.stored(&signals), Wake::Nothing);
+    }
+
+    /// While the consumer waits for the socket, the producer runs its own fence.
+    #[test]
+    fn only_a_consumer_that_polls_fences_both_sides() {
+        let signals = Signals::new();
+        let mut consumer = ConsumerSignals::default();
+        let mut fences_both = |armed| {
+            consumer.arm(&signals, armed);
+            signals.consumer.0.fences_both.load(Ordering::Relaxed) != 0
+        };
+        let available = process_fence::is_available();
+        let polled = [Armed::Nothing, Armed::Doorbell, Armed::Nothing].map(&mut fences_both);
+        assert_eq!(polled, [available; 3]);
+        assert_eq!([Armed::Descriptor; 2].map(&mut fences_both), [false; 2]);
+        assert_eq!(fences_both(Armed::Doorbell), available);
     }
 
     #[test]
@@ -213,6 +237,30 @@ mod loom_models {
     #[test]
     fn no_frame_waits_for_a_doorbell() {
         is_seen_or_rung_for(Armed::Doorbell);
+    }
+
+    /// A consumer arms again while frames are stored; the last one is seen then, or it is rung for.
+    #[test]
+    fn no_frame_is_lost_when_the_consumer_arms_again() {
+        loom::model(|| {
+            let shared = Arc::new((Signals::new(), AtomicU64::new(0)));
+            let far = Arc::clone(&shared);
+            let producer = thread::spawn(move || {
+                let mut signals = ProducerSignals::default();
+                far.1.store(1, Ordering::Release);
+                let _ = signals.stored(&far.0);
+                far.1.store(2, Ordering::Release);
+                let _ = signals.stored(&far.0);
+                signals.rung
+            });
+            let mut consumer = ConsumerSignals::default();
+            consumer.arm(&shared.0, Armed::Descriptor);
+            let _ = shared.1.load(Ordering::Acquire);
+            consumer.arm(&shared.0, Armed::Descriptor);
+            let is_seen = shared.1.load(Ordering::Acquire) == 2;
+            let rung = producer.join().expect("no panic");
+            assert!(is_seen || rung == consumer.epoch);
+        });
     }
 
     /// Room that is given back while the producer starves is seen, or the bell rings.

@@ -136,10 +136,11 @@ impl Dial for Dialling {
         // Before the peer is woken, so that it finds the greeting when it accepts.
         let segment = Segment::create().map_err(refused)?;
         rustix::net::connect(&socket, &name).map_err(refused)?;
-        if !rings.any_user && !greeting::is_same_user(&socket) {
+        let is_same_user = greeting::is_same_user(&socket);
+        if !rings.any_user && !is_same_user {
             return Err(ConnectFailure::Refused);
         }
-        let link = Link::active(socket, segment, &rings.options).map_err(refused)?;
+        let link = Link::active(socket, segment, is_same_user, &rings.options).map_err(refused)?;
         Ok(connected(link, found, port))
     }
 }

@@ -11,6 +11,7 @@ use crate::direct::{DirectRequester, LONGEST};
 use crate::gate::Gate;
 use crate::link::Link;
 use crate::ring::{Producer, Stored};
+use crate::signals::Wake;
 
 /// The longest RDMA operation, in bytes, that a peer which polls executes faster than the kernel copies.
 const SHORT: u64 = 4096;
@@ -59,9 +60,18 @@ impl RingWriter {
     /// Wakes the peer for a frame that was stored.
     #[inline]
     fn finish(&mut self, stored: Result<Stored, Malformed>) -> Result<Written, End> {
+        self.finish_with(stored, Link::wake)
+    }
+
+    #[inline]
+    fn finish_with(
+        &mut self,
+        stored: Result<Stored, Malformed>,
+        wake_peer: impl FnOnce(&Link, Wake),
+    ) -> Result<Written, End> {
         match stored.map_err(|why| self.link.abandon(why))? {
             Stored::Yes { wake } => {
-                self.link.wake(wake);
+                wake_peer(&self.link, wake);
                 Ok(Written::Taken)
             }
             Stored::Full => {
@@ -82,6 +92,16 @@ impl Writer for RingWriter {
     fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<Written, End> {
         let stored = self.producer()?.store_message(head, payload);
         self.finish(stored)
+    }
+
+    fn write_last(&mut self, frame: &Frame) -> Result<Written, End> {
+        let stored = self.producer()?.store(frame, &[]);
+        // The end of the socket wakes a peer that waits for it.
+        self.finish_with(stored, |link, wake| {
+            if wake != Wake::Nothing {
+                link.ring_doorbell();
+            }
+        })
     }
 
     fn flush(&mut self) -> Result<bool, End> {

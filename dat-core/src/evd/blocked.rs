@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use super::EventDispatcher;
+use super::claim::Claim;
 use super::queue::Queue;
 use super::streams::Mode;
 use super::wait::Waited;
@@ -13,6 +14,7 @@ use crate::blocking::{WaitOutcome, WaitStep, time_left};
 use crate::counters::EvdCounter;
 use crate::error::Result;
 use crate::event::Event;
+use crate::sync::await_readable;
 
 /// A wait whose thread owns the dispatcher and has to sleep; see [`blocking`](crate::blocking).
 /// Dropping it abandons the wait: another thread may then wait, and no event is lost.
@@ -23,6 +25,8 @@ pub struct BlockedEvdWait {
     pub(super) deadline: Option<Instant>,
     /// Whether the thread also sleeps on the descriptor of a device.
     pub(super) beside_device: bool,
+    /// The progress of the adapter, if the thread makes it itself.
+    pub(super) claim: Option<Claim>,
     /// The sleep in progress.
     pub(super) asleep: Option<Asleep>,
     /// Whether the dispatcher still has this waiter recorded.
@@ -33,8 +37,18 @@ pub struct BlockedEvdWait {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asleep {
     since: Instant,
-    /// Whether it was announced to the wakeup; a sleep that polls descriptors is not.
-    on_word: bool,
+    announced: Announced,
+}
+
+/// How a sleep was announced to the wakeup.
+#[derive(Clone, Copy, Debug)]
+enum Announced {
+    /// It was not: the thread polls the descriptor of the wakeup, or the wakeup sleeps by itself.
+    No,
+    /// As one on the wake word.
+    Word,
+    /// As one on the descriptor of the claim.
+    Claim,
 }
 
 impl std::fmt::Debug for BlockedEvdWait {
@@ -54,38 +68,56 @@ impl BlockedEvdWait {
     /// Begins the sleep: returns what to sleep on, or `None` if the thread must not sleep.
     #[cfg(not(all(test, loom)))]
     pub fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
-        let seen = match self.descriptors() {
-            Some(_) => None,
-            None => Some(self.evd.inner().notifier.wakeup.begin_sleep()?),
+        if let Some(claim) = &self.claim {
+            self.asleep = Some(self.begin_claimed_sleep(claim)?);
+            return self.claim.as_ref().map(|claim| SleepOn::Descriptors(claim.descriptors()));
+        }
+        let (announced, seen) = match self.descriptors() {
+            Some(_) => (Announced::No, None),
+            None => (Announced::Word, Some(self.evd.inner().notifier.wakeup.begin_sleep()?)),
         };
-        self.asleep = Some(self.fall_asleep(seen.is_some()));
+        self.asleep = Some(self.fall_asleep(announced));
         let wakeup = &self.evd.inner().notifier.wakeup;
         match seen {
             Some(seen) => Some(SleepOn::Word { word: wakeup.word(), seen }),
-            None => self.descriptors().map(|(own, device)| SleepOn::Descriptors([own, device])),
+            None => self.descriptors().map(SleepOn::Descriptors),
         }
     }
 
+    /// Announces a sleep on the connections of the adapter too, unless the thread must not sleep.
+    fn begin_claimed_sleep(&self, claim: &Claim) -> Option<Asleep> {
+        let may_sleep = self.evd.inner().notifier.wakeup.begin_sleep_on(claim.wake());
+        may_sleep.then(|| self.fall_asleep(Announced::Claim))
+    }
+
     /// The descriptors of the wakeup and of the device, if they are to be polled.
-    fn descriptors(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
+    fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]> {
         if !self.beside_device {
             return None;
         }
         let inner = self.evd.inner();
-        Some((inner.notifier.wakeup.own_fd()?, inner.arrivals(self.mode)?))
+        Some([inner.notifier.wakeup.own_fd()?, inner.arrivals(self.mode)?])
     }
 
-    fn fall_asleep(&self, on_word: bool) -> Asleep {
+    fn fall_asleep(&self, announced: Announced) -> Asleep {
         self.evd.inner().tally().count(EvdCounter::WaitBlocked);
-        Asleep { since: Instant::now(), on_word }
+        Asleep { since: Instant::now(), announced }
     }
 
     /// Sleeps until a wake-up or the deadline.
     pub(super) fn sleep(&mut self) -> WaitOutcome {
-        self.asleep = Some(self.fall_asleep(false));
+        if let Some(claim) = &self.claim {
+            self.asleep = self.begin_claimed_sleep(claim);
+            let [own, links] = claim.descriptors();
+            return match self.asleep {
+                Some(_) => await_readable(own, links, self.deadline),
+                None => WaitOutcome::Woken,
+            };
+        }
+        self.asleep = Some(self.fall_asleep(Announced::No));
         let wakeup = &self.evd.inner().notifier.wakeup;
         match self.descriptors() {
-            Some((_, device)) => wakeup.sleep_beside(device, self.deadline),
+            Some([_, device]) => wakeup.sleep_beside(device, self.deadline),
             None => wakeup.sleep(self.deadline),
         }
     }
@@ -101,14 +133,25 @@ impl BlockedEvdWait {
     ) -> Result<WaitStep<Waited, Self>> {
         let asleep = self.wake_up();
         self.evd.inner().tally().count(EvdCounter::WaitNotify);
+        let makes_progress = match outcome {
+            WaitOutcome::Woken => self.claim.as_ref().is_none_or(Claim::advance),
+            WaitOutcome::TimedOut => true,
+            WaitOutcome::Unavailable => false,
+        };
+        if !makes_progress {
+            self.claim = None;
+        }
         self.look(Some((outcome, asleep)), event)
     }
 
     /// Ends the sleep; returns its duration.
     fn wake_up(&mut self) -> Duration {
         let Some(asleep) = self.asleep.take() else { return Duration::ZERO };
-        if asleep.on_word {
-            self.evd.inner().notifier.wakeup.end_sleep();
+        let wakeup = &self.evd.inner().notifier.wakeup;
+        match asleep.announced {
+            Announced::No => {}
+            Announced::Word => _ = wakeup.end_sleep(),
+            Announced::Claim => wakeup.end_sleep_on(),
         }
         asleep.since.elapsed()
     }

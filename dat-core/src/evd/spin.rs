@@ -1,15 +1,20 @@
-//! The spin phase of a wait: the waiter polls the queue before it announces itself.
+//! The spin phase of a wait: the waiter polls the queue before it announces itself, or makes the progress
+//! of connections afterwards.
 //!
 //! A wait that ends here behaves as if it had begun with its last poll, so whatever other threads
 //! did to the dispatcher before happened before the wait. Nothing has to be announced or withdrawn.
 
 use super::EvdInner;
+use super::claim::Claim;
 use crate::blocking::WaitClock;
 use crate::provider::{Success, Taken};
 use crate::sync::pause_shortly;
+use crate::timeout::Timeout;
 
 /// Polls before the time-out begins to count; they take about a microsecond.
 const SOON: u32 = 16;
+/// A turn that makes the progress of the adapter takes about as long as this number of polls.
+const POLLS_PER_TURN: u32 = 8;
 
 impl EvdInner {
     /// Spins for the next event and takes it if it is a plain success; returns the number of events
@@ -51,7 +56,7 @@ impl EvdInner {
                 Taken::Other if queue.has_to_tell() => return None,
                 Taken::Other => {}
             }
-            if spin == 0 {
+            if spin == 0 && !self.may_spin_with_progress() {
                 spins = queue.spins(clock.timeout());
             }
             if spin == spins {
@@ -65,6 +70,29 @@ impl EvdInner {
             if spin == SOON {
                 clock.start();
             }
+            pause_shortly();
+        }
+    }
+
+    /// Whether only the progress of connections brings events, and the waiter can make it. Polls alone
+    /// would find nothing then that another thread has not been woken for.
+    pub(super) fn may_spin_with_progress(&self) -> bool {
+        self.completions.is_none() && self.base.ia.progress.is_some()
+    }
+
+    /// Spins for `threshold` events with the progress of the adapter.
+    pub(super) fn spin_with_progress(&self, claim: &Claim, timeout: Timeout, threshold: usize) {
+        let turns = self.queue.lock().spins(timeout) / POLLS_PER_TURN;
+        for turn in 0..turns {
+            // If the adapter's own thread is making progress, its events are found here, too.
+            let _ = claim.advance();
+            let mut queue = self.queue.lock();
+            let has_events = queue.collect() >= threshold;
+            if has_events || queue.has_to_go() || turn + 1 == turns {
+                queue.spin_policy.learn(has_events);
+                break;
+            }
+            drop(queue);
             pause_shortly();
         }
     }

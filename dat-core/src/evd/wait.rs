@@ -3,6 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use super::blocked::BlockedEvdWait;
+use super::claim::Claim;
 use super::queue::Queue;
 use super::streams::Mode;
 use super::{EvdInner, EventDispatcher};
@@ -119,12 +120,19 @@ impl EventDispatcher {
         queue.set_waiter(true);
         inner.notifier.begin_wait();
         drop(queue);
+        let beside_device = inner.arrivals(mode).is_some();
+        let progress = inner.base.ia.progress.as_ref().filter(|_| !beside_device);
+        let claim = progress.and_then(Claim::new);
+        if let Some(claim) = claim.as_ref().filter(|_| inner.may_spin_with_progress()) {
+            inner.spin_with_progress(claim, clock.timeout(), threshold as usize);
+        }
         let blocked = BlockedEvdWait {
             evd: self.clone(),
             mode,
             threshold,
             deadline: clock.deadline(),
-            beside_device: inner.arrivals(mode).is_some(),
+            beside_device,
+            claim,
             asleep: None,
             is_announced: true,
         };

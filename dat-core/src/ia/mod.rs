@@ -19,6 +19,7 @@ use crate::compat::Compat;
 use crate::counters::{IaCounter, Tally};
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result};
+use crate::evd::ClaimableProgress;
 use crate::event::{AsyncError, AsyncErrorKind};
 use crate::flags::Close;
 use crate::kind::ObjectKind;
@@ -76,6 +77,8 @@ pub(crate) struct IaInner {
     /// itself. That dispatcher and the adapter keep each other alive; when the number drops to 0,
     /// the adapter is closed.
     users: AtomicUsize,
+    /// The progress of the connections, if waiters can make it.
+    pub(crate) progress: Option<Arc<ClaimableProgress>>,
     /// `None` once the adapter is closed.
     adapter: Mutex<Option<Opened>>,
     async_errors: Mutex<Option<AsyncTarget>>,

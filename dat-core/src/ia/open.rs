@@ -11,7 +11,7 @@ use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::counters::Tally;
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EvdOptions, EventDispatcher};
+use crate::evd::{ClaimableProgress, EvdInner, EvdOptions, EventDispatcher};
 use crate::flags::EvdFlags;
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
@@ -151,6 +151,7 @@ impl Candidate {
         let adapter = trace::open(&*self.provider, self.request(Arc::clone(&sink) as _));
         let adapter = adapter.map_err(|error| self.describe(error, OPEN))?;
         let attributes = within_reach(adapter.attributes());
+        let progress = adapter.waiter_progress().and_then(ClaimableProgress::new);
         let id = self.numbering.issue(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
         let inner = Arc::new(IaInner {
             id,
@@ -165,6 +166,7 @@ impl Candidate {
             ep_attributes: CommonAttributes::default(),
             shared_names: Arc::clone(self.guard.shared_names()),
             children: ChildTable::default(),
+            progress,
             adapter: Mutex::new(Some(Opened { adapter, _in_use: self.guard })),
             async_errors: Mutex::new(None),
             users: AtomicUsize::new(0),

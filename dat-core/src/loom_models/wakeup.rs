@@ -1,6 +1,6 @@
 //! The wakeup alone.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,8 +9,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::model;
 use crate::blocking::WaitOutcome;
-use crate::sync::Mutex;
-use crate::wakeup::Wakeup;
+use crate::sync::{Mutex, await_readable};
+use crate::wakeup::{Wakeup, eventfd};
 
 fn is_readable(fd: BorrowedFd<'_>) -> bool {
     poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
@@ -110,6 +110,34 @@ fn one_signal_wakes_two_sleepers() {
         for sleeper in sleepers {
             assert_eq!(sleeper.join().expect("no panic"), WaitOutcome::Woken);
         }
+    });
+}
+
+/// A waiter that makes progress sleeps on a descriptor of its own and on another one, which never
+/// becomes readable here.
+#[test]
+fn a_signal_wakes_a_sleeper_on_its_own_descriptor() {
+    model(|| {
+        let queue = Arc::new(Queue::default());
+        let pusher = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || queue.push())
+        };
+        let own = Arc::new(eventfd().expect("a descriptor"));
+        let other = eventfd().expect("a descriptor");
+        loop {
+            queue.wakeup.clear();
+            if std::mem::take(&mut *queue.length.lock()) > 0 {
+                break;
+            }
+            if queue.wakeup.begin_sleep_on(&own) {
+                assert_eq!(await_readable(own.as_fd(), other.as_fd(), None), WaitOutcome::Woken);
+                queue.wakeup.end_sleep_on();
+                assert!(!is_readable(own.as_fd()), "the next sleep lasts until the next signal");
+            }
+        }
+        pusher.join().expect("no panic");
+        assert!(!is_readable(own.as_fd()), "a signal after the sleep does not end the next one");
     });
 }
 

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::{
     Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionQueue, CompletionQueueParts,
     CompletionSink, ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair,
-    QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, WaiterProgress,
 };
 
 /// Opens an adapter of a provider and puts a layer of hooks over it. A decorator calls this in its
@@ -99,6 +99,10 @@ impl<H: Hooks> Adapter for Decorated<H> {
         let parts = self.layer.call(object, &Call::Listen { qualifier }, listen)?;
         self.layer.hooks.listening(parts.qualifier);
         Ok(parts)
+    }
+
+    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
+        self.inner.waiter_progress()
     }
 }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::core::ListenerState;
+use super::driver::{Driver, IN, TimedLink};
 use super::incoming::Incoming;
 use super::pending_handshake::{HandshakeOutcome, MAX_PENDING, PendingHandshake};
-use super::progress_thread::{IN, ProgressThread, TimedLink};
 
-impl ProgressThread {
+impl Driver {
     /// Accepts the links that wait at a listener.
     pub(super) fn accept_links(&mut self, listener: &Arc<ListenerState>) {
         loop {

@@ -7,7 +7,7 @@ use dat_provider::error::Result;
 use dat_provider::{
     Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
     ProtectionDomain, QueuePair, QueuePairSpec, Service, SharedReceiveLimits, SharedReceiveQueue,
-    SharedReceiveSink, unsupported,
+    SharedReceiveSink, WaiterProgress, unsupported,
 };
 use parking_lot::Mutex;
 
@@ -15,7 +15,7 @@ use super::completions;
 use super::core::{Core, Job, ListenerState};
 use super::handle::QpHandle;
 use super::listener::Listener;
-use super::progress_thread;
+use super::progress_thread::{self, ProgressThread};
 use super::transport::Transport;
 use crate::attributes::{Identity, attributes};
 use crate::parameters::Limits;
@@ -27,6 +27,7 @@ struct SoftAdapter {
     address: IpAddr,
     limits: Limits,
     core: Arc<Core>,
+    thread: Arc<ProgressThread>,
 }
 
 /// Opens an adapter whose queue pairs are joined by the links of a transport.
@@ -39,8 +40,8 @@ pub fn open(
     limits: Limits,
     transport: Box<dyn Transport>,
 ) -> Result<Arc<dyn Adapter>> {
-    let core = progress_thread::start(transport)?;
-    Ok(Arc::new(SoftAdapter { identity, address, limits, core }))
+    let (core, thread) = progress_thread::start(transport)?;
+    Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread }))
 }
 
 impl Adapter for SoftAdapter {
@@ -86,5 +87,9 @@ impl Adapter for SoftAdapter {
         self.core.submit(Job::Listen(Arc::clone(&state)));
         let listener = Box::new(Listener { core: Arc::clone(&self.core), state });
         Ok(ListenerParts { qualifier, listener })
+    }
+
+    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
+        Some(Arc::clone(&self.thread) as Arc<dyn WaiterProgress>)
     }
 }

@@ -1,13 +1,15 @@
 //! The state of an adapter that its objects share with its thread `dat-progress`.
 
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 use dat_provider::ListenSink;
 use parking_lot::Mutex;
-use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
 use super::connection::Connection;
 use super::event_order::EventOrder;
@@ -31,18 +33,24 @@ pub(super) struct Shared {
     is_closed: AtomicBool,
     /// The next token.
     tokens: AtomicU64,
-    _guards: [Guard; 2],
+    _guards: [Guard; 4],
     /// An eventfd that wakes the thread.
     wakeup: OwnedFd,
-    /// The descriptors that the thread waits for.
-    pub(super) epoll: OwnedFd,
+    /// The epoll descriptor of the links and listeners.
+    pub(super) links: OwnedFd,
+    /// The epoll descriptor of the links that only wait until the peer has closed them. A ready one wakes
+    /// no thread, because there is no hurry.
+    pub(super) closing: OwnedFd,
+    /// The epoll descriptor on which the thread sleeps, with `wakeup`, and with `links` unless a waiter
+    /// sleeps on those.
+    thread_sleep: OwnedFd,
 }
 
 /// The jobs that the thread has not taken.
 #[derive(Default)]
 struct Jobs {
     list: Vec<Job>,
-    /// Whether the thread takes jobs within [`MAX_LINGER`] in any case.
+    /// Whether the thread takes jobs within [`CLOSING_CHECK_INTERVAL`] in any case.
     is_polled: bool,
 }
 
@@ -99,9 +107,6 @@ pub(super) struct ListenerState {
 /// The resources of an open listener.
 pub(super) type OpenListener = (Box<dyn Acceptor>, Arc<dyn ListenSink>);
 
-/// The token of `wakeup`.
-const WAKEUP_TOKEN: u64 = 0;
-
 impl Core {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self(shared)
@@ -128,20 +133,25 @@ impl Shared {
     /// The process or the system is out of descriptors.
     pub(super) fn new(transport: Box<dyn Transport>) -> rustix::io::Result<Self> {
         let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let shared = Self {
+        let links = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let closing = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let thread_sleep = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let data = epoll::EventData::new_u64(0);
+        epoll::add(&thread_sleep, &wakeup, data, epoll::EventFlags::IN)?;
+        epoll::add(&thread_sleep, &links, data, epoll::EventFlags::IN)?;
+        Ok(Self {
             transport,
             origin: Origin::here(),
             jobs: Mutex::default(),
             is_signalled: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
-            tokens: AtomicU64::new(WAKEUP_TOKEN + 1),
-            _guards: [Guard::new(wakeup.as_fd()), Guard::new(epoll.as_fd())],
+            tokens: AtomicU64::new(0),
+            _guards: [&wakeup, &links, &closing, &thread_sleep].map(|one| Guard::new(one.as_fd())),
             wakeup,
-            epoll,
-        };
-        shared.watch(shared.wakeup.as_fd(), WAKEUP_TOKEN, epoll::EventFlags::IN);
-        Ok(shared)
+            links,
+            closing,
+            thread_sleep,
+        })
     }
 
     /// A token that no other link or listener of the adapter has.
@@ -157,7 +167,7 @@ impl Shared {
         }
     }
 
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         if !self.is_signalled.swap(true, Ordering::AcqRel) {
             let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
         }
@@ -193,12 +203,32 @@ impl Shared {
         is_polled || jobs.list.is_empty()
     }
 
-    /// Takes the jobs that were submitted since the last call.
-    pub(super) fn take_jobs(&self) -> Vec<Job> {
-        if self.is_signalled.load(Ordering::Relaxed) {
+    /// The thread sleeps until the deadline, until it is woken, or until a link is ready that no waiter
+    /// sleeps on. Returns whether there is another reason to run than a link.
+    pub(super) fn sleep(&self, deadline: Option<Instant>) -> bool {
+        let left = deadline.map(|due| due.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut events = [MaybeUninit::uninit()];
+        let ended = epoll::wait(&self.thread_sleep, events.as_mut_slice(), timeout.as_ref());
+        let is_signalled = self.is_signalled.load(Ordering::Relaxed);
+        if is_signalled {
             let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
             self.is_signalled.store(false, Ordering::Release);
         }
+        // No event means that the time-out has expired, or that a signal interrupted the call.
+        is_signalled || !ended.is_ok_and(|(events, _)| !events.is_empty())
+    }
+
+    /// Makes links that become ready wake the thread, or not.
+    pub(super) fn wake_thread_for_links(&self, wakes: bool) {
+        let interest = if wakes { epoll::EventFlags::IN } else { epoll::EventFlags::empty() };
+        let data = epoll::EventData::new_u64(0);
+        // It fails only for arguments that `new` would have failed for.
+        let _ = epoll::modify(&self.thread_sleep, &self.links, data, interest);
+    }
+
+    /// Takes the jobs that were submitted since the last call.
+    pub(super) fn take_jobs(&self) -> Vec<Job> {
         std::mem::take(&mut self.jobs.lock().list)
     }
 
@@ -216,25 +246,37 @@ impl Shared {
         interest: epoll::EventFlags,
     ) -> bool {
         let data = epoll::EventData::new_u64(token);
-        match epoll::add(&self.epoll, descriptor, data, interest) {
+        match epoll::add(&self.links, descriptor, data, interest) {
             Err(rustix::io::Errno::EXIST) => {
-                epoll::modify(&self.epoll, descriptor, data, interest).is_ok()
+                epoll::modify(&self.links, descriptor, data, interest).is_ok()
             }
             added => added.is_ok(),
+        }
+    }
+
+    /// Waits for what a closing link needs next.
+    pub(super) fn watch_lingering(&self, token: u64, lingering: &mut LingeringLink) {
+        let Some(descriptor) = lingering.reader.descriptor() else { return };
+        if !lingering.awaits_close() {
+            self.watch(descriptor, token, lingering.interest());
+        } else if !std::mem::replace(&mut lingering.is_set_aside, true) {
+            let _ = epoll::delete(&self.links, descriptor);
+            let data = epoll::EventData::new_u64(token);
+            let _ = epoll::add(&self.closing, descriptor, data, epoll::EventFlags::IN);
         }
     }
 
     /// Stops the thread from waiting for a link.
     pub(super) fn forget_link(&self, reader: &dyn Reader) {
         if let Some(descriptor) = reader.descriptor() {
-            let _ = epoll::delete(&self.epoll, descriptor);
+            let _ = epoll::delete(&self.links, descriptor);
         }
     }
 
     /// Tells the peer of the end and closes the link when it has received of it.
     pub(super) fn linger(&self, mut conn: Connection, reason: Option<Reason>) {
         let last = reason.map(|reason| Body::End { reason });
-        let last = last.filter(|body| !conn.write(*body, &[])).filter(|_| !conn.is_write_closed);
+        let last = last.filter(|body| !conn.write_last(*body)).filter(|_| !conn.is_write_closed);
         let token = conn.token;
         let Connection { reader: Some(reader), writer, executed, posted, .. } = conn else {
             return;
@@ -242,9 +284,7 @@ impl Shared {
         let last = last.map(|body| Frame { done: executed, posted, ..Frame::new(body) });
         let mut lingering = LingeringLink::new(reader, writer, last);
         if lingering.advance() {
-            if let Some(descriptor) = lingering.reader.descriptor() {
-                self.watch(descriptor, token, lingering.interest());
-            }
+            self.watch_lingering(token, &mut lingering);
             self.submit_lingering(token, lingering);
         } else {
             self.forget_link(&*lingering.reader);

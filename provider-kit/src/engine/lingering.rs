@@ -9,6 +9,11 @@ use crate::link::{Armed, Reader, Writer, Written};
 
 /// How long a link lingers at most.
 pub(super) const MAX_LINGER: Duration = Duration::from_secs(2);
+/// How often the driver checks which links the peers have closed.
+pub(super) const CLOSING_CHECK_INTERVAL: Duration = Duration::from_millis(5);
+/// For how long after a link began to close the thread continues these checks, so that the next link wakes
+/// no thread.
+pub(super) const CLOSING_CHECKS: Duration = Duration::from_millis(50);
 
 /// A link that is being closed.
 pub(super) struct LingeringLink {
@@ -18,6 +23,8 @@ pub(super) struct LingeringLink {
     last: Option<Frame>,
     /// Whether everything is written and the writer is shut down.
     is_shut: bool,
+    /// Whether the driver looks for its end only now and then.
+    pub(super) is_set_aside: bool,
     pub(super) deadline: Instant,
 }
 
@@ -29,7 +36,13 @@ impl LingeringLink {
         last: Option<Frame>,
     ) -> Self {
         reader.arm(Armed::Descriptor);
-        Self { reader, writer, last, is_shut: false, deadline: Instant::now() + MAX_LINGER }
+        let (is_shut, is_set_aside) = (false, false);
+        Self { reader, writer, last, is_shut, is_set_aside, deadline: Instant::now() + MAX_LINGER }
+    }
+
+    /// Whether nothing is left but to wait until the peer closes the link.
+    pub(super) fn awaits_close(&self) -> bool {
+        self.is_shut
     }
 
     /// The events of the descriptor to wait for.
@@ -45,7 +58,7 @@ impl LingeringLink {
 
     fn write(&mut self) -> bool {
         if let Some(frame) = &self.last {
-            match self.writer.write(frame, &[]) {
+            match self.writer.write_last(frame) {
                 Ok(Written::Taken | Written::Buffered | Written::Held) => self.last = None,
                 Ok(Written::Full) => {}
                 Err(_) => return false,

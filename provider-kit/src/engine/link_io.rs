@@ -24,13 +24,28 @@ impl Connection {
         if self.is_write_closed || self.is_write_blocked {
             return false;
         }
-        let frame = Frame { done: self.done(), posted: self.posted, ..Frame::new(body) };
+        let frame = self.frame(body);
         let written = if self.may_hold(&body) {
             self.writer.hold(&frame, payload)
         } else {
             self.writer.write(&frame, payload)
         };
         self.note_written(written, (frame.done, frame.posted))
+    }
+
+    /// Writes the last frame of the link. Returns whether the link took it.
+    pub(super) fn write_last(&mut self, body: Body) -> bool {
+        if self.is_write_closed || self.is_write_blocked {
+            return false;
+        }
+        let frame = self.frame(body);
+        let written = self.writer.write_last(&frame);
+        self.note_written(written, (frame.done, frame.posted))
+    }
+
+    /// A frame with the counts that the peer must know.
+    fn frame(&self, body: Body) -> Frame {
+        Frame { done: self.done(), posted: self.posted, ..Frame::new(body) }
     }
 
     /// Writes a message of one span, while `writes_at_once` holds and the link cannot hold frames. Returns

@@ -9,7 +9,8 @@
 //! requests, and closes links. While consumers poll, it lends the link of a queue pair to the pollers
 //! of its completion queues, and takes it back when they stop polling or are about to sleep. A poller
 //! makes no upcalls but queues them for the thread. The thread sleeps until a descriptor is ready or a
-//! deadline expires.
+//! deadline expires. A waiter may claim the work of the thread (`dat_provider::WaiterProgress`): links that
+//! become ready do not wake the thread then. Both work in passes, one at a time, so that events keep their order.
 //!
 //! # Modules
 //! - `adapter`, `handle`, `listener`: the provider contract.
@@ -19,8 +20,9 @@
 //!   `coalescing` (sending them together), `direct_requests` (executing them without the peer),
 //!   `frame_sink` and `execute` (executing the requests of the peer), `responder` (answering them) and
 //!   `ack_delay` (acknowledging them), `credit_delay` (reporting new receives).
-//! - `progress_thread`, `core`: the thread, and what it shares with the objects; `driven` and
-//!   `polling`: a queue pair as the thread and as pollers see it; `lending`: the choice between them.
+//! - `progress_thread`: the thread, and waiters in its place; `driver`: a pass of either; `core`: what they
+//!   share with the objects; `driven` and `polling`: a queue pair as the driver and as pollers see it; `lending`:
+//!   the choice between them.
 
 mod accepting;
 mod ack_delay;
@@ -35,6 +37,7 @@ mod create;
 mod credit_delay;
 mod direct_requests;
 mod driven;
+mod driver;
 mod event;
 mod event_order;
 mod execute;

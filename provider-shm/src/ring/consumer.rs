@@ -46,8 +46,7 @@ impl Found {
 impl Consumer {
     pub(crate) fn new(segment: &Arc<Segment>, direction: usize) -> Self {
         let slots = Slots::new(segment, direction);
-        let signals = ConsumerSignals::new(segment.signals(direction));
-        Self { slots, signals, head: 0, released: 0 }
+        Self { slots, signals: ConsumerSignals::default(), head: 0, released: 0 }
     }
 
     /// Says what it waits for. Returns whether a frame is there that may not be announced.

@@ -15,6 +15,7 @@ pub mod round_trip;
 pub mod starved;
 pub mod thousands;
 pub mod traffic;
+pub mod waiters;
 pub mod write_order;
 
 pub use completions::{NONE, each_once, posts};
@@ -115,6 +116,20 @@ macro_rules! tests {
             #[test]
             fn the_thread_ends_with_its_adapter() {
                 $crate::many::the_thread_ends_with_its_adapter($open);
+            }
+        }
+        mod waiters {
+            #[test]
+            fn each_gets_its_messages() {
+                $crate::waiters::each_waiter_gets_its_messages($open);
+            }
+            #[test]
+            fn one_that_times_out_loses_nothing() {
+                $crate::waiters::a_wait_that_times_out_loses_nothing($open);
+            }
+            #[test]
+            fn none_calls_an_agent() {
+                $crate::waiters::a_waiter_calls_no_agent($open);
             }
         }
     };

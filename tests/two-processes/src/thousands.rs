@@ -85,5 +85,6 @@ pub fn connections(open: fn(&str) -> Node) {
     drop(all);
     // Each of the four dispatchers has a set of descriptors since it had many links.
     until("no descriptor is left", || descriptors() <= descriptors_before + 4);
-    until("no memory is left", || mapped_files() <= mapped_before);
+    // Each adapter may keep the doorbells of its last peer mapped.
+    until("no memory is left", || mapped_files() <= mapped_before + 2);
 }

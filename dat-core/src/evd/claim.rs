@@ -1,0 +1,64 @@
+//! Progress of the adapter by the waiter that would otherwise sleep until another thread makes it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::provider::WaiterProgress;
+use crate::wakeup::eventfd;
+
+/// The progress of an adapter that waiters can claim.
+pub(crate) struct ClaimableProgress {
+    progress: Arc<dyn WaiterProgress>,
+    /// What wakes the waiter that has the claim, besides the connections of the adapter.
+    wake: Arc<OwnedFd>,
+    /// Whether the adapter had a proxy agent. An agent is called by the thread that makes progress,
+    /// and the waiter may hold locks that the agent needs.
+    has_agents: AtomicBool,
+}
+
+/// The claim of a waiter, which ends when it is dropped.
+pub(super) struct Claim(Arc<ClaimableProgress>);
+
+impl ClaimableProgress {
+    /// `None` if the process has no descriptor left.
+    pub(crate) fn new(progress: Arc<dyn WaiterProgress>) -> Option<Arc<Self>> {
+        let wake = Arc::new(eventfd().ok()?);
+        Some(Arc::new(Self { progress, wake, has_agents: AtomicBool::new(false) }))
+    }
+
+    /// From now on no waiter claims the progress, because proxy agents may be called.
+    pub(crate) fn note_agent(&self) {
+        self.has_agents.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Claim {
+    /// The claim, unless another waiter has it or none may have it.
+    pub(super) fn new(progress: &Arc<ClaimableProgress>) -> Option<Self> {
+        let may_claim = !progress.has_agents.load(Ordering::Relaxed);
+        (may_claim && progress.progress.claim()).then(|| Self(Arc::clone(progress)))
+    }
+
+    /// Makes progress; see [`WaiterProgress::advance`].
+    pub(super) fn advance(&self) -> bool {
+        self.0.progress.advance()
+    }
+
+    /// The descriptor that another thread writes to wake the waiter.
+    pub(super) fn wake(&self) -> &Arc<OwnedFd> {
+        &self.0.wake
+    }
+
+    /// The descriptors to sleep on: the one above, and the one that is readable while there is progress
+    /// to make.
+    pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.0.wake.as_fd(), self.0.progress.descriptor()]
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.0.progress.release();
+    }
+}

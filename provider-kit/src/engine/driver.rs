@@ -1,0 +1,311 @@
+//! What drives the links that no poller reads: the work of the thread `dat-progress`, and of a waiter
+//! that has claimed it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, epoll};
+
+use super::core::{Core, Driven, Job, LinkStatus, ListenerState, Shared};
+use super::event_order::EventOrder;
+use super::lingering::{CLOSING_CHECK_INTERVAL, CLOSING_CHECKS, LingeringLink};
+use super::listener::PendingRequest;
+use super::pending_handshake::PendingHandshake;
+use super::ready_list::ReadyList;
+
+/// The state of the driver. One thread at a time reads the links, in passes, so that events keep the
+/// order of their peers.
+pub(super) struct Driver {
+    pub(super) shared: Arc<Shared>,
+    core: Weak<Core>,
+    /// The descriptors of the current pass.
+    ready_descriptors: ReadyList,
+    /// Queue pairs and listeners, by token.
+    watched: HashMap<u64, Watched>,
+    /// Links that are watched until a deadline, by token.
+    pub(super) timed: HashMap<u64, TimedLink>,
+    /// Queue pairs whose links hold received data that was not read.
+    ready: Vec<Weak<dyn Driven>>,
+    /// Queue pairs whose links are lent to pollers.
+    lent: Vec<Weak<dyn Driven>>,
+    /// When the next check of the lent links is due.
+    next_lease_check: Instant,
+    /// When the next check of closing links is due.
+    next_closing_check: Instant,
+    /// Until when there are such checks even without a closing link.
+    checks_closing_until: Instant,
+    /// Number of closing links.
+    lingering: usize,
+    /// Number of links in the handshake.
+    pub(super) pending_handshakes: usize,
+    /// The events that wait for those of other links.
+    pub(super) order: EventOrder,
+    /// Until when the thread sleeps if nothing wakes it; without a limit if absent.
+    thread_wakes_at: Option<Instant>,
+}
+
+/// An object whose descriptor is watched.
+enum Watched {
+    QueuePair(Weak<dyn Driven>),
+    Listener(Arc<ListenerState>),
+}
+
+/// A link that is watched until a deadline.
+pub(super) enum TimedLink {
+    Handshake(Box<PendingHandshake>),
+    Lingering(LingeringLink),
+}
+
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// How often lent links are checked. A poller that did not poll between two checks loses its links.
+const LEASE_CHECK_INTERVAL: Duration = Duration::from_millis(2);
+
+pub(super) const IN: epoll::EventFlags = epoll::EventFlags::IN;
+
+impl Driver {
+    pub(super) fn new(shared: Arc<Shared>, core: Weak<Core>) -> Self {
+        let (watched, timed) = (HashMap::new(), HashMap::new());
+        let (ready, lent, now) = (Vec::new(), Vec::new(), Instant::now());
+        Self {
+            shared,
+            core,
+            ready_descriptors: ReadyList::default(),
+            watched,
+            timed,
+            ready,
+            lent,
+            next_lease_check: now,
+            next_closing_check: now,
+            checks_closing_until: now,
+            lingering: 0,
+            pending_handshakes: 0,
+            order: EventOrder::default(),
+            thread_wakes_at: None,
+        }
+    }
+
+    /// Reads every link that is ready. Returns whether another pass must follow at once.
+    pub(super) fn pass(&mut self) -> bool {
+        let is_complete = self.ready_descriptors.wait(&self.shared.links, Some(&NOW));
+        // The job that watches a descriptor was submitted before its first event.
+        self.run_jobs();
+        let descriptors = std::mem::take(&mut self.ready_descriptors);
+        for token in descriptors.tokens() {
+            self.handle_event(token);
+        }
+        self.ready_descriptors = descriptors;
+        for queue_pair in std::mem::take(&mut self.ready) {
+            self.progress(&queue_pair);
+        }
+        if is_complete {
+            self.order.note_pass();
+            self.report_due();
+        }
+        self.check_leases();
+        self.check_closing();
+        self.drop_expired();
+        self.must_pass()
+    }
+
+    fn must_pass(&self) -> bool {
+        !self.ready.is_empty() || self.order.is_pending()
+    }
+
+    /// Whether nothing is left to do for an adapter that is closed.
+    pub(super) fn is_finished(&self) -> bool {
+        self.shared.is_closed() && self.lingering == 0 && !self.must_pass()
+    }
+
+    /// When the driver must run although no descriptor is ready; never if nothing is due.
+    fn due(&self, now: Instant) -> Option<Instant> {
+        let lease_check = (!self.lent.is_empty()).then_some(self.next_lease_check);
+        let checks_closing = self.lingering > 0 || now < self.checks_closing_until;
+        let closing_check = checks_closing.then_some(self.next_closing_check);
+        let checks = lease_check.into_iter().chain(closing_check);
+        self.timed.values().map(TimedLink::deadline).chain(checks).min()
+    }
+
+    /// The thread is about to sleep: until when; without a limit if nothing is due.
+    pub(super) fn begin_sleep(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        if self.must_pass() {
+            return Some(now);
+        }
+        let due = self.due(now);
+        if !self.shared.begin_sleep(due.is_some_and(|due| due <= now + CLOSING_CHECK_INTERVAL)) {
+            return Some(now);
+        }
+        self.thread_wakes_at = due;
+        due
+    }
+
+    /// Whether the thread must wake up before the end of its sleep.
+    pub(super) fn needs_thread(&self) -> bool {
+        let is_later = |due| self.thread_wakes_at.is_none_or(|wakes_at| wakes_at > due);
+        self.must_pass() || self.due(Instant::now()).is_some_and(is_later)
+    }
+
+    /// Executes the submitted jobs.
+    fn run_jobs(&mut self) {
+        for job in self.shared.take_jobs() {
+            match job {
+                Job::Watch(token, queue_pair) => {
+                    self.watched.insert(token, Watched::QueuePair(queue_pair));
+                }
+                Job::Progress(queue_pair) => self.ready.push(queue_pair),
+                Job::Deliver(queue_pair, upcalls) => {
+                    upcalls.deliver();
+                    if let Some(queue_pair) = queue_pair.upgrade() {
+                        queue_pair.deliver(&mut self.order);
+                    }
+                }
+                Job::Listen(listener) => {
+                    let open = listener.open.lock();
+                    if let Some((acceptor, _)) = &*open {
+                        self.shared.watch(acceptor.descriptor(), listener.token, IN);
+                        drop(open);
+                        self.watched.insert(listener.token, Watched::Listener(listener));
+                    }
+                }
+                Job::Linger(token, lingering) => {
+                    self.checks_closing_until = Instant::now() + CLOSING_CHECKS;
+                    self.linger(token, lingering);
+                }
+                Job::Forget(token) => drop(self.watched.remove(&token)),
+            }
+        }
+    }
+
+    fn linger(&mut self, token: u64, mut lingering: LingeringLink) {
+        self.watched.remove(&token);
+        // The peer may have closed the link in the meantime.
+        if !lingering.advance() {
+            return self.shared.forget_link(&*lingering.reader);
+        }
+        self.shared.watch_lingering(token, &mut lingering);
+        self.lingering += 1;
+        self.timed.insert(token, TimedLink::Lingering(lingering));
+    }
+
+    /// Drops the closing links that their peers have closed.
+    fn check_closing(&mut self) {
+        let now = Instant::now();
+        if now < self.next_closing_check || self.lingering == 0 && now >= self.checks_closing_until
+        {
+            return;
+        }
+        self.next_closing_check = now + CLOSING_CHECK_INTERVAL;
+        let mut closing = ReadyList::default();
+        let mut is_complete = self.lingering == 0;
+        while !is_complete {
+            is_complete = closing.wait(&self.shared.closing, Some(&NOW));
+            closing.tokens().for_each(|token| self.handle_event(token));
+        }
+    }
+
+    /// A watched descriptor is ready.
+    fn handle_event(&mut self, token: u64) {
+        match self.watched.get(&token) {
+            Some(Watched::QueuePair(queue_pair)) => {
+                let queue_pair = Weak::clone(queue_pair);
+                self.progress(&queue_pair);
+            }
+            Some(Watched::Listener(listener)) => {
+                let listener = Arc::clone(listener);
+                self.accept_links(&listener);
+            }
+            None => match self.timed.remove(&token) {
+                Some(TimedLink::Handshake(handshake)) => self.advance_handshake(token, handshake),
+                Some(TimedLink::Lingering(lingering)) => {
+                    self.lingering -= 1;
+                    self.linger(token, lingering);
+                }
+                None => {}
+            },
+        }
+    }
+
+    /// Progresses a queue pair, unless its link is or becomes lent.
+    fn progress(&mut self, weak: &Weak<dyn Driven>) {
+        let Some(queue_pair) = weak.upgrade() else { return };
+        match queue_pair.progress(&mut self.order) {
+            LinkStatus::Idle => {}
+            LinkStatus::HasMore => self.ready.push(Weak::clone(weak)),
+            LinkStatus::Lent => {
+                if self.lent.is_empty() {
+                    self.next_lease_check = Instant::now() + LEASE_CHECK_INTERVAL;
+                }
+                if !self.lent.iter().any(|one| Weak::ptr_eq(one, weak)) {
+                    self.lent.push(Weak::clone(weak));
+                }
+            }
+        }
+    }
+
+    /// Takes back the links whose pollers no longer poll.
+    fn check_leases(&mut self) {
+        if self.lent.is_empty() || Instant::now() < self.next_lease_check {
+            return;
+        }
+        self.next_lease_check = Instant::now() + LEASE_CHECK_INTERVAL;
+        let order = &mut self.order;
+        self.lent.retain(|queue_pair| {
+            queue_pair.upgrade().is_some_and(|queue_pair| queue_pair.check_lease(order))
+        });
+    }
+
+    /// Reports the ends and the connection requests that no event of another link can precede.
+    fn report_due(&mut self) {
+        while let Some(queue_pair) = self.order.due_end() {
+            if let Some(queue_pair) = queue_pair.upgrade() {
+                queue_pair.deliver_all();
+            }
+        }
+        while let Some((listener, incoming)) = self.order.due_request() {
+            let sink = listener.open.lock().as_ref().map(|(_, sink)| Arc::clone(sink));
+            match (sink, self.core.upgrade()) {
+                // If the listener returns the request, dropping it refuses it.
+                (Some(sink), Some(core)) => {
+                    drop(sink.connection_request(PendingRequest::report(&core, incoming)));
+                }
+                _ => incoming.refuse(&self.shared),
+            }
+        }
+    }
+
+    /// Closes the links whose deadline has expired.
+    fn drop_expired(&mut self) {
+        if self.timed.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let (shared, pending_handshakes) = (&self.shared, &mut self.pending_handshakes);
+        let lingering_links = &mut self.lingering;
+        self.timed.retain(|_, timed| {
+            if now < timed.deadline() {
+                return true;
+            }
+            match timed {
+                TimedLink::Handshake(handshake) => {
+                    *pending_handshakes -= 1;
+                    shared.forget_link(&*handshake.link.reader);
+                }
+                TimedLink::Lingering(lingering) => {
+                    *lingering_links -= 1;
+                    shared.forget_link(&*lingering.reader);
+                }
+            }
+            false
+        });
+    }
+}
+
+impl TimedLink {
+    fn deadline(&self) -> Instant {
+        match self {
+            Self::Handshake(handshake) => handshake.deadline,
+            Self::Lingering(lingering) => lingering.deadline,
+        }
+    }
+}
