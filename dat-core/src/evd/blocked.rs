@@ -133,15 +133,21 @@ impl BlockedEvdWait {
     ) -> Result<WaitStep<Waited, Self>> {
         let asleep = self.wake_up();
         self.evd.inner().tally().count(EvdCounter::WaitNotify);
-        let makes_progress = match outcome {
-            WaitOutcome::Woken => self.claim.as_ref().is_none_or(Claim::advance),
-            WaitOutcome::TimedOut => true,
-            WaitOutcome::Unavailable => false,
-        };
-        if !makes_progress {
+        let outcome = self.advance(outcome);
+        self.look(Some((outcome, asleep)), event)
+    }
+
+    /// Makes the progress that the thread has claimed. Returns how the sleep ended: connections of others
+    /// may wake the thread all the time, which must not prolong the wait.
+    fn advance(&mut self, outcome: WaitOutcome) -> WaitOutcome {
+        let Some(claim) = &self.claim else { return outcome };
+        if outcome == WaitOutcome::Unavailable || !claim.advance() {
             self.claim = None;
         }
-        self.look(Some((outcome, asleep)), event)
+        match self.time_left() {
+            Some(Duration::ZERO) => WaitOutcome::TimedOut,
+            _ => outcome,
+        }
     }
 
     /// Ends the sleep; returns its duration.

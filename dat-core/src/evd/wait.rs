@@ -121,7 +121,9 @@ impl EventDispatcher {
         inner.notifier.begin_wait();
         drop(queue);
         let beside_device = inner.arrivals(mode).is_some();
-        let progress = inner.base.ia.progress.as_ref().filter(|_| !beside_device);
+        // In the other modes not every completion that the progress brings ends the wait.
+        let may_claim = mode == Mode::Threshold && !beside_device;
+        let progress = inner.base.ia.progress.as_ref().filter(|_| may_claim);
         let claim = progress.and_then(Claim::new);
         if let Some(claim) = claim.as_ref().filter(|_| inner.may_spin_with_progress()) {
             inner.spin_with_progress(claim, clock.timeout(), threshold as usize);

@@ -75,7 +75,7 @@ pub(super) struct Connection {
     /// Absent while it is being read.
     pub(super) reader: Option<Box<dyn Reader>>,
     pub(super) writer: Box<dyn Writer>,
-    /// Identifies the link to the thread.
+    /// Identifies the link to the driver.
     pub(super) token: u64,
     pub(super) peer: Peer,
     pub(super) local_port: u64,
@@ -146,9 +146,9 @@ pub(super) struct Connection {
     pub(super) has_unread: bool,
     /// The last read found only messages and acknowledgements.
     pub(super) has_read_plain: bool,
-    /// Whether the thread will read the link without an event of its descriptor.
+    /// Whether the driver will read the link without an event of its descriptor.
     pub(super) is_queued: bool,
-    /// The events that the thread waits for, once it watches the link.
+    /// The events that the driver waits for, once it watches the link.
     pub(super) interest_set: Option<EventFlags>,
     /// The event of the descriptor that reports space for writing.
     pub(super) space_event: EventFlags,
@@ -168,7 +168,7 @@ pub(super) struct Connection {
     pub(super) idle_checks: u8,
     /// How often the completion queues had been polled at the last check.
     pub(super) polls_seen: u64,
-    /// Reads of pollers since the thread last read the link: those that found nothing, and 128 for each
+    /// Reads of pollers since the driver last read the link: those that found nothing, and 128 for each
     /// that found a frame.
     pub(super) poller_reads: u32,
     /// Pauses lending after the peer had to wait for a poll.

@@ -54,7 +54,7 @@ struct Jobs {
     is_polled: bool,
 }
 
-/// A queue pair, as the thread drives it.
+/// A queue pair, as the driver drives it.
 pub(super) trait Driven: Send + Sync {
     /// Reads the link, or lends it to pollers. An end that it finds waits in `order`.
     fn progress(&self, order: &mut EventOrder) -> LinkStatus;
@@ -70,7 +70,7 @@ pub(super) trait Driven: Send + Sync {
     fn deliver_all(&self);
 }
 
-/// What the thread does next about a link.
+/// What the driver does next about a link.
 pub(super) enum LinkStatus {
     /// It waits until the descriptor is ready.
     Idle,
@@ -80,7 +80,7 @@ pub(super) enum LinkStatus {
     Lent,
 }
 
-/// A task for the thread. Tokens identify the descriptors that it watches.
+/// A task for the driver. Tokens identify the descriptors that it watches.
 pub(super) enum Job {
     /// The link of a queue pair, whose descriptor is being watched.
     Watch(u64, Weak<dyn Driven>),
@@ -96,7 +96,7 @@ pub(super) enum Job {
     Forget(u64),
 }
 
-/// A listener, as the thread knows it.
+/// A listener, as the driver knows it.
 pub(super) struct ListenerState {
     pub(super) token: u64,
     pub(super) qualifier: u64,
@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// Hands over a job that can wait until the thread wakes up for another reason: it refers to a
+    /// Hands over a job that can wait until the driver wakes up for another reason: it refers to a
     /// descriptor that is not watched before the job is submitted, or that is not watched any more.
     pub(super) fn submit_without_wakeup(&self, job: Job) {
         if self.origin.is_here() {
@@ -237,7 +237,7 @@ impl Shared {
         self.is_closed.load(Ordering::Acquire) && self.jobs.lock().list.is_empty()
     }
 
-    /// Makes the thread wait for a descriptor, or changes the events that it waits for. Returns
+    /// Makes the driver wait for a descriptor, or changes the events that it waits for. Returns
     /// whether that succeeded.
     pub(super) fn watch(
         &self,
@@ -266,7 +266,7 @@ impl Shared {
         }
     }
 
-    /// Stops the thread from waiting for a link.
+    /// Stops the driver from waiting for a link.
     pub(super) fn forget_link(&self, reader: &dyn Reader) {
         if let Some(descriptor) = reader.descriptor() {
             let _ = epoll::delete(&self.links, descriptor);

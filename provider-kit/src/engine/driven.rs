@@ -1,4 +1,4 @@
-//! A queue pair whose link the thread reads, or checks while it is lent.
+//! A queue pair whose link the driver reads, or checks while it is lent.
 
 use std::sync::atomic::Ordering;
 
@@ -10,12 +10,12 @@ use super::event_order::EventOrder;
 use super::queue_pair::{Delivery, QpState, SoftQp};
 use crate::link::Armed;
 
-/// A lock that is biased to a poller refuses the thread. If the poller polls and does not read the link,
-/// because the doorbell does not ring, the thread takes the lock after this many refused checks.
+/// A lock that is biased to a poller refuses the driver. If the poller polls and does not read the link,
+/// because the doorbell does not ring, the driver takes the lock after this many refused checks.
 const MAX_REFUSALS: u32 = 4;
 
 impl SoftQp {
-    /// Tells the thread which events of the link to wait for, and whether received frames are left.
+    /// Tells the driver which events of the link to wait for, and whether received frames are left.
     pub(super) fn update_interest(&self, state: &mut QpState) {
         let QpState { conn: Some(conn), queues, .. } = state else { return };
         conn.arm(queues);
@@ -37,13 +37,13 @@ impl SoftQp {
         }
     }
 
-    /// Announces to the thread the link of a new connection, before the lock is released and the end of
+    /// Announces to the driver the link of a new connection, before the lock is released and the end of
     /// the connection can be submitted.
     pub(super) fn announce_link(&self, token: u64) {
         self.core.submit_without_wakeup(Job::Watch(token, self.driven()));
     }
 
-    /// Makes the thread wait for the link of a connection, if that connection still exists.
+    /// Makes the driver wait for the link of a connection, if that connection still exists.
     pub(super) fn watch(&self, token: u64) {
         let mut state = self.state.lock();
         let Some(conn) = state.conn.as_mut().filter(|conn| conn.token == token) else { return };
@@ -56,7 +56,7 @@ impl SoftQp {
         self.polled_by.lock().iter().for_each(|one| one.queue.links.linked(one.key));
     }
 
-    /// Whether the completion queues were polled since the last call. Only the thread calls this.
+    /// Whether the completion queues were polled since the last call. Only the driver calls this.
     fn was_polled(&self) -> bool {
         let polled_by = self.polled_by.lock();
         let polls =
@@ -64,7 +64,7 @@ impl SoftQp {
         self.polls_seen.swap(polls, Ordering::Relaxed) != polls
     }
 
-    /// The lock, for a check of the thread. Nothing if a poller has it, unless that was so at the last
+    /// The lock, for a check of the driver. Nothing if a poller has it, unless that was so at the last
     /// checks.
     fn lock_for_check(&self) -> Option<BiasedGuard<'_, QpState>> {
         let refusals = self.refusals.load(Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl Driven for SoftQp {
             } else if !std::mem::take(&mut conn.is_queued) {
                 return false;
             }
-            // A link that is not lent has frames that the thread was to read when it did not get the lock.
+            // A link that is not lent has frames that the driver was to read when it did not get the lock.
             if conn.ending.is_none() {
                 let executed = conn.executed;
                 conn.read(queues, upcalls);

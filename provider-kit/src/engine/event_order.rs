@@ -1,7 +1,7 @@
 //! The order of events between the links of an adapter.
 //!
 //! A peer that establishes one connection, ends another and requests a third writes in that order,
-//! but on three links, which the thread reads in any order. It reports the events in the order of
+//! but on three links, which the driver reads in any order. It reports the events in the order of
 //! the peer:
 //!
 //! - The establishment of a connection is reported at once.
@@ -18,7 +18,7 @@ use std::sync::{Arc, Weak};
 use super::core::{Driven, ListenerState};
 use super::incoming::Incoming;
 
-/// The events that the thread holds back.
+/// The events that the driver holds back.
 #[derive(Default)]
 pub(super) struct EventOrder {
     /// Number of passes in which every ready link was read.

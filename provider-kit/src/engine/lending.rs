@@ -1,4 +1,4 @@
-//! Lending links: a link is read by the thread of the engine, or by the pollers of the completion
+//! Lending links: a link is read by the driver, or by the pollers of the completion
 //! queues while they poll.
 
 use std::sync::Weak;
@@ -11,13 +11,13 @@ use super::work_queues::WorkQueues;
 use crate::link::Armed;
 use crate::polled_links::{Signal, Visit};
 
-/// A link whose doorbell did not ring during this many checks returns to the thread.
+/// A link whose doorbell did not ring during this many checks returns to the driver.
 const MAX_IDLE_CHECKS: u8 = 8;
 /// After this many checks the doorbell is rung, because a broken peer may have cleared the bit.
 const CHECKS_PER_RING: u8 = 4;
 
 impl Connection {
-    /// The events of the descriptor that the thread must wait for.
+    /// The events of the descriptor that the driver must wait for.
     pub(super) fn interest(&self) -> EventFlags {
         let readable = if self.is_lent || self.peer_failure.is_some() {
             EventFlags::empty()
@@ -33,7 +33,7 @@ impl Connection {
         readable | writable
     }
 
-    /// What the reader of the link waits for: the thread of the engine for the descriptor, pollers that
+    /// What the reader of the link waits for: the driver for the descriptor, pollers that
     /// do not read every link for the doorbell, if there is one.
     fn wanted_signal(&self, queues: &WorkQueues) -> Armed {
         if !self.is_lent || self.is_write_blocked || self.has_backlog {
@@ -69,7 +69,7 @@ impl Connection {
         self.executed.wrapping_add(self.sends.executed)
     }
 
-    /// Whether the doorbell did not ring during several checks. The thread waits for the link then, so
+    /// Whether the doorbell did not ring during several checks. The driver waits for the link then, so
     /// that its checks do not take time for each idle link.
     pub(super) fn is_idle(&mut self) -> bool {
         let activity = self.activity();
@@ -156,7 +156,7 @@ mod tests {
     use crate::memory_link::{Wire, links};
     use crate::polled_links::quiet_link::QuietLink;
 
-    /// Otherwise the thread would leave the first frames to a poller that no longer polls.
+    /// Otherwise the driver would leave the first frames to a poller that no longer polls.
     #[test]
     fn polls_before_a_connection_do_not_count() {
         let queues = WorkQueues::unconfigured(1);

@@ -10,7 +10,8 @@
 //! of its completion queues, and takes it back when they stop polling or are about to sleep. A poller
 //! makes no upcalls but queues them for the thread. The thread sleeps until a descriptor is ready or a
 //! deadline expires. A waiter may claim the work of the thread (`dat_provider::WaiterProgress`): links that
-//! become ready do not wake the thread then. Both work in passes, one at a time, so that events keep their order.
+//! become ready do not wake the thread then. Whichever does this work is the driver: it works in passes, one at a
+//! time, so that events keep their order.
 //!
 //! # Modules
 //! - `adapter`, `handle`, `listener`: the provider contract.

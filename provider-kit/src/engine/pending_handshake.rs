@@ -20,7 +20,7 @@ pub(super) struct PendingHandshake {
     pub(super) link: Connected,
     pub(super) listener: Arc<ListenerState>,
     pub(super) deadline: Instant,
-    /// Whether the thread waits for its descriptor.
+    /// Whether the driver waits for its descriptor.
     pub(super) is_watched: bool,
     handshake: Passive,
     received: ReceivedFrame,

@@ -12,7 +12,7 @@ use super::queue_pair::{PolledBy, QpState, SoftQp};
 use crate::polled_links::{Found, PolledLink, Signal, Visit};
 use crate::upcalls::Upcalls;
 
-/// The link is lent after this many reads in a row in which the poller found a frame before the thread,
+/// The link is lent after this many reads in a row in which the poller found a frame before the driver,
 const MIN_POLLER_READS: u32 = 4;
 /// or this many times as many reads that found nothing.
 const IDLE_PER_READ: u32 = 128;
@@ -81,9 +81,9 @@ impl PolledLink for SoftQp {
         if is_quiet && conn.is_lent && conn.writes_at_once {
             return Found { is_active: false, ..conn.found() };
         }
-        // The poller is faster than the thread, which the system still wakes for each frame. The thread
+        // The poller is faster than the driver, which the system still wakes for each frame. The driver
         // may see no event then, so it does not lend the link by itself. A consumer that polls an idle
-        // link would never be noticed by the thread.
+        // link would never be noticed by the driver.
         if !conn.is_lent && conn.is_open() && conn.ending.is_none() {
             conn.poller_reads += if has_arrived { IDLE_PER_READ } else { 1 };
             if conn.poller_reads >= MIN_POLLER_READS * IDLE_PER_READ {

@@ -25,19 +25,19 @@ use crate::upcalls::Upcalls;
 pub(super) struct SoftQp {
     pub(super) weak_self: Weak<Self>,
     pub(super) core: Arc<Core>,
-    /// One thread usually posts and polls. The thread of the engine revokes the bias if it must read
+    /// One thread usually posts and polls. The driver revokes the bias if it must read
     /// the link.
     pub(super) state: BiasedLock<QpState>,
     /// The completion queues whose polls read the link.
     pub(super) polled_by: Mutex<Vec<PolledBy>>,
-    /// How often the completion queues had been polled when the thread last looked.
+    /// How often the completion queues had been polled when the driver last looked.
     pub(super) polls_seen: AtomicU64,
     /// Pollers do not read the link before its doorbell rings.
     pub(super) waits_for_doorbell: AtomicBool,
-    /// Number of checks in a row for which the thread did not get the lock.
+    /// Number of checks in a row for which the driver did not get the lock.
     pub(super) refusals: AtomicU32,
-    /// The thread found the lock held. The poller that holds it then borrows the link, because a
-    /// poller that polls without a pause would lock the thread out.
+    /// The driver found the lock held. The poller that holds it then borrows the link, because a
+    /// poller that polls without a pause would lock the driver out.
     pub(super) thread_waits: AtomicBool,
 }
 
@@ -217,13 +217,13 @@ impl QpState {
 }
 
 impl SoftQp {
-    /// This queue pair, as the thread refers to it.
+    /// This queue pair, as the driver refers to it.
     pub(super) fn driven(&self) -> Weak<dyn Driven> {
         let weak: Weak<Self> = Weak::clone(&self.weak_self);
         weak
     }
 
-    /// Releases the lock and leaves upcalls and events to the thread.
+    /// Releases the lock and leaves upcalls and events to the driver.
     pub(super) fn unlock_and_defer(&self, state: BiasedGuard<'_, QpState>, upcalls: Upcalls) {
         let has_events = !state.events.is_empty();
         drop(state);
@@ -251,7 +251,7 @@ impl SoftQp {
         result
     }
 
-    /// As [`with_locked_state`](Self::with_locked_state), for the thread, which reports an end in the
+    /// As [`with_locked_state`](Self::with_locked_state), for the driver, which reports an end in the
     /// order of all links.
     pub(super) fn with_state_in_order<T>(
         &self,
