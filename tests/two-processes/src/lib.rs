@@ -128,10 +128,6 @@ macro_rules! tests {
                 $crate::waiters::a_wait_that_times_out_loses_nothing($open);
             }
             #[test]
-            fn one_that_times_out_does_so_during_the_traffic_of_others() {
-                $crate::waiters::a_wait_ends_during_the_traffic_of_others($open);
-            }
-            #[test]
             fn none_calls_an_agent() {
                 $crate::waiters::a_waiter_calls_no_agent($open);
             }

@@ -1,7 +1,6 @@
 //! Several threads that wait on dispatchers of one adapter. One of them makes the progress of its
 //! connections; the others depend on it, and on the thread of the adapter once it has left.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -122,49 +121,6 @@ pub fn a_wait_that_times_out_loses_nothing(open: fn(&str) -> Node) {
         expect_completion(&line.received, &[&line.server], cookie, DtoStatus::Success);
     }
     line.finish(&near, &far);
-    target.lmr.free().expect("unused");
-    near.finish();
-    far.finish();
-}
-
-/// A waiter on a dispatcher without events is woken for the RDMA writes of a peer all the time, and its
-/// wait still ends at its time-out.
-///
-/// # Panics
-/// If the wait does not end.
-pub fn a_wait_ends_during_the_traffic_of_others(open: fn(&str) -> Node) {
-    let (near, far) = (open(""), open(""));
-    let (source, target) = (near.buffer(64), far.buffer(64));
-    let line = Line::new(&near, &far, &dto());
-    let idle = far.ia.evd_create(&dto()).expect("a dispatcher");
-    let is_over = Arc::new(AtomicBool::new(false));
-    let writer = {
-        let (client, done, is_over) =
-            (line.client.clone(), near.request.clone(), Arc::clone(&is_over));
-        let (piece, remote) = (source.piece(0, 64), target.remote(0, 64));
-        Background::run(move || {
-            let mut writes = 0_u64;
-            while !is_over.load(Ordering::Relaxed) {
-                client.post_rdma_write(&[piece], writes, remote, NONE).expect("connected");
-                expect_completion(&done, &[&client], writes, DtoStatus::Success);
-                writes += 1;
-            }
-            writes
-        })
-    };
-    let waiter = Background::run(move || {
-        let mut event = Event::default();
-        for _ in 0..10 {
-            let waited = idle.wait(Timeout::After(Duration::from_millis(20)), 1, &mut event);
-            assert_eq!(waited.expect("no other waiter"), Waited::TimedOut { queued: 0 });
-        }
-        idle.free().expect("unused");
-    });
-    waiter.join();
-    is_over.store(true, Ordering::Relaxed);
-    assert!(writer.join() > 0);
-    line.finish(&near, &far);
-    source.lmr.free().expect("unused");
     target.lmr.free().expect("unused");
     near.finish();
     far.finish();

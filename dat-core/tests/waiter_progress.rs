@@ -1,0 +1,252 @@
+//! Waits on an adapter whose progress a waiter can claim: who claims it, and what ends the wait.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use dat_core::provider::stub::StubProvider;
+use dat_core::provider::{
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, Description, Discovered,
+    ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
+    WaiterProgress,
+};
+use dat_core::{
+    AsyncErrors, EvdFlags, EvdOptions, Event, EventDispatcher, IaOptions, InterfaceAdapter,
+    Registry, Timeout, Waited,
+};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+const LIMIT: Timeout = Timeout::After(Duration::from_secs(20));
+const SHORT: Timeout = Timeout::After(Duration::from_millis(5));
+
+/// Progress that the tests control.
+struct Links {
+    is_claimed: AtomicBool,
+    claims: AtomicU32,
+    advances: AtomicU32,
+    /// The adapter's own thread is making progress.
+    is_busy: AtomicBool,
+    /// Readable while there is progress to make; it is never made.
+    ready: EventFd,
+}
+
+impl Links {
+    fn new() -> Arc<Self> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        Arc::new(Self {
+            is_claimed: AtomicBool::new(false),
+            claims: AtomicU32::new(0),
+            advances: AtomicU32::new(0),
+            is_busy: AtomicBool::new(false),
+            ready: EventFd::from_flags(flags).expect("a descriptor"),
+        })
+    }
+
+    fn set_ready(&self) {
+        self.ready.write(1).expect("room");
+    }
+
+    fn is_claimed(&self) -> bool {
+        self.is_claimed.load(Ordering::SeqCst)
+    }
+
+    fn claims(&self) -> u32 {
+        self.claims.load(Ordering::SeqCst)
+    }
+
+    fn until_claimed(&self) {
+        while !self.is_claimed() {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl WaiterProgress for Links {
+    fn claim(&self) -> bool {
+        let is_free = !self.is_claimed.swap(true, Ordering::SeqCst);
+        self.claims.fetch_add(is_free.into(), Ordering::SeqCst);
+        is_free
+    }
+
+    fn release(&self) {
+        assert!(self.is_claimed.swap(false, Ordering::SeqCst), "only its holder gives it back");
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+
+    fn advance(&self) -> bool {
+        assert!(self.is_claimed(), "only the holder of the claim makes progress");
+        self.advances.fetch_add(1, Ordering::SeqCst);
+        !self.is_busy.load(Ordering::SeqCst)
+    }
+}
+
+/// The stub with that progress.
+struct Linked(Arc<Links>);
+
+struct LinkedAdapter(Arc<dyn Adapter>, Arc<Links>);
+
+impl Provider for Linked {
+    fn describe(&self) -> Description {
+        Description { name: "linked", ..StubProvider.describe() }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        vec![Discovered { name: "linked".into(), ..Discovered::default() }]
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> dat_core::Result<Arc<dyn Adapter>> {
+        let stub = StubProvider.open(OpenRequest { parameters: "", ..request })?;
+        Ok(Arc::new(LinkedAdapter(stub, Arc::clone(&self.0))))
+    }
+}
+
+impl Adapter for LinkedAdapter {
+    fn attributes(&self) -> AdapterAttributes {
+        self.0.attributes()
+    }
+
+    fn create_domain(&self) -> dat_core::Result<Arc<dyn ProtectionDomain>> {
+        self.0.create_domain()
+    }
+
+    fn create_completion_queue(
+        &self,
+        depth: usize,
+        sink: Arc<dyn CompletionSink>,
+    ) -> dat_core::Result<CompletionQueueParts> {
+        self.0.create_completion_queue(depth, sink)
+    }
+
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Box<dyn QueuePair>> {
+        self.0.create_queue_pair(spec)
+    }
+
+    fn listen(
+        &self,
+        qualifier: Option<u64>,
+        sink: Arc<dyn ListenSink>,
+    ) -> dat_core::Result<ListenerParts> {
+        self.0.listen(qualifier, sink)
+    }
+
+    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
+        Some(Arc::clone(&self.1) as Arc<dyn WaiterProgress>)
+    }
+}
+
+fn open() -> (InterfaceAdapter, Arc<Links>) {
+    let (registry, links) = (Registry::new(), Links::new());
+    registry.add_provider(Arc::new(Linked(Arc::clone(&links)))).expect("the first");
+    let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
+    (registry.open_with("linked", &options).expect("opens"), links)
+}
+
+fn dispatcher(ia: &InterfaceAdapter) -> EventDispatcher {
+    ia.evd_create(&EvdOptions::new(8, EvdFlags::SOFTWARE)).expect("a dispatcher")
+}
+
+fn wait(evd: &EventDispatcher, timeout: Timeout) -> Waited {
+    evd.wait(timeout, 1, &mut Event::default()).expect("no other waiter")
+}
+
+const TIMED_OUT: Waited = Waited::TimedOut { queued: 0 };
+const ONE_EVENT: Waited = Waited::Event { more: 0 };
+
+#[test]
+fn an_event_of_another_thread_wakes_the_holder_which_gives_the_claim_back() {
+    let (ia, links) = open();
+    let evd = dispatcher(&ia);
+    for round in 1..=100 {
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| wait(&evd, LIMIT));
+            links.until_claimed();
+            evd.post_se(round).expect("room");
+            assert_eq!(waiter.join().expect("no panic"), ONE_EVENT);
+        });
+        assert!(!links.is_claimed());
+        assert_eq!(links.claims(), round as u32);
+    }
+    assert!(links.advances.load(Ordering::SeqCst) > 0);
+}
+
+/// Otherwise the traffic of other connections would prolong the wait.
+#[test]
+fn a_holder_that_is_woken_all_the_time_returns_at_its_time_out() {
+    let (ia, links) = open();
+    let evd = dispatcher(&ia);
+    links.set_ready();
+    let (returned, waited) = channel();
+    std::thread::spawn(move || returned.send(wait(&evd, SHORT)));
+    assert_eq!(waited.recv_timeout(Duration::from_secs(20)), Ok(TIMED_OUT));
+    assert!(links.advances.load(Ordering::SeqCst) > 0);
+    assert!(!links.is_claimed());
+}
+
+#[test]
+fn a_waiter_that_does_not_get_the_claim_is_woken_by_other_threads() {
+    let (ia, links) = open();
+    let (first, second) = (dispatcher(&ia), dispatcher(&ia));
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| wait(&first, LIMIT));
+        links.until_claimed();
+        assert_eq!(wait(&second, SHORT), TIMED_OUT);
+        let other = scope.spawn(|| wait(&second, LIMIT));
+        second.post_se(1).expect("room");
+        assert_eq!(other.join().expect("no panic"), ONE_EVENT);
+        assert!(links.is_claimed());
+        first.post_se(1).expect("room");
+        assert_eq!(holder.join().expect("no panic"), ONE_EVENT);
+    });
+    assert_eq!(links.claims(), 1);
+}
+
+/// The thread may be in an upcall for long.
+#[test]
+fn a_holder_that_finds_the_thread_of_the_adapter_busy_gives_the_claim_back() {
+    let (ia, links) = open();
+    let evd = dispatcher(&ia);
+    links.set_ready();
+    links.is_busy.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| wait(&evd, LIMIT));
+        while links.claims() == 0 || links.is_claimed() {
+            std::thread::yield_now();
+        }
+        evd.post_se(1).expect("room");
+        assert_eq!(waiter.join().expect("no panic"), ONE_EVENT);
+    });
+    assert_eq!(links.claims(), 1);
+}
+
+#[test]
+fn a_wait_that_need_not_sleep_claims_nothing() {
+    let (ia, links) = open();
+    let evd = dispatcher(&ia);
+    evd.post_se(1).expect("room");
+    assert_eq!(wait(&evd, LIMIT), ONE_EVENT);
+    assert_eq!(wait(&evd, Timeout::ZERO), TIMED_OUT);
+    assert_eq!(links.claims(), 0);
+}
+
+/// An agent is called by the thread that makes progress. The waiter may hold what the agent needs.
+#[test]
+fn with_a_proxy_agent_no_waiter_claims_the_progress() {
+    for is_late in [false, true] {
+        let (ia, links) = open();
+        let evd = dispatcher(&ia);
+        let agent = || Some(Arc::new(|_| ()) as dat_core::ProxyAgent);
+        let cno = ia.cno_create(if is_late { None } else { agent() }).expect("an object");
+        if is_late {
+            assert_eq!(wait(&evd, SHORT), TIMED_OUT);
+            assert_eq!(links.claims(), 1);
+            cno.modify_agent(agent()).expect("live");
+        }
+        assert_eq!(wait(&evd, SHORT), TIMED_OUT);
+        assert_eq!(links.claims(), is_late.into());
+    }
+}
