@@ -141,8 +141,10 @@ static void round_trips(enum side me, const struct row *row, unsigned long times
     for (unsigned long at = 0; at < times; at++) {
         DAT_UINT64 slot;
 
-        if (me == NEAR)
+        if (me == NEAR) {
+            await_sleep(row);
             round_trip_send(my, row);
+        }
         slot = take_done(my->end.recv_evd, row);
         post_receive(my, slot);
         if (me == FAR)

@@ -21,6 +21,8 @@
 #define BATCH_SECONDS 0.004
 #define FEWEST SIGNALLED_OF
 #define MOST 100000
+/* No side polls this long before it sleeps. */
+#define MICROSECONDS_TO_SLEEP 300
 #define LONGEST_ROW 60 /* seconds, after which the program gives up */
 
 struct buffers buffers[2];
@@ -50,18 +52,32 @@ void compute(enum side me)
             sum = sum * 3 + 1;
 }
 
+/* Seconds of the current run in which the near side awaited the sleep of the far one. */
+static double awaited;
+
+void await_sleep(const struct row *row)
+{
+    double began = seconds();
+
+    if (!row->asleep)
+        return;
+    usleep(MICROSECONDS_TO_SLEEP);
+    awaited += seconds() - began;
+}
+
 /* Runs a task; returns the nanoseconds of one, which both sides know. */
 static double run(enum side me, const struct way *way, const struct row *row, unsigned long times)
 {
     double began, took;
 
     session_meet();
+    awaited = 0;
     began = seconds();
     way->run(me, row, times);
     /* A stream ends when its last message was received. */
     while (me == NEAR && row->task == STREAM && !way->acknowledges && !session_peer_ended(me))
         ;
-    took = (seconds() - began) / times * 1e9;
+    took = (seconds() - began - awaited) / times * 1e9;
     session_end_run(me);
     session_meet();
     return row->task == ROUND_TRIP ? took / 2 : took;

@@ -16,6 +16,7 @@ static const struct row rows[] = {
     {"half round trip 64 B, 60 receives ahead", ROUND_TRIP, 64, .receives = 60},
     {"half round trip 64 B, waiting", ROUND_TRIP, 64, .waiting = 1},
     {"half round trip 64 B, waiting, pinned", ROUND_TRIP, 64, .waiting = 1, .pinned = 1},
+    {"half round trip 64 B, asleep", ROUND_TRIP, 64, .waiting = 1, .asleep = 1},
     {"half round trip 4 KiB", ROUND_TRIP, 4096},
     {"half round trip 64 KiB", ROUND_TRIP, 65536},
     {"half round trip 1 MiB", ROUND_TRIP, LARGEST},

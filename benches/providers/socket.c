@@ -1,6 +1,7 @@
 /*
  * The floor of sockets: TCP over 127.0.0.1, with a spinning or a blocking receive, and one call of
- * sendmsg a message. For adapters in shared memory, only connections, by Unix sockets.
+ * sendmsg a message. For adapters in shared memory, only connections and messages to a side that sleeps, by
+ * Unix sockets.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -30,7 +31,7 @@ static socklen_t lengths[2];
 
 static int socket_fits(const struct adapter *adapter, const struct row *row)
 {
-    if (row->task == CONNECT)
+    if (row->task == CONNECT || row->asleep)
         return adapter->kind != LOOPBACK;
     return adapter->kind == TCP && row->task != OPEN && !row->computing;
 }
@@ -133,6 +134,7 @@ static void exchange(enum side me, const struct row *row, unsigned long times)
 
     for (unsigned long at = 0; at < times; at++)
         if (me == NEAR) {
+            await_sleep(row);
             send_all(me, there);
             receive_all(me, back, row->waiting);
         } else {

@@ -157,8 +157,10 @@ static void round_trips(enum side me, const struct row *row, unsigned long times
     for (unsigned long at = 0; at < times; at++) {
         void *receive = post_receive(me, row, 0), *send = NULL;
 
-        if (me == NEAR)
+        if (me == NEAR) {
+            await_sleep(row);
             send = post_send(me, row, 0);
+        }
         finish(my, receive);
         if (me == FAR)
             send = post_send(me, row, 0);

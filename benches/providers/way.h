@@ -16,6 +16,7 @@ struct row {
     enum task task;
     size_t size;        /* bytes of a message, at most LARGEST */
     int waiting;        /* the sides sleep instead of polling */
+    int asleep;         /* of ROUND_TRIP: the far side sleeps when a message comes; implies waiting */
     unsigned window;    /* of STREAM: messages in flight, at most SLOTS */
     unsigned receives;  /* posted ahead, at most SLOTS; two if it is 0 */
     int suppressed;     /* of STREAM: one send of SIGNALLED_OF has a completion */
@@ -60,6 +61,9 @@ struct way {
 };
 
 extern const struct way by_dat, by_ring, by_mutexes, by_copy, by_socket, by_ucx, by_libfabric;
+
+/* Gives the far side time to fall asleep before the near one sends, if the row wants that. */
+void await_sleep(const struct row *row);
 
 /* Spins like a program that computes, until the other side has ended its run. */
 void compute(enum side me);
