@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 #[cfg(not(all(test, loom)))]
 use crate::blocking::SleepOn;
 use crate::blocking::{WaitOutcome, WaitStep, time_left};
+use crate::claim::Claim;
 use crate::deferred_upcalls;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::ia::{InterfaceAdapter, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
-use crate::sync::{Mutex, WakeWord};
+use crate::sync::{Mutex, WakeWord, await_readable};
 use crate::timeout::Timeout;
 use crate::wakeup::Wakeup;
 
@@ -66,6 +67,8 @@ struct State {
     hint: Option<Weak<EvdInner>>,
     triggered: bool,
     waiters: u32,
+    /// Whether one of the waiters makes the progress of the adapter. It is woken first.
+    is_claimed: bool,
     /// How many times the last attached dispatcher was freed. Each time ends the waits begun
     /// before.
     deserted: u64,
@@ -135,7 +138,7 @@ impl Cno {
         loop {
             match step {
                 WaitStep::Done(hint) => return Ok(hint),
-                WaitStep::Blocked(blocked) => {
+                WaitStep::Blocked(mut blocked) => {
                     let outcome = blocked.sleep();
                     step = blocked.resume(outcome)?;
                 }
@@ -164,12 +167,20 @@ impl Cno {
             return Err(no_trigger());
         }
         state.waiters += 1;
-        Ok(WaitStep::Blocked(BlockedCnoWait {
+        let mut blocked = BlockedCnoWait {
             cno: self.clone(),
             deserted: state.deserted,
             seen: inner.wake.count(),
             deadline: timeout.deadline(),
-        }))
+            claim: None,
+            is_asleep: false,
+        };
+        drop(state);
+        blocked.claim = Claim::new(inner.base.ia.progress.as_ref());
+        if blocked.claim.is_some() {
+            inner.state.lock().is_claimed = true;
+        }
+        Ok(WaitStep::Blocked(blocked))
     }
 
     /// Takes a pending trigger without waiting, and returns its dispatcher as [`wait`](Self::wait)
@@ -259,9 +270,10 @@ impl CnoInner {
             state.hint = Some(evd.clone());
             self.wakeup.signal();
             let agent = state.agent.clone();
-            let has_waiters = state.waiters > 0;
+            // The wakeup wakes the waiter that has the claim.
+            let wakes_one = state.waiters > 0 && !state.is_claimed;
             drop(state);
-            if has_waiters {
+            if wakes_one {
                 self.wake.wake_one();
             }
             agent
@@ -283,6 +295,7 @@ impl CnoInner {
         let agent = {
             let mut state = self.state.lock();
             state.deserted += 1;
+            self.wakeup.wake_sleep_on();
             self.wake.wake_all();
             state.agent.clone()
         };
@@ -313,7 +326,6 @@ impl Object for CnoInner {
 
 /// A wait whose thread has to sleep; see [`blocking`](crate::blocking). Dropping it abandons the wait
 /// without losing a trigger.
-#[derive(Debug)]
 pub struct BlockedCnoWait {
     cno: Cno,
     /// The value of `deserted` when the wait began.
@@ -321,6 +333,16 @@ pub struct BlockedCnoWait {
     /// The value of the wake word when there was nothing to take.
     seen: u32,
     deadline: Option<Instant>,
+    /// The progress of the adapter, if the thread makes it itself.
+    claim: Option<Claim>,
+    /// Whether a sleep with the claim was announced to the wakeup.
+    is_asleep: bool,
+}
+
+impl std::fmt::Debug for BlockedCnoWait {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("BlockedCnoWait").field("cno", &self.cno).finish_non_exhaustive()
+    }
 }
 
 impl BlockedCnoWait {
@@ -330,16 +352,54 @@ impl BlockedCnoWait {
         time_left(self.deadline)
     }
 
-    /// What to sleep on.
+    /// Begins the sleep: returns what to sleep on, or `None` if the thread must not sleep.
     #[cfg(not(all(test, loom)))]
-    #[must_use]
-    pub fn sleep_on(&self) -> SleepOn<'_> {
-        SleepOn::Word { word: self.cno.inner.wake.word(), seen: self.seen }
+    pub fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
+        if self.claim.is_some() {
+            self.is_asleep = self.announce_sleep();
+            let descriptors = self.claim.as_ref().filter(|_| self.is_asleep)?.descriptors();
+            return Some(SleepOn::Descriptors(descriptors));
+        }
+        Some(SleepOn::Word { word: self.cno.inner.wake.word(), seen: self.seen })
     }
 
-    fn sleep(&self) -> WaitOutcome {
+    /// Announces a sleep with the claim, unless the thread must not sleep.
+    fn announce_sleep(&self) -> bool {
+        let inner = &self.cno.inner;
+        let state = inner.state.lock();
+        let may_sleep = !state.triggered && !state.dead && state.deserted == self.deserted;
+        let wake = self.claim.as_ref().filter(|_| may_sleep).map(Claim::wake);
+        wake.is_some_and(|wake| inner.wakeup.begin_sleep_on(wake))
+    }
+
+    fn sleep(&mut self) -> WaitOutcome {
+        if let Some(claim) = &self.claim {
+            self.is_asleep = self.announce_sleep();
+            let [own, links] = claim.descriptors();
+            return match self.is_asleep {
+                true => await_readable(own, links, self.deadline),
+                false => WaitOutcome::Woken,
+            };
+        }
         let in_time = self.cno.inner.wake.sleep(self.seen, self.deadline);
         if in_time { WaitOutcome::Woken } else { WaitOutcome::TimedOut }
+    }
+
+    /// Ends the sleep.
+    fn wake_up(&mut self) {
+        if std::mem::take(&mut self.is_asleep) {
+            self.cno.inner.wakeup.end_sleep_on();
+        }
+    }
+
+    /// Makes the progress that the thread has claimed; see [`Claim::advance_after`].
+    fn advance(&mut self, outcome: WaitOutcome) -> WaitOutcome {
+        let (had_claim, time_left) = (self.claim.is_some(), self.time_left());
+        let outcome = Claim::advance_after(&mut self.claim, outcome, time_left);
+        if had_claim && self.claim.is_none() {
+            self.cno.inner.state.lock().is_claimed = false;
+        }
+        outcome
     }
 
     /// Continues after a sleep: takes the trigger, reports how the wait ended, or blocks again.
@@ -350,6 +410,8 @@ impl BlockedCnoWait {
         mut self,
         outcome: WaitOutcome,
     ) -> Result<WaitStep<Option<EventDispatcher>, Self>> {
+        self.wake_up();
+        let outcome = self.advance(outcome);
         let inner = &self.cno.inner;
         let mut state = inner.state.lock();
         if let Some(hint) = inner.take_trigger(&mut state) {
@@ -370,9 +432,13 @@ impl BlockedCnoWait {
 
 impl Drop for BlockedCnoWait {
     fn drop(&mut self) {
+        self.wake_up();
         let inner = &self.cno.inner;
         let mut state = inner.state.lock();
         state.waiters -= 1;
+        if self.claim.is_some() {
+            state.is_claimed = false;
+        }
         // A wake-up wakes one waiter. If this one leaves the trigger, another one must take it.
         let pass_on = state.triggered && state.waiters > 0;
         drop(state);

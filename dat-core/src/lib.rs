@@ -66,6 +66,7 @@
 #![deny(unsafe_code)]
 
 pub mod blocking;
+mod claim;
 mod cno;
 mod collective;
 mod compat;

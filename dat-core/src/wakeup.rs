@@ -29,8 +29,24 @@ struct State {
     rung: bool,
     /// Number of sleepers on the wake word.
     sleepers: u32,
-    /// The descriptor of the caller on which one more sleeps.
-    slept_on: Option<Arc<OwnedFd>>,
+    /// The sleep on a descriptor of the caller.
+    slept_on: Option<SleptOn>,
+}
+
+/// A sleep on a descriptor of the caller.
+#[derive(Debug)]
+struct SleptOn {
+    descriptor: Arc<OwnedFd>,
+    /// Whether the descriptor was made readable.
+    is_readable: bool,
+}
+
+impl SleptOn {
+    fn wake(&mut self) {
+        if !std::mem::replace(&mut self.is_readable, true) {
+            add_one(&self.descriptor);
+        }
+    }
 }
 
 impl Wakeup {
@@ -44,8 +60,8 @@ impl Wakeup {
         if let Some(fd) = self.fd.get() {
             add_one(fd);
         }
-        if let Some(fd) = &state.slept_on {
-            add_one(fd);
+        if let Some(slept_on) = &mut state.slept_on {
+            slept_on.wake();
         }
         let has_sleepers = state.sleepers > 0;
         drop(state);
@@ -89,16 +105,23 @@ impl Wakeup {
     pub(crate) fn begin_sleep_on(&self, descriptor: &Arc<OwnedFd>) -> bool {
         let mut state = self.state.lock();
         if !state.rung {
-            state.slept_on = Some(Arc::clone(descriptor));
+            let descriptor = Arc::clone(descriptor);
+            state.slept_on = Some(SleptOn { descriptor, is_readable: false });
         }
         !state.rung
     }
 
+    /// Wakes the thread that sleeps on a descriptor of its own, without a signal that stays.
+    pub(crate) fn wake_sleep_on(&self) {
+        if let Some(slept_on) = &mut self.state.lock().slept_on {
+            slept_on.wake();
+        }
+    }
+
     /// Ends a sleep on a descriptor of the caller, which is not readable any more.
     pub(crate) fn end_sleep_on(&self) {
-        let mut state = self.state.lock();
-        if let Some(fd) = state.slept_on.take().filter(|_| state.rung) {
-            take_one(&fd);
+        if let Some(slept_on) = self.state.lock().slept_on.take().filter(|one| one.is_readable) {
+            take_one(&slept_on.descriptor);
         }
     }
 

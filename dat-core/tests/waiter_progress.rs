@@ -1,4 +1,4 @@
-//! Waits on an adapter whose progress a waiter can claim: who claims it, and what ends the wait.
+//! Waits on an adapter whose progress a waiter can claim: which waiter has the claim, and what ends its wait.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -231,6 +231,77 @@ fn a_wait_that_need_not_sleep_claims_nothing() {
     assert_eq!(wait(&evd, LIMIT), ONE_EVENT);
     assert_eq!(wait(&evd, Timeout::ZERO), TIMED_OUT);
     assert_eq!(links.claims(), 0);
+}
+
+#[test]
+fn a_trigger_wakes_the_waiter_on_a_notification_object_that_has_the_claim() {
+    let (ia, links) = open();
+    let cno = ia.cno_create(None).expect("an object");
+    let evd = ia.evd_create(&EvdOptions::new(8, EvdFlags::SOFTWARE).with_cno(&cno));
+    let evd = evd.expect("a dispatcher");
+    for round in 1..=100 {
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| cno.wait(LIMIT));
+            links.until_claimed();
+            evd.post_se(round).expect("room");
+            assert_eq!(waiter.join().expect("no panic"), Ok(Some(evd.clone())));
+        });
+        assert!(evd.dequeue(&mut Event::default()).expect("no waiter"));
+        assert!(!links.is_claimed());
+        assert_eq!(links.claims(), round as u32);
+    }
+    assert!(cno.wait(SHORT).is_err(), "no trigger is left");
+}
+
+/// Each trigger wakes one waiter. The one with the claim comes first; when it has left, or gave the
+/// claim back, the others are woken.
+#[test]
+fn triggers_wake_the_waiters_on_a_notification_object_with_and_without_the_claim() {
+    for is_busy in [false, true] {
+        let (ia, links) = open();
+        let cno = ia.cno_create(None).expect("an object");
+        let evd = ia.evd_create(&EvdOptions::new(8, EvdFlags::SOFTWARE).with_cno(&cno));
+        let evd = evd.expect("a dispatcher");
+        std::thread::scope(|scope| {
+            let waiters = [(); 3].map(|()| scope.spawn(|| cno.wait(LIMIT)));
+            links.until_claimed();
+            if is_busy {
+                links.is_busy.store(true, Ordering::SeqCst);
+                links.set_ready();
+                while links.is_claimed() {
+                    std::thread::yield_now();
+                }
+            }
+            for woken in 1..=waiters.len() {
+                evd.post_se(1).expect("room");
+                // After its time-out a waiter returns, too, with an error.
+                while waiters.iter().filter(|waiter| waiter.is_finished()).count() < woken {
+                    std::thread::yield_now();
+                }
+                assert!(evd.dequeue(&mut Event::default()).expect("no waiter"));
+            }
+            for waiter in waiters {
+                assert_eq!(waiter.join().expect("no panic"), Ok(Some(evd.clone())));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_waiter_with_the_claim_returns_when_the_last_dispatcher_of_its_object_is_freed() {
+    let (ia, links) = open();
+    let cno = ia.cno_create(None).expect("an object");
+    let evd = ia.evd_create(&EvdOptions::new(8, EvdFlags::SOFTWARE).with_cno(&cno));
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| cno.wait(LIMIT));
+        links.until_claimed();
+        evd.expect("a dispatcher").free().expect("unused");
+        assert_eq!(waiter.join().expect("no panic"), Ok(None));
+    });
+    // The wake-up is over: the next holder of the claim sleeps until its time-out.
+    let evd = dispatcher(&ia);
+    assert_eq!(wait(&evd, SHORT), TIMED_OUT);
+    assert!(cno.wait(SHORT).is_err());
 }
 
 /// An agent is called by the thread that makes progress. The waiter may hold what the agent needs.

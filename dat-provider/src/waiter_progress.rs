@@ -1,4 +1,4 @@
-//! Progress of an adapter by a thread that waits for its events.
+//! Progress of an adapter by a thread that waits on one of its dispatchers or notification objects.
 
 use std::os::fd::BorrowedFd;
 

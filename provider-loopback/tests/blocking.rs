@@ -59,15 +59,17 @@ fn an_abandoned_wait_passes_the_trigger_on() {
         WaitStep::Blocked(blocked) => blocked,
         WaitStep::Done(_) => panic!("nothing triggered it"),
     };
-    let (first, second) = (start(), start());
-    let seen = |blocked: &dat_core::blocking::BlockedCnoWait| match blocked.sleep_on() {
-        SleepOn::Word { word, seen } => word.load(std::sync::atomic::Ordering::Relaxed) == seen,
-        SleepOn::Descriptors(_) => panic!("it has none"),
+    let (first, mut second) = (start(), start());
+    let mut sleeps = || match second.begin_sleep() {
+        Some(SleepOn::Word { word, seen }) => {
+            word.load(std::sync::atomic::Ordering::Relaxed) == seen
+        }
+        other => panic!("not a word: {other:?}"),
     };
-    assert!(seen(&second), "it would sleep");
+    assert!(sleeps(), "it would sleep");
     evd.post_se(1).expect("the queue has space");
     drop(first);
-    assert!(!seen(&second), "it does not sleep on");
+    assert!(!sleeps(), "it does not sleep on");
     let step = second.resume(WaitOutcome::Woken).expect("it is live");
     assert!(matches!(step, WaitStep::Done(Some(hint)) if hint == evd));
     evd.free().expect("nothing uses it");

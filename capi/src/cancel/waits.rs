@@ -51,7 +51,7 @@ impl Wait for BlockedCnoWait {
     }
 
     fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
-        Some(self.sleep_on())
+        self.begin_sleep()
     }
 
     fn resume(self, outcome: WaitOutcome) -> Result<WaitStep<Self::Found, Self>> {

@@ -4,13 +4,13 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use super::EventDispatcher;
-use super::claim::Claim;
 use super::queue::Queue;
 use super::streams::Mode;
 use super::wait::Waited;
 #[cfg(not(all(test, loom)))]
 use crate::blocking::SleepOn;
 use crate::blocking::{WaitOutcome, WaitStep, time_left};
+use crate::claim::Claim;
 use crate::counters::EvdCounter;
 use crate::error::Result;
 use crate::event::Event;
@@ -133,21 +133,9 @@ impl BlockedEvdWait {
     ) -> Result<WaitStep<Waited, Self>> {
         let asleep = self.wake_up();
         self.evd.inner().tally().count(EvdCounter::WaitNotify);
-        let outcome = self.advance(outcome);
+        let time_left = self.time_left();
+        let outcome = Claim::advance_after(&mut self.claim, outcome, time_left);
         self.look(Some((outcome, asleep)), event)
-    }
-
-    /// Makes the progress that the thread has claimed. Returns how the sleep ended: connections of others
-    /// may wake the thread all the time, which must not prolong the wait.
-    fn advance(&mut self, outcome: WaitOutcome) -> WaitOutcome {
-        let Some(claim) = &self.claim else { return outcome };
-        if outcome == WaitOutcome::Unavailable || !claim.advance() {
-            self.claim = None;
-        }
-        match self.time_left() {
-            Some(Duration::ZERO) => WaitOutcome::TimedOut,
-            _ => outcome,
-        }
     }
 
     /// Ends the sleep; returns its duration.

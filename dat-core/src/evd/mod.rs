@@ -1,7 +1,6 @@
 //! Event dispatchers: queues of events, and the ways to take events from them.
 
 mod blocked;
-mod claim;
 mod control;
 mod count;
 mod create;
@@ -18,7 +17,6 @@ mod streams;
 mod wait;
 
 pub use blocked::BlockedEvdWait;
-pub(crate) use claim::ClaimableProgress;
 pub use control::EvdParam;
 pub use create::EvdOptions;
 pub use next::QueuedEvents;

@@ -5,8 +5,8 @@
 //! did to the dispatcher before happened before the wait. Nothing has to be announced or withdrawn.
 
 use super::EvdInner;
-use super::claim::Claim;
 use crate::blocking::WaitClock;
+use crate::claim::Claim;
 use crate::provider::{Success, Taken};
 use crate::sync::pause_shortly;
 use crate::timeout::Timeout;

@@ -3,11 +3,11 @@
 use std::os::fd::BorrowedFd;
 
 use super::blocked::BlockedEvdWait;
-use super::claim::Claim;
 use super::queue::Queue;
 use super::streams::Mode;
 use super::{EvdInner, EventDispatcher};
 use crate::blocking::{WaitClock, WaitStep};
+use crate::claim::Claim;
 use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
@@ -124,7 +124,7 @@ impl EventDispatcher {
         // In the other modes not every completion that the progress brings ends the wait.
         let may_claim = mode == Mode::Threshold && !beside_device;
         let progress = inner.base.ia.progress.as_ref().filter(|_| may_claim);
-        let claim = progress.and_then(Claim::new);
+        let claim = Claim::new(progress);
         if let Some(claim) = claim.as_ref().filter(|_| inner.may_spin_with_progress()) {
             inner.spin_with_progress(claim, clock.timeout(), threshold as usize);
         }

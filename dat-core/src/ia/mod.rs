@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
+use crate::claim::ClaimableProgress;
 use crate::compat::Compat;
 use crate::counters::{IaCounter, Tally};
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result};
-use crate::evd::ClaimableProgress;
 use crate::event::{AsyncError, AsyncErrorKind};
 use crate::flags::Close;
 use crate::kind::ObjectKind;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use loom::thread;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::provider::{Completions, dispatcher, open, showing_dispatcher};
+use super::provider::{Completions, claiming_dispatcher, dispatcher, open, showing_dispatcher};
 use super::{large_model, model};
 use crate::{Close, EvdFlags, EvdOptions, Event, EventDispatcher, ReturnType, Timeout, Waited};
 
@@ -76,6 +76,21 @@ fn a_wait_wakes_on_an_event() {
 #[test]
 fn a_wait_wakes_on_a_completion() {
     wakes_on_a_completion(dispatcher);
+}
+
+#[test]
+fn a_wait_with_the_claim_wakes_on_an_event() {
+    wakes_on_an_event(claiming_dispatcher);
+}
+
+#[test]
+fn a_wait_with_the_claim_wakes_on_a_completion() {
+    wakes_on_a_completion(claiming_dispatcher);
+}
+
+#[test]
+fn a_wait_with_the_claim_counts_events_of_both_kinds() {
+    counts_both_kinds(claiming_dispatcher);
 }
 
 #[test]

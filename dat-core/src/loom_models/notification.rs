@@ -3,12 +3,20 @@
 use loom::thread;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::provider::open;
+use super::provider::{open, open_with_progress};
 use super::{large_model, model};
 use crate::{Close, Cno, EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Timeout};
 
 fn setting() -> (InterfaceAdapter, Cno, EventDispatcher) {
-    let (ia, _) = open();
+    setting_of(open().0)
+}
+
+/// As [`setting`], but a waiter claims the progress of the adapter.
+fn claiming_setting() -> (InterfaceAdapter, Cno, EventDispatcher) {
+    setting_of(open_with_progress().0)
+}
+
+fn setting_of(ia: InterfaceAdapter) -> (InterfaceAdapter, Cno, EventDispatcher) {
     let cno = ia.cno_create(None).expect("a notification object");
     let options = EvdOptions::new(4, EvdFlags::SOFTWARE).with_cno(&cno);
     let evd = ia.evd_create(&options).expect("a dispatcher");
@@ -20,16 +28,49 @@ fn is_readable(cno: &Cno) -> bool {
     poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
 }
 
-#[test]
-fn a_wait_wakes_on_a_trigger() {
-    model(|| {
-        let (_ia, cno, evd) = setting();
+type Make = fn() -> (InterfaceAdapter, Cno, EventDispatcher);
+
+fn wakes_on_a_trigger(make: Make) {
+    model(move || {
+        let (_ia, cno, evd) = make();
         let poster = {
             let evd = evd.clone();
             thread::spawn(move || evd.post_se(1).expect("room"))
         };
         assert_eq!(cno.wait(Timeout::Infinite), Ok(Some(evd)));
         poster.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_wait_wakes_on_a_trigger() {
+    wakes_on_a_trigger(setting);
+}
+
+#[test]
+fn a_wait_with_the_claim_wakes_on_a_trigger() {
+    wakes_on_a_trigger(claiming_setting);
+}
+
+/// Two triggers, of which the second comes when a waiter has returned, wake two waiters, of which one has
+/// the claim.
+#[test]
+fn two_triggers_wake_the_waiter_with_the_claim_and_the_one_without() {
+    large_model(|| {
+        let (_ia, cno, evd) = claiming_setting();
+        let other = {
+            let (cno, evd) = (cno.clone(), evd.clone());
+            thread::spawn(move || {
+                cno.wait(Timeout::Infinite).expect("live");
+                // For the other one.
+                evd.post_se(2).expect("room");
+            })
+        };
+        evd.post_se(1).expect("room");
+        if cno.wait(Timeout::Infinite).is_ok() {
+            evd.post_se(3).expect("room");
+        }
+        other.join().expect("no panic");
     });
 }
 
@@ -50,10 +91,9 @@ fn a_trigger_is_taken_or_makes_the_descriptor_readable() {
     });
 }
 
-#[test]
-fn two_waiters_wake_on_a_trigger_and_on_the_end() {
-    large_model(|| {
-        let (ia, cno, evd) = setting();
+fn two_waiters_wake(make: Make) {
+    large_model(move || {
+        let (ia, cno, evd) = make();
         let waiters = [(); 2].map(|()| {
             let cno = cno.clone();
             thread::spawn(move || drop(cno.wait(Timeout::Infinite)))
@@ -64,6 +104,16 @@ fn two_waiters_wake_on_a_trigger_and_on_the_end() {
             waiter.join().expect("no panic");
         }
     });
+}
+
+#[test]
+fn two_waiters_wake_on_a_trigger_and_on_the_end() {
+    two_waiters_wake(setting);
+}
+
+#[test]
+fn two_waiters_of_which_one_has_the_claim_wake_on_a_trigger_and_on_the_end() {
+    two_waiters_wake(claiming_setting);
 }
 
 #[test]

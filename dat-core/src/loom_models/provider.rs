@@ -1,6 +1,7 @@
 //! A provider whose completions the models create: the stub with its own completion queue.
 
 use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -10,7 +11,7 @@ use crate::provider::{
     Adapter, AdapterAttributes, Completion, CompletionDescriptor, CompletionFeatures,
     CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink, Description,
     Discovered, ListenSink, ListenerParts, Notify, OpenRequest, ProtectionDomain, Provider,
-    QueuePair, QueuePairSpec, Reach, stub::StubProvider,
+    QueuePair, QueuePairSpec, Reach, WaiterProgress, stub::StubProvider,
 };
 use crate::sync::Mutex;
 use crate::{AsyncErrors, EvdFlags, EvdOptions, EventDispatcher, IaOptions, InterfaceAdapter};
@@ -23,8 +24,18 @@ struct Made {
 
 struct ModelProvider {
     made: Arc<Made>,
-    /// Whether its completion queues have descriptors.
-    shows: bool,
+    sleeps: Sleeps,
+}
+
+/// What waiters of the adapter sleep on besides a wakeup.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sleeps {
+    /// Nothing.
+    Plainly,
+    /// The descriptors of the completion queues.
+    OnCompletions,
+    /// The progress of the adapter, which one of them claims.
+    OnProgress,
 }
 
 impl Provider for ModelProvider {
@@ -43,14 +54,43 @@ impl Provider for ModelProvider {
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let adapter = StubProvider.open(request)?;
         let made = Arc::clone(&self.made);
-        Ok(Arc::new(ModelAdapter { adapter, made, shows: self.shows }))
+        Ok(Arc::new(ModelAdapter { adapter, made, sleeps: self.sleeps }))
     }
 }
 
 struct ModelAdapter {
     adapter: Arc<dyn Adapter>,
     made: Arc<Made>,
-    shows: bool,
+    sleeps: Sleeps,
+}
+
+/// Progress that never has work to do.
+struct NoLinks {
+    is_claimed: Mutex<bool>,
+    never_readable: EventFd,
+}
+
+impl WaiterProgress for NoLinks {
+    fn claim(&self) -> bool {
+        !std::mem::replace(&mut *self.is_claimed.lock(), true)
+    }
+
+    fn release(&self) {
+        *self.is_claimed.lock() = false;
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.never_readable.as_fd()
+    }
+
+    fn advance(&self) -> bool {
+        true
+    }
+}
+
+fn eventfd() -> EventFd {
+    let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+    EventFd::from_flags(flags).expect("a descriptor")
 }
 
 impl Adapter for ModelAdapter {
@@ -67,9 +107,7 @@ impl Adapter for ModelAdapter {
         _depth: usize,
         sink: Arc<dyn CompletionSink>,
     ) -> Result<CompletionQueueParts> {
-        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        let descriptor =
-            self.shows.then(|| Arc::new(EventFd::from_flags(flags).expect("a descriptor")));
+        let descriptor = (self.sleeps == Sleeps::OnCompletions).then(|| Arc::new(eventfd()));
         let shared = Arc::new(Shared { state: Mutex::default(), descriptor, sink });
         let _ = self.made.queue.set(Completions(Arc::clone(&shared)));
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller: Box::new(Poller(shared)) })
@@ -81,6 +119,11 @@ impl Adapter for ModelAdapter {
 
     fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         self.adapter.listen(qualifier, sink)
+    }
+
+    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
+        let links = || NoLinks { is_claimed: Mutex::new(false), never_readable: eventfd() };
+        (self.sleeps == Sleeps::OnProgress).then(|| Arc::new(links()) as _)
     }
 }
 
@@ -169,13 +212,18 @@ impl Completions {
 
 /// Opens an adapter with everything that it needs; the closure returns its completion queue.
 pub(super) fn open() -> (InterfaceAdapter, impl FnOnce() -> Completions) {
-    open_with(false)
+    open_with(Sleeps::Plainly)
 }
 
-fn open_with(shows: bool) -> (InterfaceAdapter, impl FnOnce() -> Completions) {
+/// As [`open`], but a waiter claims the progress of the adapter.
+pub(super) fn open_with_progress() -> (InterfaceAdapter, impl FnOnce() -> Completions) {
+    open_with(Sleeps::OnProgress)
+}
+
+fn open_with(sleeps: Sleeps) -> (InterfaceAdapter, impl FnOnce() -> Completions) {
     let made = Arc::new(Made::default());
     let registry = crate::Registry::new();
-    let provider = Arc::new(ModelProvider { made: Arc::clone(&made), shows });
+    let provider = Arc::new(ModelProvider { made: Arc::clone(&made), sleeps });
     registry.add_provider(provider).expect("the first");
     let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
     let ia = registry.open_with("model", &options).expect("opens");
@@ -189,7 +237,12 @@ pub(super) fn dispatcher() -> (EventDispatcher, Completions) {
 
 /// As [`dispatcher`], but its waiter sleeps on the descriptor of the completion queue.
 pub(super) fn showing_dispatcher() -> (EventDispatcher, Completions) {
-    dispatcher_of(open_with(true))
+    dispatcher_of(open_with(Sleeps::OnCompletions))
+}
+
+/// As [`dispatcher`], but its waiter claims the progress of the adapter.
+pub(super) fn claiming_dispatcher() -> (EventDispatcher, Completions) {
+    dispatcher_of(open_with_progress())
 }
 
 fn dispatcher_of(

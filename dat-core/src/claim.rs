@@ -3,7 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use crate::blocking::WaitOutcome;
 use crate::provider::WaiterProgress;
 use crate::wakeup::eventfd;
 
@@ -18,7 +20,7 @@ pub(crate) struct ClaimableProgress {
 }
 
 /// The claim of a waiter, which ends when it is dropped.
-pub(super) struct Claim(Arc<ClaimableProgress>);
+pub(crate) struct Claim(Arc<ClaimableProgress>);
 
 impl ClaimableProgress {
     /// `None` if the process has no descriptor left.
@@ -34,25 +36,41 @@ impl ClaimableProgress {
 }
 
 impl Claim {
-    /// The claim, unless another waiter has it or none may have it.
-    pub(super) fn new(progress: &Arc<ClaimableProgress>) -> Option<Self> {
+    /// The claim, unless another waiter has it, none may have it, or there is no progress to claim.
+    pub(crate) fn new(progress: Option<&Arc<ClaimableProgress>>) -> Option<Self> {
+        let progress = progress?;
         let may_claim = !progress.has_agents.load(Ordering::Relaxed);
         (may_claim && progress.progress.claim()).then(|| Self(Arc::clone(progress)))
     }
 
     /// Makes progress; see [`WaiterProgress::advance`].
-    pub(super) fn advance(&self) -> bool {
+    pub(crate) fn advance(&self) -> bool {
         self.0.progress.advance()
     }
 
+    /// Makes progress after a sleep, and ends the claim if the thread must not sleep on it again. Returns
+    /// how the sleep ended: connections of others may wake the thread all the time, which must not
+    /// prolong its wait.
+    pub(crate) fn advance_after(
+        claim: &mut Option<Self>,
+        outcome: WaitOutcome,
+        time_left: Option<Duration>,
+    ) -> WaitOutcome {
+        let Some(held) = claim else { return outcome };
+        if outcome == WaitOutcome::Unavailable || !held.advance() {
+            *claim = None;
+        }
+        if time_left == Some(Duration::ZERO) { WaitOutcome::TimedOut } else { outcome }
+    }
+
     /// The descriptor that another thread writes to wake the waiter.
-    pub(super) fn wake(&self) -> &Arc<OwnedFd> {
+    pub(crate) fn wake(&self) -> &Arc<OwnedFd> {
         &self.0.wake
     }
 
     /// The descriptors to sleep on: the one above, and the one that is readable while there is progress
     /// to make.
-    pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+    pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.0.wake.as_fd(), self.0.progress.descriptor()]
     }
 }
