@@ -16,26 +16,58 @@ pub fn expected_errors() -> Vec<(&'static str, &'static str, &'static str)> {
     EXPECTED.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
 }
 
-/// Returns the error of a call that must fail with the given return type and subtype.
-///
-/// # Panics
-/// If the call succeeded or failed with another error.
-#[track_caller]
-pub fn refused<T: Debug>(result: Result<T>, return_type: ReturnType, subtype: Subtype) -> Error {
-    match result {
-        Ok(value) => {
-            panic!("{return_type} ({subtype}) expected, but the call succeeded: {value:?}")
-        }
-        Err(error) => same_error(error, return_type, subtype),
+/// What a refused call returns in its `DAT_RETURN`.
+pub trait Code {
+    /// The return type and the subtype.
+    fn parts(self) -> (ReturnType, Subtype);
+}
+
+/// A return type without a subtype.
+impl Code for ReturnType {
+    fn parts(self) -> (ReturnType, Subtype) {
+        (self, Subtype::NoSubtype)
     }
 }
 
-/// Returns the error, which must have the given return type and subtype.
+/// A subtype with the return type that its name in C implies.
+impl Code for Subtype {
+    fn parts(self) -> (ReturnType, Subtype) {
+        let (_, return_type) = RETURN_TYPES
+            .into_iter()
+            .find(|(start, _)| self.name().starts_with(start))
+            .unwrap_or_else(|| panic!("{self} belongs to no return type"));
+        (return_type, self)
+    }
+}
+
+/// The return types of subtypes, by the beginning of the name of the subtype.
+const RETURN_TYPES: [(&str, ReturnType); 10] = [
+    ("DAT_INVALID_HANDLE", ReturnType::InvalidHandle),
+    ("DAT_INVALID_ARG", ReturnType::InvalidParameter),
+    ("DAT_INVALID_STATE", ReturnType::InvalidState),
+    ("DAT_INVALID_ADDRESS", ReturnType::InvalidAddress),
+    ("DAT_RESOURCE", ReturnType::InsufficientResources),
+    ("DAT_PRIVILEGES", ReturnType::PrivilegesViolation),
+    ("DAT_PROTECTION", ReturnType::ProtectionViolation),
+    ("DAT_NAME_NOT", ReturnType::ProviderNotFound),
+    ("DAT_MAJOR_NOT", ReturnType::ProviderNotFound),
+    ("DAT_MINOR_NOT", ReturnType::ProviderNotFound),
+];
+
+/// Returns the error of a call that must fail with the given code: a subtype, or a return type
+/// that has none.
 ///
 /// # Panics
-/// If it has another code, or names no call.
+/// If the call succeeded, failed with another code, or its error names no call.
 #[track_caller]
-pub fn same_error(error: Error, return_type: ReturnType, subtype: Subtype) -> Error {
+pub fn refused<T: Debug>(result: Result<T>, code: impl Code) -> Error {
+    let (return_type, subtype) = code.parts();
+    let error = match result {
+        Ok(value) => {
+            panic!("{return_type} ({subtype}) expected, but the call succeeded: {value:?}")
+        }
+        Err(error) => error,
+    };
     assert_eq!(
         (error.return_type(), error.subtype()),
         (return_type, subtype),

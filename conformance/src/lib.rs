@@ -25,7 +25,7 @@ pub mod wait;
 
 pub use case::{Case, skip};
 pub use cases::all;
-pub use check::{refused, same_error};
+pub use check::refused;
 pub use exclude::Exclusions;
 pub use fixture::{Buffer, Node, exchange, link, open, requester};
 pub use runner::{Outcome, Plan, Verdict};

@@ -102,7 +102,7 @@ fn shares_completions(user: &Node, owner: &Node) -> bool {
             true
         }
         made => {
-            refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRecv);
+            refused(made, Subtype::InvalidHandleEvdRecv);
             false
         }
     }
@@ -154,7 +154,7 @@ fn dispatchers_of_another_instance_are_allowed() {
 fn a_dispatcher_of_another_instance_is_in_use() {
     let (user, owner) = (lenient(), lenient());
     let ep = on_dispatchers_of(&user, &owner);
-    refused(owner.connect.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    refused(owner.connect.free(), Subtype::InvalidStateEvdInUse);
     assert_eq!(ep.query().expect("live").connect_evd, Some(owner.connect.clone()));
     ep.free().expect("unconnected");
     owner.connect.free().expect("unused again");
@@ -176,8 +176,7 @@ fn closing_an_instance_ends_its_dispatchers_for_the_other() {
     expect_connection(&peer.connect, &server, established);
     expect_connection(&owner.connect, &client, established);
     owner.ia.close(Close::Abrupt).expect("live");
-    let ended = owner.connect.dequeue(&mut Event::default());
-    refused(ended, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRequest);
+    refused(owner.connect.dequeue(&mut Event::default()), Subtype::InvalidHandleEvdRequest);
     // The endpoint still works, but its events are discarded.
     let (source, target) = (user.buffer(4), peer.buffer(4));
     server.post_recv(&[target.piece(0, 4)], 1, DEFAULT).expect("posted");
@@ -249,8 +248,7 @@ fn the_bounds_of_the_remote_region_are_not_relaxed() {
 
 fn memory_safety_checks_are_not_relaxed() {
     let (node, other) = (lenient(), lenient());
-    let made = node.ia.ep_create(&EpSpec::new(&other.pz));
-    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    refused(node.ia.ep_create(&EpSpec::new(&other.pz)), Subtype::InvalidHandlePz);
     let ep = node.ep();
     let buffer = other.buffer(8);
     let posted = ep.post_recv(&[buffer.piece(0, 8)], 1, DEFAULT);
@@ -262,7 +260,7 @@ fn memory_safety_checks_are_not_relaxed() {
     let freed = node.evd(EvdFlags::CONNECTION);
     freed.free().expect("unused");
     let made = node.ia.ep_create(&EpSpec::new(&node.pz).connect_evd(&freed));
-    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdConn);
+    refused(made, Subtype::InvalidHandleEvdConn);
     node.finish_with(&[&ep, &own, &buffer]);
     other.finish();
 }
@@ -270,10 +268,9 @@ fn memory_safety_checks_are_not_relaxed() {
 fn the_error_of_a_relaxed_rule_names_the_mode() {
     let (node, other) = (node_as("compat=strict"), node_as("compat=strict"));
     let evd = node.evd(EvdFlags::DTO);
-    let mixed = both(&node, &evd, DEFAULT, UNSIGNALLED);
-    let flags = refused(mixed, ReturnType::InvalidParameter, Subtype::InvalidArg6);
+    let flags = refused(both(&node, &evd, DEFAULT, UNSIGNALLED), Subtype::InvalidArg6);
     let foreign = node.ia.ep_create(&EpSpec::new(&node.pz).connect_evd(&other.connect));
-    let instance = refused(foreign, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdConn);
+    let instance = refused(foreign, Subtype::InvalidHandleEvdConn);
     for error in [flags, instance] {
         for way in ["DAT_COMPAT=ofa", "?compat=ofa"] {
             assert!(error.advice().contains(way), "{way} is to be named: {error}");
@@ -286,7 +283,7 @@ fn the_error_of_a_relaxed_rule_names_the_mode() {
 fn an_unknown_mode_is_refused() {
     for word in ["oaf", "OFA", ""] {
         let opened = try_open_as(&format!("compat={word}"));
-        let error = refused(opened, ReturnType::InvalidParameter, Subtype::InvalidArg1);
+        let error = refused(opened, Subtype::InvalidArg1);
         assert!(error.reason().contains(&format!("compat={word} ")), "{error}");
         for (known, _) in Compat::WORDS {
             assert!(error.advice().contains(known), "{known} is to be named: {error}");

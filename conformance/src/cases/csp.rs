@@ -52,8 +52,7 @@ fn only_reliable_connections_over_ip_are_supported() {
         Comm { protocol: 17, ..own },
         Comm { domain: other.domain, ..own },
     ] {
-        let made = node.ia.csp_create(comm, place, &node.requests);
-        refused(made, ReturnType::CommNotSupported, Subtype::NoSubtype);
+        refused(node.ia.csp_create(comm, place, &node.requests), ReturnType::CommNotSupported);
     }
     let tcp = Comm { protocol: 6, ..own };
     let csp = node.ia.csp_create(tcp, place, &node.requests).expect("the same service by name");
@@ -70,7 +69,7 @@ fn an_address_of_another_adapter_is_refused() {
     };
     let place = SocketAddr::new(foreign, port());
     let made = node.ia.csp_create(Comm::for_address(foreign), place, &node.requests);
-    refused(made, ReturnType::InvalidAddress, Subtype::InvalidAddressUnreachable);
+    refused(made, Subtype::InvalidAddressUnreachable);
     node.finish();
 }
 
@@ -95,16 +94,15 @@ fn a_port_has_one_listener() {
     let comm = Comm::for_address(place.ip());
     let csp = listen(&node, place);
     let again = node.ia.csp_create(comm, place, &node.requests);
-    refused(again, ReturnType::PortInUse, Subtype::NoSubtype);
+    refused(again, ReturnType::PortInUse);
     // Its port is a connection qualifier, in the same number space as those of other service points.
     let qualifier = u64::from(place.port());
     let psp = node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer);
-    refused(psp, ReturnType::ConnQualInUse, Subtype::NoSubtype);
+    refused(psp, ReturnType::ConnQualInUse);
     csp.free().expect("live");
     let psp = node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer);
     let psp = psp.expect("free again");
-    let made = node.ia.csp_create(comm, place, &node.requests);
-    refused(made, ReturnType::PortInUse, Subtype::NoSubtype);
+    refused(node.ia.csp_create(comm, place, &node.requests), ReturnType::PortInUse);
     node.finish_with(&[&psp]);
 }
 
@@ -112,12 +110,10 @@ fn its_dispatcher_takes_connection_requests() {
     let node = Node::new();
     let place = place(&node);
     let comm = Comm::for_address(place.ip());
-    let made = node.ia.csp_create(comm, place, &node.connect);
-    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdCr);
+    refused(node.ia.csp_create(comm, place, &node.connect), Subtype::InvalidHandleEvdCr);
     let freed = node.evd(EvdFlags::CONNECTION_REQUEST);
     freed.free().expect("nothing uses it");
-    let made = node.ia.csp_create(comm, place, &freed);
-    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdCr);
+    refused(node.ia.csp_create(comm, place, &freed), Subtype::InvalidHandleEvdCr);
     // Neither of them listens now.
     listen(&node, place).free().expect("live");
     node.finish();
@@ -126,7 +122,7 @@ fn its_dispatcher_takes_connection_requests() {
 fn its_dispatcher_is_in_use_until_it_is_freed() {
     let node = Node::new();
     let csp = listen(&node, place(&node));
-    refused(node.requests.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    refused(node.requests.free(), Subtype::InvalidStateEvdInUse);
     free_all(&[&csp, &node.requests]);
     node.finish();
 }
@@ -139,8 +135,8 @@ fn a_query_returns_the_creation_parameters() {
     assert_eq!(param.comm, Comm::for_address(place.ip()));
     assert_eq!((param.address, &param.evd), (place, &node.requests));
     csp.free().expect("live");
-    refused(csp.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleCsp);
-    refused(csp.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleCsp);
+    refused(csp.query(), Subtype::InvalidHandleCsp);
+    refused(csp.free(), Subtype::InvalidHandleCsp);
     node.finish();
 }
 
@@ -237,11 +233,9 @@ fn only_an_unconnected_endpoint_connects() {
     let _csp = listen(&node, place);
     let client = ask(&node, place);
     let again = client.common_connect(place, Timeout::Infinite, b"");
-    let pending = Subtype::InvalidStateEpActconnpending;
-    refused(again, ReturnType::InvalidState, pending);
+    refused(again, Subtype::InvalidStateEpActconnpending);
     client.free().expect("an attempt may be abandoned");
-    let gone = client.common_connect(place, Timeout::Infinite, b"");
-    refused(gone, ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(client.common_connect(place, Timeout::Infinite, b""), Subtype::InvalidHandleEp);
 }
 
 /// An IP address that no adapter of this process has.

@@ -166,19 +166,17 @@ fn the_two_services_do_not_mix() {
     let (datagrams, connection) = (datagram_endpoint(&node), node.ep());
     let other = datagram_endpoint(&node);
     let (address, _) = resolve(&node, &datagrams, &other);
-    let state = ReturnType::InvalidState;
     let buffer = node.buffer(8);
     let piece = [buffer.piece(0, 8)];
     refused(
         connection.post_send_datagram(&piece, &address, 0, NONE),
-        state,
         Subtype::InvalidStateEpNotready,
     );
-    refused(datagrams.post_send(&piece, 0, NONE), state, Subtype::InvalidStateEpUnconnected);
+    refused(datagrams.post_send(&piece, 0, NONE), Subtype::InvalidStateEpUnconnected);
     let psp = node.psp();
     datagrams.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
     let arrival = expect_request(&node.requests);
-    refused(arrival.request.accept(Some(&connection), b""), state, Subtype::InvalidStateEpNotready);
+    refused(arrival.request.accept(Some(&connection), b""), Subtype::InvalidStateEpNotready);
     arrival.request.accept(Some(&other), b"").expect("the request still waits");
 }
 

@@ -33,7 +33,7 @@ fn a_new_endpoint_belongs_to_its_adapter_and_zone_and_is_unconnected() {
     let status = ep.status().expect("a live endpoint");
     assert_eq!(status.state, EpState::Unconnected);
     assert!(status.recv_idle && status.request_idle);
-    refused(node.pz.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
+    refused(node.pz.free(), Subtype::InvalidStatePzInUse);
     node.finish_with(&[&ep]);
 }
 
@@ -129,7 +129,7 @@ fn one_dispatcher_can_serve_all_three_uses() {
     let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
     let ep = node.ia.ep_create(&spec).expect("streams can be merged");
     assert_eq!(state(&ep), EpState::Unconnected);
-    refused(evd.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    refused(evd.free(), Subtype::InvalidStateEvdInUse);
     node.finish_with(&[&ep, &evd]);
 }
 
@@ -137,10 +137,10 @@ fn an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed() {
     let node = Node::new();
     let ep = node.ep();
     for evd in [&node.recv, &node.request, &node.connect] {
-        refused(evd.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+        refused(evd.free(), Subtype::InvalidStateEvdInUse);
         assert!(evd.is_live() && evd.query().is_ok(), "nothing has changed");
     }
-    refused(node.pz.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
+    refused(node.pz.free(), Subtype::InvalidStatePzInUse);
     node.finish_with(&[&ep]);
 }
 
@@ -148,20 +148,12 @@ fn the_number_of_endpoints_is_limited_and_a_free_makes_one_available() {
     let node = Node::with("max_eps=2");
     let (first, second) = (node.ep(), node.ep());
     for _ in 0..3 {
-        let error = refused(
-            node.ia.ep_create(&node.spec()),
-            ReturnType::InsufficientResources,
-            Subtype::ResourceTep,
-        );
+        let error = refused(node.ia.ep_create(&node.spec()), Subtype::ResourceTep);
         assert!(error.reason().contains('2'), "the limit is named: {error}");
     }
     first.free().expect("unconnected");
     let third = node.ep();
-    refused(
-        node.ia.ep_create(&node.spec()),
-        ReturnType::InsufficientResources,
-        Subtype::ResourceTep,
-    );
+    refused(node.ia.ep_create(&node.spec()), Subtype::ResourceTep);
     drop(third);
     let fourth = node.ep();
     node.finish_with(&[&second, &fourth]);

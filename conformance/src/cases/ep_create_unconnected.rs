@@ -42,18 +42,18 @@ fn it_is_freed_once() {
     let clone = ep.clone();
     ep.free().expect("unconnected");
     assert!(!clone.is_live());
-    refused(clone.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
-    refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
-    refused(ep.status(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(clone.free(), Subtype::InvalidHandleEp);
+    refused(ep.query(), Subtype::InvalidHandleEp);
+    refused(ep.status(), Subtype::InvalidHandleEp);
     let connect = Connect::to(node.address(), 1);
-    refused(ep.connect(&connect), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(ep.connect(&connect), Subtype::InvalidHandleEp);
     for how in [Close::Graceful, Close::Abrupt] {
-        refused(ep.disconnect(how), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+        refused(ep.disconnect(how), Subtype::InvalidHandleEp);
     }
-    refused(ep.reset(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
-    refused(ep.modify(&EpChange::new()), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
-    refused(ep.post_recv(&[], 0, NONE), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
-    refused(ep.post_send(&[], 0, NONE), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(ep.reset(), Subtype::InvalidHandleEp);
+    refused(ep.modify(&EpChange::new()), Subtype::InvalidHandleEp);
+    refused(ep.post_recv(&[], 0, NONE), Subtype::InvalidHandleEp);
+    refused(ep.post_send(&[], 0, NONE), Subtype::InvalidHandleEp);
     node.finish();
 }
 
@@ -136,7 +136,7 @@ fn it_can_be_reserved() {
 
 #[track_caller]
 fn wrong_state<T: std::fmt::Debug>(posted: Result<T>) {
-    let error = refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
+    let error = refused(posted, Subtype::InvalidStateEpUnconnected);
     let text = error.to_string();
     assert!(text.contains("Unconnected"), "the state is to be named: {text}");
     for state in ["Connected", "Disconnected"] {
@@ -195,6 +195,6 @@ fn a_disconnect_is_refused_and_a_reset_has_no_effect() {
 
 #[track_caller]
 fn wrong_disconnect(result: Result<()>) {
-    let error = refused(result, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
+    let error = refused(result, Subtype::InvalidStateEpUnconnected);
     assert_eq!(error.operation(), "dat_ep_disconnect");
 }

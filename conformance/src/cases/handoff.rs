@@ -107,7 +107,7 @@ fn the_old_handle_is_invalid() {
         request.reject(b""),
         request.handoff(to.qualifier()),
     ] {
-        refused(used, ReturnType::InvalidHandle, Subtype::InvalidHandleCr);
+        refused(used, Subtype::InvalidHandleCr);
     }
     assert!(!request.is_live());
     drop(request);
@@ -123,8 +123,7 @@ fn an_unused_qualifier_is_refused() {
     freed.free().expect("live");
     let (client, request) = ask(&node, from.qualifier());
     for qualifier in [freed.qualifier(), 7999] {
-        let handed = request.handoff(qualifier);
-        refused(handed, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        refused(request.handoff(qualifier), Subtype::InvalidArg2);
     }
     accept(&node, &request, &client);
 }
@@ -135,8 +134,7 @@ fn a_qualifier_of_another_adapter_is_refused() {
     let elsewhere = other.ia.psp_create(7002, &other.requests, PspMaker::Consumer);
     let elsewhere = elsewhere.expect("a service point");
     let (client, request) = ask(&node, from.qualifier());
-    let handed = request.handoff(elsewhere.qualifier());
-    refused(handed, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    refused(request.handoff(elsewhere.qualifier()), Subtype::InvalidArg2);
     expect_no_event(&other.requests);
     accept(&node, &request, &client);
 }
@@ -194,7 +192,7 @@ fn a_full_dispatcher_leaves_the_request_valid() {
     let Some((error, request)) = full else {
         skip(format!("a dispatcher for one event holds {MOST}"));
     };
-    refused(Err::<(), _>(error), ReturnType::QueueFull, Subtype::NoSubtype);
+    refused(Err::<(), _>(error), ReturnType::QueueFull);
     let client = clients.pop().expect("the last attempt");
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     assert_eq!(request.query().expect("as before").local_ep, None);
@@ -243,7 +241,7 @@ fn an_endpoint_of_the_provider_is_freed() {
     let (client, request) = ask(&node, from.qualifier());
     let made = request.query().expect("live").local_ep.expect("made by the provider");
     request.handoff(to.qualifier()).expect("something listens there");
-    refused(made.status(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(made.status(), Subtype::InvalidHandleEp);
     let arrival = expect_request(&second);
     assert_eq!(arrival.request.query().expect("live").local_ep, None);
     accept(&node, &arrival.request, &client);

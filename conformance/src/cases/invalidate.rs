@@ -163,11 +163,10 @@ fn a_freed_region_has_no_context_to_invalidate() {
 fn only_a_connected_endpoint_posts() {
     let node = node();
     let ep = node.ep();
-    let posted = ep.post_send_with_invalidate(&[], 1, NONE, 1);
-    refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
+    refused(ep.post_send_with_invalidate(&[], 1, NONE, 1), Subtype::InvalidStateEpUnconnected);
     ep.free().expect("live");
     let posted = ep.post_send_with_invalidate(&[], 1, NONE, 1);
-    refused(posted, ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(posted, Subtype::InvalidHandleEp);
 }
 
 fn a_disconnected_endpoint_flushes_the_send() {
@@ -196,8 +195,7 @@ fn a_provider_without_support_refuses_the_send() {
         return;
     }
     let (client, _server) = node.pair();
-    let posted = client.post_send_with_invalidate(&[], 1, NONE, 1);
-    refused(posted, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+    refused(client.post_send_with_invalidate(&[], 1, NONE, 1), ReturnType::ModelNotSupported);
 }
 
 fn invalidating_an_unknown_context_breaks_the_connection() {

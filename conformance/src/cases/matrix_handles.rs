@@ -559,7 +559,7 @@ fn calls_on_a_closed_adapter() {
     bad.ia().close(Close::Graceful).expect("nothing is left");
     let offers = good.ia().provider_attributes().clone();
     for row in ADAPTER.iter().filter(|row| offered(row.call, &offers)) {
-        let error = refused((row.run)(&good, &bad), ReturnType::InvalidHandle, IA[0]);
+        let error = refused((row.run)(&good, &bad), IA[0]);
         assert!(!bad.ia().is_live(), "{error}");
     }
     good.finish();
@@ -577,13 +577,11 @@ fn asynchronous_dispatchers() {
         let options = IaOptions { async_evd: AsyncErrors::To(evd.clone()), ..Default::default() };
         target.registry.open_with(&name, &options)
     };
-    let wrong = |evd: &EventDispatcher| {
-        refused(open_to(evd), ReturnType::InvalidHandle, Subtype::InvalidHandleEvdAsync)
-    };
+    let wrong = |evd: &EventDispatcher| refused(open_to(evd), Subtype::InvalidHandleEvdAsync);
     let node = Node::new();
     let evd = node.evd(EvdFlags::ASYNC);
     let second = open_to(&evd).expect("a dispatcher of any open instance");
-    refused(evd.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    refused(evd.free(), Subtype::InvalidStateEvdInUse);
     second.close(Close::Graceful).expect("nothing is on it");
     wrong(&node.recv);
     evd.free().expect("unused again");
@@ -634,7 +632,7 @@ fn try_segments(fate: Fate, types: &[ReturnType]) {
         good.ia().lmr_sync_rdma_write(&[ours, segment]),
     ] {
         // For these calls the page reports an invalid region as an invalid parameter.
-        refused(result, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        refused(result, Subtype::InvalidArg2);
     }
     good.untouched(&before, "segments");
     if fate == Fate::Foreign {

@@ -153,7 +153,7 @@ impl Bench {
         if self.enabled {
             until("the trigger", || self.cno.trigger().is_ok());
         }
-        refused(self.cno.trigger(), ReturnType::QueueEmpty, Subtype::NoSubtype);
+        refused(self.cno.trigger(), ReturnType::QueueEmpty);
     }
 
     fn step(&mut self, random: &mut Rng) {
@@ -177,8 +177,7 @@ impl Bench {
     fn post_software(&mut self, random: &mut Rng) {
         let value = self.fresh();
         if self.len() == self.capacity {
-            let full = self.evd.post_se(value);
-            refused(full, ReturnType::QueueFull, Subtype::NoSubtype);
+            refused(self.evd.post_se(value), ReturnType::QueueFull);
             return;
         }
         self.evd.post_se(value).expect("the queue has space");
@@ -270,7 +269,7 @@ impl Bench {
         let mut event = Event::default();
         let waited = self.evd.wait(timeout, threshold, &mut event);
         if threshold == 0 || threshold > self.capacity {
-            refused(waited, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+            refused(waited, Subtype::InvalidArg3);
         } else if threshold <= self.len() {
             assert_eq!(waited, Ok(Waited::Event { more: self.len() - 1 }));
             self.takes(&event);
@@ -283,9 +282,9 @@ impl Bench {
         let wanted = random.u32(..LENGTH + 8);
         let resized = self.evd.resize(wanted);
         if wanted == 0 {
-            refused(resized, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+            refused(resized, Subtype::InvalidArg2);
         } else if wanted < self.len() {
-            refused(resized, ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+            refused(resized, Subtype::InvalidStateEvdInUse);
         } else {
             resized.expect("the length holds every queued event");
             self.capacity = self.evd.query().expect("live").qlen;
@@ -339,8 +338,7 @@ impl Bench {
                 taken => panic!("{taken:?} {event:?}"),
             }
         });
-        let dequeued = self.evd.dequeue(&mut Event::default());
-        refused(dequeued, ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+        refused(self.evd.dequeue(&mut Event::default()), Subtype::InvalidStateEvdWaiter);
         for _ in 0..missing {
             let value = self.fresh();
             self.evd.post_se(value).expect("a waiter does not keep events out");
@@ -356,7 +354,7 @@ impl Bench {
     fn unwaitable(&mut self) {
         self.evd.set_unwaitable().expect("live");
         let waited = self.evd.wait(Timeout::ZERO, 1, &mut Event::default());
-        refused(waited, ReturnType::InvalidState, Subtype::InvalidStateEvdUnwaitable);
+        refused(waited, Subtype::InvalidStateEvdUnwaitable);
         self.dequeue();
         self.evd.clear_unwaitable().expect("live");
     }

@@ -38,7 +38,7 @@ fn it_listens_at_its_qualifier_and_a_query_returns_it() {
     let param = psp.query().expect("live");
     assert_eq!((param.qualifier, &param.evd), (1234, &node.requests));
     assert_eq!(param.maker, PspMaker::Consumer);
-    refused(node.requests.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    refused(node.requests.free(), Subtype::InvalidStateEvdInUse);
     let _client = node.connecting(1234);
     let arrival = expect_request(&node.requests);
     assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
@@ -79,19 +79,17 @@ fn a_request_that_arrives_during_the_create_is_accepted() {
 fn a_refused_create_leaves_nothing_in_use() {
     let node = Node::new();
     let other = Node::new();
-    let handle = ReturnType::InvalidHandle;
     let make = |evd| node.ia.psp_create(7, evd, PspMaker::Consumer);
-    refused(make(&node.connect), handle, Subtype::InvalidHandleEvdCr);
-    refused(make(&other.requests), handle, Subtype::InvalidHandleEvdCr);
+    refused(make(&node.connect), Subtype::InvalidHandleEvdCr);
+    refused(make(&other.requests), Subtype::InvalidHandleEvdCr);
     let freed = node.evd(EvdFlags::CONNECTION_REQUEST);
     freed.free().expect("unused");
-    refused(make(&freed), handle, Subtype::InvalidHandleEvdCr);
+    refused(make(&freed), Subtype::InvalidHandleEvdCr);
     let psp = make(&node.requests).expect("made");
     for _ in 0..2 {
-        refused(make(&node.requests), ReturnType::ConnQualInUse, Subtype::NoSubtype);
+        refused(make(&node.requests), ReturnType::ConnQualInUse);
     }
-    let reserved = node.ia.rsp_create(7, None, &node.requests);
-    refused(reserved, ReturnType::ConnQualInUse, Subtype::NoSubtype);
+    refused(node.ia.rsp_create(7, None, &node.requests), ReturnType::ConnQualInUse);
     if other.address() != node.address() {
         let elsewhere = other.ia.psp_create(7, &other.requests, PspMaker::Consumer);
         elsewhere.expect("at another address").free().expect("live");
@@ -106,8 +104,7 @@ fn a_failure_of_the_provider_leaves_nothing_in_use() {
     let (ia, faults) = fault_provider::open_with_faults("", |_| {});
     let node = Node::on(ia);
     faults.no_listeners.store(true, Ordering::Relaxed);
-    let made = node.ia.psp_create(7, &node.requests, PspMaker::Provider);
-    refused(made, ReturnType::InsufficientResources, Subtype::ResourceDevice);
+    refused(node.ia.psp_create(7, &node.requests, PspMaker::Provider), Subtype::ResourceDevice);
     node.finish();
 }
 
@@ -137,8 +134,7 @@ fn unsupported_endpoint_creators_are_refused() {
             }
             _ => fault_provider::open("", |it| it.provider.ep_creator = EpCreator::Always),
         });
-        let made = node.ia.psp_create(7, &node.requests, maker);
-        refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+        refused(node.ia.psp_create(7, &node.requests, maker), ReturnType::ModelNotSupported);
         let other = match maker {
             PspMaker::Provider => PspMaker::Consumer,
             PspMaker::Consumer => PspMaker::Provider,
@@ -173,9 +169,8 @@ fn requests_that_arrived_before_a_free_stay_valid() {
     let request = expect_request(&node.requests).request;
     let clone = psp.clone();
     psp.free().expect("live");
-    let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandlePsp);
-    refused(clone.free(), handle, subtype);
-    refused(clone.query(), handle, subtype);
+    refused(clone.free(), Subtype::InvalidHandlePsp);
+    refused(clone.query(), Subtype::InvalidHandlePsp);
     let late = node.connecting(psp.qualifier());
     expect_connection(&node.connect, &late, ConnectionEventKind::NonPeerRejected);
     assert!(request.is_live());
@@ -258,7 +253,7 @@ fn an_endpoint_of_the_provider_must_be_configured_before_the_accept() {
     request.accept(None, b"").expect("complete now");
     expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
     // The endpoint belongs to the consumer, which has to free it.
-    refused(node.ia.close(Close::Graceful), ReturnType::InvalidState, Subtype::InvalidStateIaInUse);
+    refused(node.ia.close(Close::Graceful), Subtype::InvalidStateIaInUse);
     node.finish_with(&[&ep, &client, &psp]);
 }
 
@@ -269,16 +264,15 @@ fn a_reject_frees_the_endpoint_of_the_provider() {
         let client = node.connecting(psp.qualifier());
         let request = expect_request(&node.requests).request;
         let ep = request.query().expect("live").local_ep.expect("made by the provider");
-        let tentative = Subtype::InvalidStateEpTentconnpending;
-        refused(ep.free(), ReturnType::InvalidState, tentative);
+        refused(ep.free(), Subtype::InvalidStateEpTentconnpending);
         if dropped {
             drop(request);
         } else {
             request.reject(b"").expect("live");
         }
         assert!(!ep.is_live());
-        refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
-        refused(ep.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+        refused(ep.query(), Subtype::InvalidHandleEp);
+        refused(ep.free(), Subtype::InvalidHandleEp);
         becomes(&client, EpState::Disconnected);
         client.free().expect("disconnected");
     }
@@ -302,9 +296,8 @@ fn a_closed_adapter_does_not_listen() {
     far.ia.close(Close::Abrupt).expect("always possible");
     // The close rejects the unanswered request.
     expect_connection(&near.connect, &client, ConnectionEventKind::NonPeerRejected);
-    refused(psp.free(), ReturnType::InvalidHandle, Subtype::InvalidHandlePsp);
+    refused(psp.free(), Subtype::InvalidHandlePsp);
     let ia = open("");
     ia.close(Close::Graceful).expect("nothing is on it");
-    let made = ia.psp_create(1, &near.requests, PspMaker::Consumer);
-    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
+    refused(ia.psp_create(1, &near.requests, PspMaker::Consumer), Subtype::InvalidHandleIa);
 }

@@ -19,12 +19,10 @@ fn the_number_of_zones_is_limited_and_a_free_makes_one_available() {
     let ia = open("max_pzs=2");
     let first = ia.pz_create().expect("within the limit");
     let _second = ia.pz_create().expect("within the limit");
-    let (insufficient, zone) =
-        (ReturnType::InsufficientResources, Subtype::ResourceProtectionDomain);
-    refused(ia.pz_create(), insufficient, zone);
+    refused(ia.pz_create(), Subtype::ResourceProtectionDomain);
     first.free().expect("unused");
     let third = ia.pz_create().expect("within the limit again");
-    refused(ia.pz_create(), insufficient, zone);
+    refused(ia.pz_create(), Subtype::ResourceProtectionDomain);
     drop(third);
     ia.pz_create().expect("within the limit again");
 }
@@ -36,26 +34,25 @@ fn a_freed_zone_is_refused() {
     assert_eq!(pz, clone);
     clone.free().expect("unused");
     assert!(!pz.is_live());
-    refused(pz.free(), ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    refused(pz.free(), Subtype::InvalidHandlePz);
     ia.close(Close::Graceful).expect("the handles that are left count for nothing");
 }
 
 fn a_zone_in_use_is_not_freed() {
     let node = Node::new();
-    let (state, in_use) = (ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
     let ep = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
-    refused(node.pz.free(), state, in_use);
+    refused(node.pz.free(), Subtype::InvalidStatePzInUse);
     ep.free().expect("unconnected");
     let buffer = node.buffer(8);
-    refused(node.pz.free(), state, in_use);
+    refused(node.pz.free(), Subtype::InvalidStatePzInUse);
     buffer.lmr.free().expect("unused");
     if node.has_rmrs() {
         let rmr = node.rmr();
-        refused(node.pz.free(), state, in_use);
+        refused(node.pz.free(), Subtype::InvalidStatePzInUse);
         rmr.free().expect("live");
     }
     let srq = node.srq(1);
-    refused(node.pz.free(), state, in_use);
+    refused(node.pz.free(), Subtype::InvalidStatePzInUse);
     assert!(node.pz.is_live());
     free_all(&[&srq, &node.pz]);
     node.finish();
@@ -79,7 +76,7 @@ fn a_dropped_zone_lives_as_long_as_its_users() {
     drop(pz);
     let found = buffer.lmr.query().expect("live").pz;
     assert_eq!(found.id(), id);
-    refused(found.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
+    refused(found.free(), Subtype::InvalidStatePzInUse);
     node.finish_with(&[&buffer, &found]);
 }
 

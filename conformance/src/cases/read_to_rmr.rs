@@ -64,8 +64,7 @@ fn a_target_that_is_too_short_is_refused() {
     let (client, _server) = node.pair();
     let (source, target) = (node.buffer(32), node.buffer(32));
     let (to, from) = (target.remote(0, 15), source.remote(0, 16));
-    let posted = client.post_rdma_read_to_rmr(to, 1, from, NONE);
-    refused(posted, ReturnType::LengthError, Subtype::NoSubtype);
+    refused(client.post_rdma_read_to_rmr(to, 1, from, NONE), ReturnType::LengthError);
     let posted = client.post_rdma_read_to_rmr(target.remote(0, 16), 2, from, NONE);
     posted.expect("just as long");
     assert_eq!(expect_dto(&node.request, &[&client]).cookie, 2);
@@ -77,8 +76,7 @@ fn flags_that_reads_do_not_have_are_refused() {
     let (source, target) = (node.buffer(8), node.buffer(8));
     for flags in [CompletionFlags::SOLICITED_WAIT, CompletionFlags::UNSIGNALLED] {
         let (to, from) = (target.remote(0, 8), source.remote(0, 8));
-        let posted = client.post_rdma_read_to_rmr(to, 1, from, flags);
-        refused(posted, ReturnType::InvalidParameter, Subtype::InvalidArg5);
+        refused(client.post_rdma_read_to_rmr(to, 1, from, flags), Subtype::InvalidArg5);
     }
     let flags = CompletionFlags::SUPPRESS | CompletionFlags::BARRIER_FENCE;
     let posted = client.post_rdma_read_to_rmr(target.remote(0, 8), 2, source.remote(0, 8), flags);
@@ -101,7 +99,7 @@ fn only_a_connected_endpoint_posts() {
     let ep = node.ep();
     let (source, target) = (node.buffer(8), node.buffer(8));
     let posted = ep.post_rdma_read_to_rmr(target.remote(0, 8), 1, source.remote(0, 8), NONE);
-    refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
+    refused(posted, Subtype::InvalidStateEpUnconnected);
 }
 
 fn a_source_without_remote_read_breaks_the_connection() {

@@ -100,7 +100,7 @@ fn a_query_returns_the_scope() {
     let param = confined.query().expect("live");
     assert_eq!((&param.pz, param.lmr_triplet), (&node.pz, None));
     confined.free().expect("live");
-    refused(confined.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleRmr);
+    refused(confined.query(), Subtype::InvalidHandleRmr);
     node.finish_with(&[&open]);
 }
 
@@ -108,11 +108,9 @@ fn a_freed_zone_is_refused() {
     let node = node();
     let zone = node.ia.pz_create().expect("a zone");
     zone.free().expect("empty");
-    let made = node.ia.rmr_create_for_ep(&zone);
-    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    refused(node.ia.rmr_create_for_ep(&zone), Subtype::InvalidHandlePz);
     let other = Node::new();
-    let made = node.ia.rmr_create_for_ep(&other.pz);
-    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    refused(node.ia.rmr_create_for_ep(&other.pz), Subtype::InvalidHandlePz);
 }
 
 fn the_region_keeps_its_zone_in_use() {
@@ -128,8 +126,7 @@ fn a_provider_without_support_refuses_the_create() {
     if node.ia.provider_attributes().rmr_scope_ep_supported {
         return;
     }
-    let made = node.ia.rmr_create_for_ep(&node.pz);
-    refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+    refused(node.ia.rmr_create_for_ep(&node.pz), ReturnType::ModelNotSupported);
 }
 
 fn a_region_of_a_zone_is_accessible_over_every_endpoint() {

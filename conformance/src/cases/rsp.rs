@@ -49,11 +49,7 @@ fn only_the_reserved_endpoint_can_accept() {
     );
     assert_eq!(param.local_port, QUALIFIER);
     let other = node.ep();
-    refused(
-        arrival.request.accept(Some(&other), b""),
-        ReturnType::InvalidParameter,
-        Subtype::InvalidArg2,
-    );
+    refused(arrival.request.accept(Some(&other), b""), Subtype::InvalidArg2);
     assert_eq!(
         (state(&ep), state(&other)),
         (EpState::PassiveConnectionPending, EpState::Unconnected)
@@ -99,7 +95,7 @@ fn only_an_unconnected_endpoint_can_be_reserved() {
                 assert_eq!(state(&staged.ep), EpState::UnconfiguredReserved);
             }
             _ => {
-                refused(made, ReturnType::InvalidState, wanted.invalid_state());
+                refused(made, wanted.invalid_state());
                 assert_eq!(staged.ep.query().expect("live"), before);
                 // The failed call did not take the qualifier.
                 let psp = node.ia.psp_create(QUALIFIER, &node.requests, PspMaker::Consumer);
@@ -114,27 +110,23 @@ fn a_refused_create_leaves_the_endpoint_unchanged() {
     let (node, other) = (Node::on(ia), Node::new());
     let ep = node.ep();
     let make = |ep, evd| node.ia.rsp_create(QUALIFIER, Some(ep), evd);
-    let handle = ReturnType::InvalidHandle;
-    refused(make(&ep, &node.connect), handle, Subtype::InvalidHandleEvdCr);
-    refused(make(&ep, &other.requests), handle, Subtype::InvalidHandleEvdCr);
+    refused(make(&ep, &node.connect), Subtype::InvalidHandleEvdCr);
+    refused(make(&ep, &other.requests), Subtype::InvalidHandleEvdCr);
     let foreign = other.ep();
-    refused(make(&foreign, &node.requests), handle, Subtype::InvalidHandleEp);
+    refused(make(&foreign, &node.requests), Subtype::InvalidHandleEp);
     let freed = node.ep();
     freed.free().expect("unconnected");
-    refused(make(&freed, &node.requests), handle, Subtype::InvalidHandleEp);
+    refused(make(&freed, &node.requests), Subtype::InvalidHandleEp);
     let psp = node.ia.psp_create(QUALIFIER, &node.requests, PspMaker::Consumer).expect("made");
-    refused(make(&ep, &node.requests), ReturnType::ConnQualInUse, Subtype::NoSubtype);
+    refused(make(&ep, &node.requests), ReturnType::ConnQualInUse);
     assert_eq!(state(&ep), EpState::Unconnected);
     psp.free().expect("live");
     faults.no_listeners.store(true, Ordering::Relaxed);
-    let insufficient = ReturnType::InsufficientResources;
-    refused(make(&ep, &node.requests), insufficient, Subtype::ResourceDevice);
-    let made = node.ia.rsp_create(QUALIFIER, None, &node.requests);
-    refused(made, insufficient, Subtype::ResourceDevice);
+    refused(make(&ep, &node.requests), Subtype::ResourceDevice);
+    refused(node.ia.rsp_create(QUALIFIER, None, &node.requests), Subtype::ResourceDevice);
     faults.no_listeners.store(false, Ordering::Relaxed);
     faults.no_queue_pairs.store(true, Ordering::Relaxed);
-    let made = node.ia.rsp_create(QUALIFIER, None, &node.requests);
-    refused(made, insufficient, Subtype::ResourceDevice);
+    refused(node.ia.rsp_create(QUALIFIER, None, &node.requests), Subtype::ResourceDevice);
     assert_eq!(state(&ep), EpState::Unconnected);
     node.finish_with(&[&ep, &foreign]);
     other.finish();
@@ -145,15 +137,14 @@ fn a_free_releases_the_endpoint() {
         let node = Node::new();
         let ep = node.ep();
         let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
-        refused(ep.free(), ReturnType::InvalidState, Subtype::InvalidStateEpReserved);
+        refused(ep.free(), Subtype::InvalidStateEpReserved);
         if dropped {
             drop(rsp);
         } else {
             let clone = rsp.clone();
             rsp.free().expect("live");
-            let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandleRsp);
-            refused(clone.free(), handle, subtype);
-            refused(clone.query(), handle, subtype);
+            refused(clone.free(), Subtype::InvalidHandleRsp);
+            refused(clone.query(), Subtype::InvalidHandleRsp);
         }
         assert_eq!(state(&ep), EpState::Unconnected);
         let late = node.connecting(QUALIFIER);
@@ -181,7 +172,7 @@ fn a_reject_makes_the_endpoint_available_again() {
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
     let client = node.connecting(QUALIFIER);
     let request = expect_request(&node.requests).request;
-    refused(ep.free(), ReturnType::InvalidState, Subtype::InvalidStateEpPassconnpending);
+    refused(ep.free(), Subtype::InvalidStateEpPassconnpending);
     request.reject(b"").expect("live");
     expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
     let param = ep.query().expect("live");
@@ -217,8 +208,7 @@ fn without_an_endpoint_the_provider_creates_one() {
         assert_eq!(request.query().expect("live").local_ep.as_ref(), Some(&ep));
         if !early {
             assert_eq!(state(&ep), EpState::UnconfiguredPassive);
-            let accepted = request.accept(None, b"");
-            refused(accepted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconfpassive);
+            refused(request.accept(None, b""), Subtype::InvalidStateEpUnconfpassive);
             ep.modify(&complete).expect("passive");
         }
         assert_eq!(state(&ep), EpState::PassiveConnectionPending);
@@ -233,7 +223,7 @@ fn a_free_without_a_request_frees_the_endpoint_of_the_provider() {
     let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
     let ep = rsp.query().expect("live").ep;
     rsp.free().expect("live");
-    refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(ep.query(), Subtype::InvalidHandleEp);
     node.finish();
 }
 
@@ -284,8 +274,8 @@ fn an_abrupt_close_frees_the_service_point_in_every_phase() {
             expected = Some(ConnectionEventKind::Disconnected);
         }
         far.ia.close(Close::Abrupt).expect("always possible");
-        refused(rsp.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleRsp);
-        refused(ep.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+        refused(rsp.free(), Subtype::InvalidHandleRsp);
+        refused(ep.free(), Subtype::InvalidHandleEp);
         if let Some(kind) = expected {
             expect_connection(&near.connect, &client, kind);
         }

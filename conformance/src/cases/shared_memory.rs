@@ -40,8 +40,7 @@ fn private_memory_is_refused() {
     let node = node();
     let memory = Memory::zeroed(3 * PAGE).expect("memory");
     let source = MemorySource::Shared { id: id(1), span: memory.span() };
-    let made = node.ia.lmr_create(source, &node.pz, Privileges::ALL);
-    refused(made, ReturnType::InvalidState, Subtype::NoSubtype);
+    refused(node.ia.lmr_create(source, &node.pz, Privileges::ALL), ReturnType::InvalidState);
     node.finish();
 }
 
@@ -49,8 +48,7 @@ fn partly_shared_memory_is_refused() {
     let node = node();
     let mapping = Mapping::half_shared().expect("a mapping");
     let all = MemorySource::Shared { id: id(2), span: mapping.span(0, 2 * PAGE) };
-    let made = node.ia.lmr_create(all, &node.pz, Privileges::ALL);
-    refused(made, ReturnType::InvalidState, Subtype::NoSubtype);
+    refused(node.ia.lmr_create(all, &node.pz, Privileges::ALL), ReturnType::InvalidState);
     let half = MemorySource::Shared { id: id(2), span: mapping.span(0, PAGE) };
     let lmr = node.ia.lmr_create(half, &node.pz, Privileges::ALL).expect("the part is shared");
     node.finish_with(&[&lmr]);
@@ -147,8 +145,7 @@ fn a_name_denotes_one_memory() {
     // Other memory, and another part of the same memory.
     for span in [there.span(0, PAGE), here.span(PAGE, PAGE)] {
         for node in [&node, &other] {
-            let made = register(node, id(11), span);
-            refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+            refused(register(node, id(11), span), Subtype::InvalidArg3);
         }
     }
     node.finish_with(&[&lmr]);
@@ -160,8 +157,7 @@ fn a_name_denotes_all_of_the_memory() {
     let mapping = Mapping::shared(2 * PAGE).expect("a mapping");
     let lmr = register(&node, id(12), mapping.span(0, PAGE)).expect("shared memory");
     for length in [1, PAGE - 1, PAGE + 1, 2 * PAGE] {
-        let made = register(&node, id(12), mapping.span(0, length));
-        refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg4);
+        refused(register(&node, id(12), mapping.span(0, length)), Subtype::InvalidArg4);
     }
     node.finish_with(&[&lmr]);
 }
@@ -186,8 +182,7 @@ fn a_name_is_available_after_the_last_free() {
     let first = register(&node, id(13), one.span(0, PAGE)).expect("shared memory");
     let second = register(&other, id(13), one.span(0, PAGE)).expect("the same");
     first.free().expect("live");
-    let made = register(&node, id(13), two.span(0, PAGE));
-    refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    refused(register(&node, id(13), two.span(0, PAGE)), Subtype::InvalidArg3);
     // The handle outlives the region, and does not keep the name in use.
     other.ia.close(Close::Abrupt).expect("open");
     let third = register(&node, id(13), two.span(0, PAGE)).expect("the name is free");
@@ -197,8 +192,7 @@ fn a_name_is_available_after_the_last_free() {
     let freed = node.ia.pz_create().expect("a zone");
     freed.free().expect("unused");
     let source = MemorySource::Shared { id: id(13), span: one.span(0, PAGE) };
-    let made = node.ia.lmr_create(source, &freed, Privileges::ALL);
-    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    refused(node.ia.lmr_create(source, &freed, Privileges::ALL), Subtype::InvalidHandlePz);
     register(&node, id(13), two.span(0, PAGE)).expect("still free").free().expect("live");
     node.finish();
 }
@@ -210,6 +204,5 @@ fn a_provider_without_support_refuses_the_registration() {
     }
     let mapping = Mapping::shared(PAGE).expect("a mapping");
     let source = MemorySource::Shared { id: id(7), span: mapping.span(0, PAGE) };
-    let made = node.ia.lmr_create(source, &node.pz, Privileges::ALL);
-    refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+    refused(node.ia.lmr_create(source, &node.pz, Privileges::ALL), ReturnType::ModelNotSupported);
 }

@@ -26,7 +26,7 @@ pub(super) fn the_state_decides_what_a_disconnect_does() {
             let result = staged.ep.disconnect(how);
             match disconnects(wanted) {
                 None => {
-                    refused(result, ReturnType::InvalidState, wanted.invalid_state());
+                    refused(result, wanted.invalid_state());
                     assert_eq!(staged.ep.query().expect("live"), before);
                     expect_no_event(&node.connect);
                 }
@@ -124,8 +124,7 @@ pub(super) fn a_graceful_disconnect_lets_requests_finish_first() {
     assert_eq!(state(&client), EpState::DisconnectPending);
     assert_eq!(state(&server), EpState::Connected);
     // New requests are refused; receives are not.
-    let posted = client.post_send(&[], 9, NONE);
-    refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpDiscpending);
+    refused(client.post_send(&[], 9, NONE), Subtype::InvalidStateEpDiscpending);
     client.post_recv(&[], 50, NONE).expect("possible in every state");
     expect_no_event(&near.connect);
     for cookie in 0..5 {

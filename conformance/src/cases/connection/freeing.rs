@@ -47,7 +47,7 @@ pub(super) fn an_endpoint_can_be_freed_unless_a_service_point_or_request_holds_i
                 | EpState::TentativeConnectionPending
         );
         if bound {
-            refused(freed, ReturnType::InvalidState, wanted.invalid_state());
+            refused(freed, wanted.invalid_state());
             assert_eq!(state(&staged.ep), wanted);
         } else {
             freed.unwrap_or_else(|error| panic!("in {wanted}: {error}"));
@@ -78,7 +78,7 @@ pub(super) fn only_unconnected_and_disconnected_endpoints_can_be_reset() {
                 assert_eq!(staged.ep.query().expect("live"), before);
             }
             _ => {
-                refused(reset, ReturnType::InvalidState, wanted.invalid_state());
+                refused(reset, wanted.invalid_state());
                 assert_eq!(staged.ep.query().expect("live"), before);
             }
         }

@@ -45,7 +45,7 @@ pub(super) fn a_free_makes_the_armed_descriptor_readable() {
 pub(super) fn a_dispatcher_with_a_waiter_cannot_be_armed() {
     let evd = software(8);
     let thread = waiter(&evd, 1);
-    refused(evd.arm(), ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+    refused(evd.arm(), Subtype::InvalidStateEvdWaiter);
     evd.post_se(1).expect("within the limit");
     thread.join().expect("woken");
 }

@@ -148,7 +148,7 @@ pub(super) fn endpoint_attributes_with_a_shared_queue() {
                 // The page says that it is ignored: the segments are on the queue.
                 made.expect("ignored").free().expect("unconnected");
             } else {
-                let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg7);
+                let error = refused(made, Subtype::InvalidArg7);
                 names(&error, &[&attribute.name, &value, &bound]);
             }
         }
@@ -166,8 +166,7 @@ pub(super) fn modified_attributes_have_the_same_limits() {
             let before = ep.query();
             let changed = attribute.with(&modest, value);
             let change = EpChange::new().pz(&node.pz).recv_evd(None).attributes(&changed);
-            let result = ep.modify(&change);
-            let error = refused(result, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+            let error = refused(ep.modify(&change), Subtype::InvalidArg3);
             names(&error, &[&attribute.name, &value, &bound]);
             assert_eq!(ep.query(), before, "all of a change or nothing");
         }
@@ -198,8 +197,7 @@ pub(super) fn a_refused_change_of_completion_flags_changes_nothing() {
     let looks = || (ep.query(), node.recv.query(), node.request.query(), other.query());
     let before = looks();
     assert!(node.recv.query().expect("live").config_notify);
-    let changed = ep.modify(&EpChange::new().attributes(&plain));
-    let error = refused(changed, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    let error = refused(ep.modify(&EpChange::new().attributes(&plain)), Subtype::InvalidArg3);
     names(&error, &[&"request_completion_flags"]);
     assert_eq!(looks(), before);
     neighbour.free().expect("unconnected");

@@ -11,11 +11,10 @@ pub(super) fn region_lengths_are_limited() {
     let memory = Memory::zeroed(len + 1).expect("memory");
     let register =
         |range| node.ia.lmr_create(MemorySource::Part(&memory, range), &node.pz, Privileges::ALL);
-    refused(register(3..3), ReturnType::LengthError, Subtype::NoSubtype);
-    refused(register(1..len + 2), ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    refused(register(3..3), ReturnType::LengthError);
+    refused(register(1..len + 2), Subtype::InvalidArg3);
     if most == len as u64 {
-        let error =
-            refused(register(0..len + 1), ReturnType::InvalidParameter, Subtype::InvalidArg4);
+        let error = refused(register(0..len + 1), Subtype::InvalidArg4);
         names(&error, &[&"length", &(len + 1), &most]);
     }
     for range in [0..1, len..len + 1, 1..len + 1] {

@@ -35,7 +35,7 @@ pub(super) fn private_data_of_a_request_reach_the_limit() {
     ];
     for (call, argument) in calls.into_iter().take(if can_ask_commonly { 3 } else { 2 }) {
         let ep = node.ep();
-        let error = refused(call(&ep, &data), ReturnType::InvalidParameter, argument);
+        let error = refused(call(&ep, &data), argument);
         names(&error, &[&"private data", &(most + 1), &most]);
         assert_eq!(state(&ep), EpState::Unconnected);
         expect_no_event(&node.requests);
@@ -57,8 +57,7 @@ pub(super) fn private_data_of_an_answer_reach_the_limit() {
     };
     let (client, request) = ask();
     let server = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("an endpoint");
-    let accepted = request.accept(Some(&server), &data);
-    let error = refused(accepted, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    let error = refused(request.accept(Some(&server), &data), Subtype::InvalidArg3);
     names(&error, &[&"private data", &(most + 1), &most]);
     assert_eq!(state(&server), EpState::Unconnected);
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
@@ -69,7 +68,7 @@ pub(super) fn private_data_of_an_answer_reach_the_limit() {
         return;
     }
     let (client, request) = ask();
-    let error = refused(request.reject(&data), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    let error = refused(request.reject(&data), Subtype::InvalidArg2);
     names(&error, &[&"private data", &(most + 1), &most]);
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     request.reject(&data[..most]).expect("within the bound");
@@ -93,7 +92,7 @@ pub(super) fn a_timeout_is_positive() {
     .into_iter()
     .flatten()
     {
-        let error = refused(result, ReturnType::InvalidParameter, argument);
+        let error = refused(result, argument);
         names(&error, &[&"timeout", &0]);
         assert_eq!(state(&ep), EpState::Unconnected);
     }

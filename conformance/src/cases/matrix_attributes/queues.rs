@@ -16,7 +16,7 @@ pub(super) fn queue_lengths_reach_the_limit() {
     for flags in [EvdFlags::SOFTWARE, EvdFlags::COMPLETIONS, EvdFlags::CONNECTION] {
         for qlen in [0, most + 1, MOST] {
             let made = node.ia.evd_create(&EvdOptions::new(qlen, flags));
-            let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+            let error = refused(made, Subtype::InvalidArg2);
             names(&error, &[&"evd_min_qlen", &qlen, &most]);
         }
         for qlen in [1, most - 1, most] {
@@ -43,7 +43,7 @@ pub(super) fn a_resize_has_the_same_limits() {
     evd.post_se(7).expect("within the limit");
     for qlen in [0, most + 1, MOST] {
         let before = evd.query();
-        let error = refused(evd.resize(qlen), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        let error = refused(evd.resize(qlen), Subtype::InvalidArg2);
         names(&error, &[&"evd_min_qlen", &qlen, &most]);
         assert_eq!(evd.query(), before);
     }
@@ -65,8 +65,7 @@ pub(super) fn thresholds_reach_the_queue_length() {
     let mut event = Event::default();
     for threshold in [0, qlen + 1, MOST] {
         for timeout in [Timeout::ZERO, Timeout::Infinite] {
-            let waited = evd.wait(timeout, threshold, &mut event);
-            let error = refused(waited, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+            let error = refused(evd.wait(timeout, threshold, &mut event), Subtype::InvalidArg3);
             names(&error, &[&"threshold", &threshold, &qlen]);
         }
     }
@@ -88,8 +87,7 @@ pub(super) fn shared_queues_reach_the_limits() {
     let (most, segments) = (ia.max_recv_per_srq, ia.max_iov_segments_per_dto);
     let good = SrqAttributes { max_recv_dtos: 2, max_recv_iov: 1, low_watermark: 0 };
     let bad = |attributes, words: &[&dyn std::fmt::Display]| {
-        let made = node.ia.srq_create(&node.pz, attributes);
-        let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+        let error = refused(node.ia.srq_create(&node.pz, attributes), Subtype::InvalidArg3);
         names(&error, words);
     };
     for max_recv_dtos in [0, most + 1, MOST] {
@@ -132,7 +130,7 @@ pub(super) fn a_resize_of_a_shared_queue_has_the_same_limits() {
     }
     for wanted in [0, most + 1, MOST] {
         let before = srq.query();
-        let error = refused(srq.resize(wanted), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        let error = refused(srq.resize(wanted), Subtype::InvalidArg2);
         names(&error, &[&"srq_max_recv_dto", &wanted, &most]);
         assert_eq!(srq.query(), before);
     }
@@ -154,8 +152,7 @@ pub(super) fn low_watermarks_reach_the_queue_length() {
     }
     for watermark in [limit + 1, MOST] {
         let before = srq.query();
-        let set = srq.set_lw(watermark);
-        let error = refused(set, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        let error = refused(srq.set_lw(watermark), Subtype::InvalidArg2);
         names(&error, &[&"low_watermark", &watermark, &limit]);
         assert_eq!(srq.query(), before);
     }
@@ -187,10 +184,9 @@ pub(super) fn high_watermarks_reach_the_limit() {
     let ep = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
     let above = most + 1;
     let soft = ep.set_watermark(Some(above), None);
-    let error = refused(soft, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    let error = refused(soft, Subtype::InvalidArg2);
     names(&error, &[&"soft_high_watermark", &above, &most]);
-    let hard = ep.set_watermark(Some(1), Some(above));
-    let error = refused(hard, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    let error = refused(ep.set_watermark(Some(1), Some(above)), Subtype::InvalidArg3);
     names(&error, &[&"hard_high_watermark", &above, &most]);
     let evd = node.ia.async_evd().expect("the adapter made one");
     // These two receives would exceed the soft watermark if the refused call had set it.

@@ -96,7 +96,7 @@ pub(super) fn reads_reach_the_limit() {
     assert_eq!(long.as_ref().expect_err("too long").subtype(), Subtype::InvalidArg5);
     out_of_bounds(long, &[&(len + 1), &bound]);
     let short = client.post_rdma_read(&[to.piece(0, len - 1)], 1, from.remote(0, len), NONE);
-    refused(short, ReturnType::LengthError, Subtype::NoSubtype);
+    refused(short, ReturnType::LengthError);
     client.post_rdma_read(&[to.piece(0, len)], 2, from.remote(0, len), NONE).expect("allowed");
     expect_completion(&node.request, &[&client], 2, DtoStatus::Success);
     assert!(to.bytes(0, len) == bytes, "the transfer is whole");

@@ -27,7 +27,7 @@ pub(super) fn dup_connect() {
         let ep = scene.ep();
         let result = ep.dup_connect(&client, Timeout::Infinite, b"", Default::default());
         if outcome == Outcome::Refused {
-            refused(result, ReturnType::InvalidState, subtype(from));
+            refused(result, subtype(from));
             scene.untouched(&before, from.name());
         } else {
             result.unwrap_or_else(|error| panic!("{from}: {error}"));
@@ -60,7 +60,7 @@ pub(super) fn dup_connect_of_the_passive_side() {
     let passive = scene.staged.peer.as_ref().expect("a connection has two sides");
     let result = scene.spare.dup_connect(passive, Timeout::Infinite, b"", Default::default());
     // The passive side has no connection qualifier to duplicate.
-    refused(result, ReturnType::InvalidState, Subtype::InvalidStateEpConnected);
+    refused(result, Subtype::InvalidStateEpConnected);
     scene.untouched(&before, "the passive side");
     scene.close();
 }
@@ -142,7 +142,7 @@ pub(super) fn accept() {
     let call = |scene: &Scene| scene.request.accept(Some(scene.ep()), b"");
     let done = |scene: &Scene, _: EpState, _: Outcome| {
         until("the other side is connected", || state(&scene.asking) == EpState::Connected);
-        refused(scene.request.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleCr);
+        refused(scene.request.query(), Subtype::InvalidHandleCr);
     };
     try_everywhere(table::ACCEPT, call, done);
 }
@@ -158,13 +158,13 @@ pub(super) fn accept_on_the_endpoint_of_the_request() {
         let own = scene.staged.request.as_ref().expect("it waits");
         if !works {
             let before = scene.snapshot();
-            refused(own.accept(None, b""), ReturnType::InvalidState, subtype(from));
+            refused(own.accept(None, b""), subtype(from));
             scene.untouched(&before, from.name());
             scene.ep().modify(&EpChange::new().pz(&scene.node.pz)).expect("it needs a zone");
         }
         own.accept(None, b"").unwrap_or_else(|error| panic!("{from}: {error}"));
         until("the connection is established", || state(scene.ep()) == EpState::Connected);
-        refused(own.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleCr);
+        refused(own.query(), Subtype::InvalidHandleCr);
         scene.close();
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn post_send_with_invalidate() {
         let iov = [scene.buffer.piece(32, 32)];
         let result = scene.ep().post_send_with_invalidate(&iov, COOKIE, NONE, context);
         if outcome == Outcome::Refused {
-            refused(result, ReturnType::InvalidState, subtype(from));
+            refused(result, subtype(from));
             scene.untouched(&before, from.name());
         } else {
             result.unwrap_or_else(|error| panic!("{from}: {error}"));

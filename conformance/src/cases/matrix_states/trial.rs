@@ -57,7 +57,7 @@ pub(super) fn try_everywhere(
         match outcome {
             Outcome::Refused => {
                 assert!(result.is_err(), "{what}: it worked");
-                let error = refused(result, ReturnType::InvalidState, subtype(from));
+                let error = refused(result, subtype(from));
                 let text = error.to_string();
                 assert!(text.contains(from.name()), "the text does not name the state: {text}");
                 scene.untouched(&before, &what);
@@ -68,8 +68,7 @@ pub(super) fn try_everywhere(
             }
             Outcome::Ends => {
                 result.unwrap_or_else(|error| panic!("{what}: {error}"));
-                let query = scene.ep().query();
-                refused(query, ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+                refused(scene.ep().query(), Subtype::InvalidHandleEp);
             }
             Outcome::To(next) => {
                 result.unwrap_or_else(|error| panic!("{what}: {error}"));
