@@ -131,3 +131,13 @@ pub fn ep_in_state(node: &Node, wanted: EpState) -> EpInState {
     }
     staged
 }
+
+/// Runs a check of an endpoint in each of the [`STATES`], on an adapter of its own.
+#[track_caller]
+pub(crate) fn in_every_state(check: impl Fn(Node, EpInState, EpState)) {
+    for wanted in STATES {
+        let node = Node::new();
+        let staged = ep_in_state(&node, wanted);
+        check(node, staged, wanted);
+    }
+}

@@ -16,6 +16,7 @@ use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType
 use parking_lot::Mutex;
 
 use crate::case::skip;
+use crate::fixture::Node;
 use crate::target::{self, takes_parameters, target};
 
 /// Changes the attributes that an adapter reports.
@@ -81,6 +82,12 @@ struct FaultProvider {
 #[must_use]
 pub fn open(parameters: &str, change: Change) -> InterfaceAdapter {
     open_with_faults(parameters, change).0
+}
+
+/// A node on the adapter under test with changed attributes.
+#[track_caller]
+pub(crate) fn node(change: Change) -> Node {
+    Node::on(open("", change))
 }
 
 /// Opens the adapter under test with changed attributes, and returns its faults.

@@ -1,13 +1,14 @@
 //! The fixture of most cases: an adapter with a protection zone and event dispatchers, registered
-//! memory, and functions that connect two endpoints and exchange a message.
+//! memory, and functions that connect two endpoints and exchange a message. Each of them panics if
+//! a call that it makes fails.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use dat_core::attr::ProviderAttributes;
 use dat_core::{
-    Address, Close, Cno, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, Csp,
-    DtoStatus, Endpoint, EpAttributes, EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher,
+    Address, Bind, Close, Cno, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest,
+    Csp, DtoStatus, Endpoint, EpAttributes, EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher,
     InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource, Privileges, ProtectionZone, Psp,
     PspMaker, Result, Rmr, RmrTriplet, Rsp, SharedReceiveQueue, SrqAttributes,
 };
@@ -17,9 +18,6 @@ use crate::target::try_open;
 use crate::wait::{expect_connection, expect_dto, expect_request, state, until};
 
 /// Opens the adapter under test with parameters such as `max_eps=2,max_iov=1`.
-///
-/// # Panics
-/// If the open fails.
 #[track_caller]
 #[must_use]
 pub fn open(parameters: &str) -> InterfaceAdapter {
@@ -54,9 +52,6 @@ impl Node {
     pub const QLEN: u32 = 256;
 
     /// Opens the adapter under test.
-    ///
-    /// # Panics
-    /// If a call fails.
     #[track_caller]
     #[must_use]
     pub fn new() -> Self {
@@ -64,9 +59,6 @@ impl Node {
     }
 
     /// Opens the adapter under test with parameters.
-    ///
-    /// # Panics
-    /// If a call fails.
     #[track_caller]
     #[must_use]
     pub fn with(parameters: &str) -> Self {
@@ -87,9 +79,6 @@ impl Node {
     }
 
     /// A remote memory region in the zone. Skips the case if the provider has none.
-    ///
-    /// # Panics
-    /// If the call fails.
     #[track_caller]
     #[must_use]
     pub fn rmr(&self) -> Rmr {
@@ -98,9 +87,6 @@ impl Node {
     }
 
     /// Uses an adapter that is already open.
-    ///
-    /// # Panics
-    /// If the call fails.
     #[track_caller]
     #[must_use]
     pub fn on(ia: InterfaceAdapter) -> Self {
@@ -138,13 +124,32 @@ impl Node {
     }
 
     /// Another event dispatcher.
-    ///
-    /// # Panics
-    /// If the call fails.
     #[track_caller]
     #[must_use]
     pub fn evd(&self, flags: EvdFlags) -> EventDispatcher {
         self.ia.evd_create(&EvdOptions::new(Self::QLEN, flags)).expect("a dispatcher")
+    }
+
+    /// An event dispatcher of a given length.
+    #[track_caller]
+    pub(crate) fn evd_of(&self, qlen: u32, flags: EvdFlags) -> EventDispatcher {
+        self.ia.evd_create(&EvdOptions::new(qlen, flags)).expect("a dispatcher")
+    }
+
+    /// An event dispatcher that is freed already.
+    #[track_caller]
+    pub(crate) fn freed_evd(&self, flags: EvdFlags) -> EventDispatcher {
+        let evd = self.evd(flags);
+        evd.free().expect("unused");
+        evd
+    }
+
+    /// A protection zone that is freed already.
+    #[track_caller]
+    pub(crate) fn freed_pz(&self) -> ProtectionZone {
+        let pz = self.ia.pz_create().expect("a zone");
+        pz.free().expect("unused");
+        pz
     }
 
     /// The specification of an endpoint with all three dispatchers and default attributes.
@@ -171,9 +176,6 @@ impl Node {
     }
 
     /// A new endpoint of [`Node::spec_with`].
-    ///
-    /// # Panics
-    /// If the call fails.
     #[track_caller]
     #[must_use]
     pub fn ep_with(&self, change: impl FnOnce(&mut EpAttributes)) -> Endpoint {
@@ -181,9 +183,6 @@ impl Node {
     }
 
     /// A shared receive queue for receives of one segment. Skips the case if the provider has none.
-    ///
-    /// # Panics
-    /// If the call fails.
     #[track_caller]
     #[must_use]
     pub fn srq(&self, max_recv_dtos: u32) -> SharedReceiveQueue {
@@ -193,9 +192,6 @@ impl Node {
     }
 
     /// A new endpoint of [`Node::spec`].
-    ///
-    /// # Panics
-    /// If the call fails.
     #[track_caller]
     #[must_use]
     pub fn ep(&self) -> Endpoint {
@@ -203,9 +199,6 @@ impl Node {
     }
 
     /// Two endpoints that are connected with each other: first the active side, then the passive.
-    ///
-    /// # Panics
-    /// If a call fails.
     #[track_caller]
     #[must_use]
     pub fn pair(&self) -> (Endpoint, Endpoint) {
@@ -215,9 +208,6 @@ impl Node {
     }
 
     /// A new endpoint that connects to a qualifier of this adapter.
-    ///
-    /// # Panics
-    /// If a call fails.
     #[track_caller]
     #[must_use]
     pub fn connecting(&self, qualifier: u64) -> Endpoint {
@@ -226,10 +216,22 @@ impl Node {
         ep
     }
 
+    /// A new endpoint that connects to a qualifier of this adapter, and its request.
+    #[track_caller]
+    pub(crate) fn asking(&self, qualifier: u64) -> (Endpoint, ConnectionRequest) {
+        let ep = self.connecting(qualifier);
+        (ep, expect_request(&self.requests).request)
+    }
+
+    /// A new endpoint that has accepted a connection from `client`.
+    #[track_caller]
+    pub(crate) fn linked_to(&self, client: &Endpoint) -> Endpoint {
+        let server = self.ep();
+        link(self, client, self, &server);
+        server
+    }
+
     /// A service point with an unused qualifier, whose requests arrive on [`Node::requests`].
-    ///
-    /// # Panics
-    /// If the call fails.
     #[track_caller]
     #[must_use]
     pub fn psp(&self) -> Psp {
@@ -237,13 +239,32 @@ impl Node {
     }
 
     /// Registers `len` bytes of memory in the zone, with all privileges.
-    ///
-    /// # Panics
-    /// If the registration fails.
     #[track_caller]
     #[must_use]
     pub fn buffer(&self, len: usize) -> Buffer {
         Buffer::new(&self.ia, &self.pz, len)
+    }
+
+    /// Registers memory with the given bytes, with all privileges.
+    #[track_caller]
+    pub(crate) fn buffer_of(&self, bytes: &[u8]) -> Buffer {
+        let buffer = self.buffer(bytes.len());
+        buffer.fill(0, bytes);
+        buffer
+    }
+
+    /// Registers `len` bytes of memory in the zone, with some privileges.
+    #[track_caller]
+    pub(crate) fn buffer_with(&self, len: usize, privileges: Privileges) -> Buffer {
+        Buffer::with(&self.ia, &self.pz, len, privileges)
+    }
+
+    /// Another protection zone, with `len` bytes of memory that are registered in it.
+    #[track_caller]
+    pub(crate) fn elsewhere(&self, len: usize) -> (ProtectionZone, Buffer) {
+        let pz = self.ia.pz_create().expect("a zone");
+        let buffer = Buffer::new(&self.ia, &pz, len);
+        (pz, buffer)
     }
 
     /// Frees further objects in the given order, then does the same as [`Node::finish`].
@@ -324,17 +345,30 @@ pub struct Buffer {
 
 impl Buffer {
     /// Registers new memory with all privileges.
-    ///
-    /// # Panics
-    /// If the registration fails.
     #[track_caller]
     #[must_use]
     pub fn new(ia: &InterfaceAdapter, pz: &ProtectionZone, len: usize) -> Self {
+        Self::with(ia, pz, len, Privileges::ALL)
+    }
+
+    /// Registers new memory with some privileges.
+    #[track_caller]
+    fn with(
+        ia: &InterfaceAdapter,
+        pz: &ProtectionZone,
+        len: usize,
+        privileges: Privileges,
+    ) -> Self {
         let memory = Memory::zeroed(len).expect("memory");
-        let lmr = ia
-            .lmr_create(MemorySource::Memory(&memory), pz, Privileges::ALL)
-            .expect("a registration");
+        let source = MemorySource::Memory(&memory);
+        let lmr = ia.lmr_create(source, pz, privileges).expect("a registration");
         Self { memory, lmr }
+    }
+
+    /// A bind of the whole region, with the cookie 5.
+    pub(crate) fn bind(&self, privileges: Privileges) -> Bind<'_> {
+        let triplet = self.piece(0, self.memory.len());
+        Bind { lmr: &self.lmr, triplet, privileges, cookie: 5, flags: CompletionFlags::empty() }
     }
 
     /// A segment of the region for local use.
@@ -417,10 +451,15 @@ pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
     assert_eq!(state(server), EpState::Connected);
 }
 
+/// An adapter with two endpoints that are connected: first the active side, then the passive.
+#[track_caller]
+pub(crate) fn linked_pair() -> (Node, Endpoint, Endpoint) {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    (node, client, server)
+}
+
 /// Two adapters with an endpoint each, which are connected: first the active side, then the passive.
-///
-/// # Panics
-/// If a call fails.
 #[track_caller]
 #[must_use]
 pub fn linked_nodes() -> [(Node, Endpoint); 2] {

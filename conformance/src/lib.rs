@@ -16,6 +16,7 @@ pub mod exclude;
 pub mod fault_provider;
 pub mod fixture;
 pub mod mapping;
+mod posts;
 mod prelude;
 mod random;
 pub mod report;

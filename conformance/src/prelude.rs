@@ -14,18 +14,22 @@ pub(crate) use dat_core::{
 
 pub(crate) use crate::case::{cases, skip};
 pub(crate) use crate::check::refused;
-pub(crate) use crate::ep_states::{EpInState, STATES, ep_in_state};
+pub(crate) use crate::ep_states::{EpInState, STATES, ep_in_state, in_every_state};
 pub(crate) use crate::fixture::{
-    Buffer, Node, exchange, free_all, link, linked_nodes, open, requester,
+    Buffer, Node, exchange, free_all, link, linked_nodes, linked_pair, open, requester,
+};
+pub(crate) use crate::posts::{
+    post_events, post_message, post_messages, post_receives, post_sends, post_shared,
 };
 pub(crate) use crate::target::{
     HAS_2_0, LONGEST, MOST, Target, fresh_address, rounds, takes_parameters, target, try_open,
+    with_parameters,
 };
 pub(crate) use crate::wait::{
-    Background, LIMIT, arrived, becomes, becomes_readable, drain, expect_bind, expect_completion,
-    expect_connection, expect_connection_of, expect_connections, expect_dto, expect_event,
-    expect_no_event, expect_no_events, expect_request, expect_unsignalled_dto, is_readable, state,
-    until, until_waited_on,
+    Background, LIMIT, arrived, becomes, becomes_readable, drain, expect_async, expect_bind,
+    expect_completion, expect_connection, expect_connection_of, expect_connections, expect_dto,
+    expect_event, expect_no_event, expect_no_events, expect_request, expect_unsignalled_dto,
+    flushed, is_readable, state, until, until_owned, until_waited_on, waiter,
 };
 
 /// No completion flags.

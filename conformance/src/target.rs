@@ -63,6 +63,12 @@ pub fn rounds(full: u32) -> u32 {
     u32::try_from(rounds.max(2)).unwrap_or(u32::MAX)
 }
 
+/// The name of an adapter with further parameters.
+pub(crate) fn with_parameters(name: &str, parameters: &str) -> String {
+    let separator = if name.contains('?') { ',' } else { '?' };
+    format!("{name}{separator}{parameters}")
+}
+
 /// Whether the adapter takes parameters that set its limits and its address. Cases use them to set
 /// low limits and separate addresses. The adapter is asked by an open with both.
 #[must_use]
@@ -70,9 +76,8 @@ pub fn takes_parameters() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
         let Target { registry, name, .. } = target();
-        let separator = if name.contains('?') { ',' } else { '?' };
         let parameters = format!("address={},max_eps=16", fresh_address());
-        registry.open(&format!("{name}{separator}{parameters}")).is_ok()
+        registry.open(&with_parameters(&name, &parameters)).is_ok()
     })
 }
 
@@ -116,8 +121,8 @@ pub fn try_open(parameters: &str) -> Result<InterfaceAdapter> {
         }
         return registry.open(&name);
     }
-    let separator = if name.contains('?') { ',' } else { '?' };
-    registry.open(&format!("{name}{separator}address={},{parameters}", fresh_address()))
+    let parameters = format!("address={},{parameters}", fresh_address());
+    registry.open(&with_parameters(&name, &parameters))
 }
 
 /// Opens another instance of the adapter under test at an address. Skips the case if adapters
@@ -132,7 +137,6 @@ pub fn open_at(address: Address, parameters: &str) -> InterfaceAdapter {
     if !takes_parameters() {
         skip("the adapter cannot choose its address");
     }
-    let separator = if name.contains('?') { ',' } else { '?' };
-    let name = format!("{name}{separator}address={address},{parameters}");
-    registry.open(&name).expect("the adapter under test opens")
+    let parameters = format!("address={address},{parameters}");
+    registry.open(&with_parameters(&name, &parameters)).expect("the adapter under test opens")
 }

@@ -1,5 +1,6 @@
 //! Waits that always end: when the condition is met, or after [`LIMIT`] with a panic that shows the
-//! state of the objects.
+//! state of the objects. A wait for an event panics too if another one arrives, and a check if it
+//! does not hold.
 
 use std::cell::RefCell;
 use std::os::fd::AsFd;
@@ -10,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Cno, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, DtoStatus, Endpoint,
-    EpState, Event, EventDispatcher, RmrBindCompletion, Timeout, Waited,
+    AsyncErrorKind, Cno, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, DtoStatus,
+    Endpoint, EpState, Event, EventDispatcher, Result, RmrBindCompletion, Timeout, Waited,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -79,9 +80,6 @@ fn next_connection(evd: &EventDispatcher, eps: &[&Endpoint]) -> ConnectionEvent 
 
 /// Takes the next connection event of an endpoint, which must be of the given kind. Sets aside
 /// connection events of other endpoints for a later call that expects them.
-///
-/// # Panics
-/// If no event arrives, or one of another kind.
 #[track_caller]
 pub fn expect_connection(
     evd: &EventDispatcher,
@@ -95,9 +93,6 @@ pub fn expect_connection(
 
 /// Takes the next connection event of one of the endpoints, which must be of the given kind, and
 /// returns its endpoint. Sets aside connection events of other endpoints.
-///
-/// # Panics
-/// If no event arrives, or one of another kind.
 #[track_caller]
 pub fn expect_connection_of<'a>(
     evd: &EventDispatcher,
@@ -111,9 +106,6 @@ pub fn expect_connection_of<'a>(
 }
 
 /// Takes one connection event of each endpoint, in any order, all of the given kind.
-///
-/// # Panics
-/// If an event does not arrive, or is of another kind.
 #[track_caller]
 pub fn expect_connections(evd: &EventDispatcher, eps: &[&Endpoint], kind: ConnectionEventKind) {
     for ep in eps {
@@ -122,9 +114,6 @@ pub fn expect_connections(evd: &EventDispatcher, eps: &[&Endpoint], kind: Connec
 }
 
 /// Takes the next event, which must be the completion of a data transfer operation (DTO).
-///
-/// # Panics
-/// If no event arrives, or another one.
 #[track_caller]
 pub fn expect_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion {
     match expect_event(evd, watched) {
@@ -134,9 +123,6 @@ pub fn expect_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion
 }
 
 /// Takes the next event, which must be a completion with the given cookie and status.
-///
-/// # Panics
-/// If no event arrives, or another one.
 #[track_caller]
 pub fn expect_completion(
     evd: &EventDispatcher,
@@ -152,9 +138,6 @@ pub fn expect_completion(
 /// Takes the next event by polling, which must be the completion of a data transfer operation (DTO).
 /// An unsignalled completion is queued but wakes no waiter: [`expect_dto`] would find it only after
 /// [`LIMIT`].
-///
-/// # Panics
-/// If no event arrives within [`LIMIT`], or another one.
 #[track_caller]
 pub fn expect_unsignalled_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion {
     let mut event = Event::default();
@@ -168,9 +151,6 @@ pub fn expect_unsignalled_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> D
 }
 
 /// Takes the next event, which must be the completion of a bind.
-///
-/// # Panics
-/// If no event arrives, or another one.
 #[track_caller]
 pub fn expect_bind(evd: &EventDispatcher, watched: &[&Endpoint]) -> RmrBindCompletion {
     match expect_event(evd, watched) {
@@ -179,10 +159,16 @@ pub fn expect_bind(evd: &EventDispatcher, watched: &[&Endpoint]) -> RmrBindCompl
     }
 }
 
+/// Takes the next event, which must be an asynchronous error of a kind at an object.
+#[track_caller]
+pub(crate) fn expect_async(evd: &EventDispatcher, kind: AsyncErrorKind, object: u64) {
+    match expect_event(evd, &[]) {
+        Event::Async(error) => assert_eq!((error.kind, error.object), (kind, object)),
+        other => panic!("{kind:?} of {object} expected: {other:?}\n{}", dump(evd, &[])),
+    }
+}
+
 /// Takes the next event, which must be a connection request.
-///
-/// # Panics
-/// If no event arrives, or another one.
 #[track_caller]
 pub fn expect_request(evd: &EventDispatcher) -> CrArrival {
     match expect_event(evd, &[]) {
@@ -192,9 +178,6 @@ pub fn expect_request(evd: &EventDispatcher) -> CrArrival {
 }
 
 /// Checks that no event is queued.
-///
-/// # Panics
-/// If an event is queued.
 #[track_caller]
 pub fn expect_no_event(evd: &EventDispatcher) {
     let before = set_aside(evd, |_| true);
@@ -205,9 +188,6 @@ pub fn expect_no_event(evd: &EventDispatcher) {
 }
 
 /// Checks that no event is queued on any of the dispatchers.
-///
-/// # Panics
-/// If an event is queued.
 #[track_caller]
 pub fn expect_no_events(evds: &[&EventDispatcher]) {
     for evd in evds {
@@ -229,10 +209,20 @@ pub fn drain(evd: &EventDispatcher) -> Vec<Event> {
     events
 }
 
+/// Takes the queued completions, which must all be flushes of the endpoint; returns their cookies.
+#[track_caller]
+pub(crate) fn flushed(evd: &EventDispatcher, ep: &Endpoint) -> Vec<u64> {
+    let cookie = |event| match event {
+        Event::Dto(completion) if completion.ep == ep.id() => {
+            assert_eq!(completion.status, DtoStatus::Flushed, "{completion:?}");
+            completion.cookie
+        }
+        other => panic!("no completion of {ep:?}: {other:?}"),
+    };
+    drain(evd).into_iter().map(cookie).collect()
+}
+
 /// Waits until a condition holds; `what` names it.
-///
-/// # Panics
-/// If it does not hold within [`LIMIT`].
 #[track_caller]
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + LIMIT;
@@ -243,9 +233,6 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Waits until an endpoint is in a state.
-///
-/// # Panics
-/// If it is not in that state within [`LIMIT`].
 #[track_caller]
 pub fn becomes(ep: &Endpoint, wanted: EpState) {
     until(&format!("{ep:?} is {wanted}"), || state(ep) == wanted);
@@ -253,9 +240,6 @@ pub fn becomes(ep: &Endpoint, wanted: EpState) {
 
 /// Checks that private data arrived as sent, or padded with zeros to the size that the transport
 /// carries.
-///
-/// # Panics
-/// If the data differ.
 #[track_caller]
 pub fn arrived(data: &[u8], sent: &[u8]) {
     assert!(data.starts_with(sent), "{data:?} is not {sent:?}");
@@ -263,9 +247,6 @@ pub fn arrived(data: &[u8], sent: &[u8]) {
 }
 
 /// Waits until a thread waits on a notification object that a dispatcher refers to.
-///
-/// # Panics
-/// If no thread waits on it within [`LIMIT`].
 #[track_caller]
 pub fn until_waited_on(cno: &Cno) {
     until("a thread waits on the notification object", || {
@@ -302,7 +283,7 @@ fn dump(evd: &EventDispatcher, watched: &[&Endpoint]) -> String {
 /// A thread that must end within [`LIMIT`] of the join.
 #[derive(Debug)]
 pub struct Background<T> {
-    result: Receiver<Result<T, String>>,
+    result: Receiver<std::result::Result<T, String>>,
     /// Its folder under `/proc`, once it has started.
     task: Arc<OnceLock<PathBuf>>,
 }
@@ -338,9 +319,6 @@ impl<T: Send + 'static> Background<T> {
     /// Waits until the thread sleeps in the kernel: a thread that waits on a dispatcher is announced
     /// some time before, and an event that arrives in between is one that it finds and not one that
     /// wakes it.
-    ///
-    /// # Panics
-    /// If it does not sleep within [`LIMIT`].
     #[track_caller]
     pub fn until_asleep(&self) {
         const CALM: u32 = 30;
@@ -374,6 +352,20 @@ impl<T: Send + 'static> Background<T> {
             Err(RecvTimeoutError::Disconnected) => panic!("the thread vanished"),
         }
     }
+}
+
+/// Starts a thread that waits for an event of a dispatcher.
+pub(crate) fn waiter(evd: &EventDispatcher, threshold: u32) -> Background<Result<(Waited, Event)>> {
+    Background::with(evd, move |evd| {
+        let mut event = Event::default();
+        evd.wait(LIMIT.into(), threshold, &mut event).map(|waited| (waited, event))
+    })
+}
+
+/// Waits until a thread waits on an empty dispatcher, which then refuses other threads.
+#[track_caller]
+pub(crate) fn until_owned(evd: &EventDispatcher) {
+    until("a thread waits on the dispatcher", || evd.dequeue(&mut Event::default()).is_err());
 }
 
 /// Whether a descriptor is readable now.

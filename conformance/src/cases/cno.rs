@@ -40,6 +40,15 @@ cases! {
         a_query_returns_the_adapter;
 }
 
+/// An open adapter, a notification object on it, and a dispatcher that triggers it.
+fn triggering() -> (InterfaceAdapter, Cno, EventDispatcher) {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let evd = attached(&ia, &cno);
+    (ia, cno, evd)
+}
+
+/// A dispatcher of software events that triggers a notification object.
 fn attached(ia: &InterfaceAdapter, cno: &Cno) -> EventDispatcher {
     let options = EvdOptions::new(64, EvdFlags::SOFTWARE).with_cno(cno);
     ia.evd_create(&options).expect("a dispatcher")
@@ -97,9 +106,7 @@ fn a_free_is_refused_while_a_dispatcher_refers_to_the_object() {
 }
 
 fn a_free_is_refused_while_a_thread_waits() {
-    let ia = open("");
-    let cno = ia.cno_create(None).expect("made");
-    let evd = attached(&ia, &cno);
+    let (_ia, cno, evd) = triggering();
     let thread = Background::with(&cno, move |cno| cno.wait(LIMIT.into()));
     until_waited_on(&cno);
     // The page wakes waiters by a software event on an attached dispatcher.
@@ -110,9 +117,7 @@ fn a_free_is_refused_while_a_thread_waits() {
 }
 
 fn an_event_triggers_the_object_and_stays_on_its_dispatcher() {
-    let ia = open("");
-    let cno = ia.cno_create(None).expect("made");
-    let evd = attached(&ia, &cno);
+    let (_ia, cno, evd) = triggering();
     evd.post_se(5).expect("within the limit");
     triggered_by(&cno, &evd);
     not_triggered(&cno);
@@ -136,8 +141,7 @@ fn many_dispatchers_trigger_one_object() {
     };
     own.post_se(1).expect("within the limit");
     becomes_triggered_by(&[&own]);
-    server.post_recv(&[], 1, Default::default()).expect("connected");
-    client.post_send(&[], 2, Default::default()).expect("connected");
+    post_message((&client, 2), (&server, 1));
     becomes_triggered_by(&[&node.recv, &node.request]);
     // The wait returns one of the dispatchers; the consumer has to check all of them.
     assert_eq!(expect_dto(&node.recv, &[]).cookie, 1);
@@ -154,25 +158,18 @@ fn many_dispatchers_trigger_one_object() {
 }
 
 fn a_waiter_on_the_dispatcher_takes_precedence() {
-    let ia = open("");
-    let cno = ia.cno_create(None).expect("made");
-    let evd = attached(&ia, &cno);
-    let thread = Background::with(&evd, move |evd| {
-        let mut event = Event::default();
-        evd.wait(LIMIT.into(), 1, &mut event).map(|_| event)
-    });
-    until("the thread waits", || evd.dequeue(&mut Event::default()).is_err());
+    let (_ia, cno, evd) = triggering();
+    let thread = waiter(&evd, 1);
+    until_owned(&evd);
     evd.post_se(1).expect("within the limit");
-    assert_eq!(thread.join(), Ok(Event::Software(1)));
+    assert_eq!(thread.join(), Ok((Waited::Event { more: 0 }, Event::Software(1))));
     not_triggered(&cno);
     evd.post_se(2).expect("within the limit");
     triggered_by(&cno, &evd);
 }
 
 fn a_disabled_dispatcher_triggers_nothing() {
-    let ia = open("");
-    let cno = ia.cno_create(None).expect("made");
-    let evd = attached(&ia, &cno);
+    let (_ia, cno, evd) = triggering();
     evd.disable().expect("live");
     evd.disable().expect("no operation");
     evd.post_se(1).expect("within the limit");
@@ -185,9 +182,7 @@ fn a_disabled_dispatcher_triggers_nothing() {
 }
 
 fn an_unwaitable_dispatcher_still_triggers() {
-    let ia = open("");
-    let cno = ia.cno_create(None).expect("made");
-    let evd = attached(&ia, &cno);
+    let (_ia, cno, evd) = triggering();
     evd.set_unwaitable().expect("live");
     evd.post_se(1).expect("within the limit");
     triggered_by(&cno, &evd);
@@ -205,9 +200,7 @@ fn a_dispatcher_moves_from_one_object_to_another() {
     evd.modify_cno(None).expect("live");
     evd.post_se(2).expect("within the limit");
     not_triggered(&second);
-    for cno in [first, second] {
-        cno.free().expect("nothing refers to it");
-    }
+    free_all(&[&first, &second]);
 }
 
 fn an_object_of_another_instance_is_refused() {
@@ -324,13 +317,8 @@ fn the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event() {
     client.disconnect(Close::Abrupt).expect("connected");
     expect(ConnectionEventKind::Disconnected, EpState::Disconnected, true);
     node.connect.modify_cno(None).expect("live");
-    cno.free().expect("unused");
-    psp.free().expect("live");
-    drop(drain(&node.recv));
-    for ep in &ends {
-        ep.free().expect("unconnected");
-    }
-    node.finish();
+    drain(&node.recv);
+    node.finish_with(&[&cno, &psp, client, server]);
 }
 
 fn waiters_are_unblocked_when_all_dispatchers_are_freed() {
@@ -350,9 +338,7 @@ fn waiters_are_unblocked_when_all_dispatchers_are_freed() {
 }
 
 fn an_object_that_lost_its_dispatchers_can_be_used_again() {
-    let ia = open("");
-    let cno = ia.cno_create(None).expect("made");
-    let evd = attached(&ia, &cno);
+    let (ia, cno, evd) = triggering();
     evd.post_se(1).expect("within the limit");
     evd.free().expect("unused");
     // The dispatcher of the trigger is freed, so the wait cannot return it.
@@ -366,13 +352,9 @@ fn an_object_that_lost_its_dispatchers_can_be_used_again() {
 
 fn no_waiter_stays_asleep_when_a_trigger_races_with_a_free() {
     for round in 0..rounds(300) {
-        let ia = open("");
-        let cno = ia.cno_create(None).expect("made");
-        let evd = attached(&ia, &cno);
-        let waiters = [0, 1, 2].map(|_| {
-            let cno = cno.clone();
-            Background::run(move || cno.wait(Timeout::Infinite))
-        });
+        let (ia, cno, evd) = triggering();
+        let waiters =
+            [(); 3].map(|()| Background::with(&cno, move |cno| cno.wait(Timeout::Infinite)));
         until_waited_on(&cno);
         let poster = Background::with(&evd, move |evd| evd.post_se(1));
         if round % 2 == 0 {
@@ -396,9 +378,7 @@ fn no_waiter_stays_asleep_when_a_trigger_races_with_a_free() {
 }
 
 fn the_descriptor_is_readable_while_a_trigger_is_pending() {
-    let ia = open("");
-    let cno = ia.cno_create(None).expect("made");
-    let evd = attached(&ia, &cno);
+    let (ia, cno, evd) = triggering();
     assert!(!is_readable(&cno));
     evd.post_se(1).expect("within the limit");
     assert!(is_readable(&cno));

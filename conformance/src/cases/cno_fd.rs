@@ -22,6 +22,15 @@ cases! {
         a_close_wakes_every_waiter;
 }
 
+/// A node, a notification object with a descriptor, and a dispatcher that triggers it.
+fn triggering() -> (Node, Cno, EventDispatcher) {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    (node, cno, evd)
+}
+
+/// A dispatcher that triggers a notification object.
 fn watched(node: &Node, cno: &Cno, flags: EvdFlags) -> EventDispatcher {
     node.ia.evd_create(&EvdOptions::new(16, flags).with_cno(cno)).expect("a dispatcher")
 }
@@ -36,9 +45,7 @@ fn nothing(cno: &Cno) {
 }
 
 fn the_descriptor_is_readable_from_the_trigger_until_it_is_consumed() {
-    let node = Node::new();
-    let cno = node.ia.cno_fd_create().expect("a notification object");
-    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    let (node, cno, evd) = triggering();
     assert!(!shows(&cno));
     evd.post_se(1).expect("within the limit");
     assert!(shows(&cno));
@@ -73,16 +80,13 @@ fn an_event_of_any_stream_triggers() {
     until("a trigger of the connection", || shows(&cno));
     assert_eq!(cno.trigger(), Ok(Some(connections)));
     nothing(&cno);
-    server.post_recv(&[], 1, CompletionFlags::empty()).expect("posted");
-    client.post_send(&[], 2, CompletionFlags::empty()).expect("connected");
+    post_message((&client, 2), (&server, 1));
     until("a trigger of the completion", || shows(&cno));
     assert_eq!(cno.trigger(), Ok(Some(completions)));
 }
 
 fn a_disabled_dispatcher_does_not_trigger() {
-    let node = Node::new();
-    let cno = node.ia.cno_fd_create().expect("a notification object");
-    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    let (_node, cno, evd) = triggering();
     evd.disable().expect("live");
     evd.post_se(1).expect("within the limit");
     assert!(!shows(&cno));
@@ -97,32 +101,21 @@ fn a_disabled_dispatcher_does_not_trigger() {
 }
 
 fn an_event_that_goes_to_a_waiter_does_not_trigger() {
-    let node = Node::new();
-    let cno = node.ia.cno_fd_create().expect("a notification object");
-    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
-    let waiter = Background::with(&evd, move |evd| {
-        let mut event = Event::default();
-        evd.wait(LIMIT.into(), 1, &mut event).map(Waited::is_event)
-    });
-    let mut event = Event::default();
-    until("the thread waits", || evd.dequeue(&mut event).is_err());
+    let (_node, cno, evd) = triggering();
+    let waiter = waiter(&evd, 1);
+    until_owned(&evd);
     evd.post_se(1).expect("within the limit");
-    assert_eq!(waiter.join(), Ok(true));
+    assert!(waiter.join().expect("woken").0.is_event());
     assert!(!shows(&cno));
     nothing(&cno);
 }
 
 fn a_trigger_call_consumes_the_trigger_but_not_the_event() {
-    let node = Node::new();
-    let cno = node.ia.cno_fd_create().expect("a notification object");
-    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    let (_node, cno, evd) = triggering();
     evd.post_se(77).expect("within the limit");
     cno.trigger().expect("triggered");
     nothing(&cno);
-    let mut event = Event::default();
-    assert_eq!(evd.dequeue(&mut event), Ok(true));
-    assert_eq!(event, Event::Software(77));
-    expect_no_event(&evd);
+    assert_eq!(drain(&evd), [Event::Software(77)]);
 }
 
 fn without_a_trigger_the_queue_is_empty() {
@@ -141,10 +134,8 @@ fn many_events_make_one_trigger() {
     let cno = node.ia.cno_fd_create().expect("a notification object");
     let (first, second) =
         (watched(&node, &cno, EvdFlags::SOFTWARE), watched(&node, &cno, EvdFlags::SOFTWARE));
-    for round in 0..3 {
-        first.post_se(round).expect("within the limit");
-        second.post_se(round).expect("within the limit");
-    }
+    post_events(&first, 0..3);
+    post_events(&second, 0..3);
     let hint = cno.trigger().expect("triggered").expect("both live");
     assert!(hint == first || hint == second);
     assert!(!shows(&cno));
@@ -152,9 +143,7 @@ fn many_events_make_one_trigger() {
 }
 
 fn a_wait_consumes_the_trigger() {
-    let node = Node::new();
-    let cno = node.ia.cno_fd_create().expect("a notification object");
-    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    let (_node, cno, evd) = triggering();
     evd.post_se(1).expect("within the limit");
     assert_eq!(cno.wait(LIMIT.into()), Ok(Some(evd.clone())));
     assert!(!shows(&cno));
@@ -162,9 +151,7 @@ fn a_wait_consumes_the_trigger() {
 }
 
 fn a_freed_object_has_no_triggers() {
-    let node = Node::new();
-    let cno = node.ia.cno_fd_create().expect("a notification object");
-    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    let (node, cno, evd) = triggering();
     evd.post_se(1).expect("within the limit");
     refused(cno.free(), Subtype::InvalidStateCnoInUse);
     evd.free().expect("live");
@@ -176,9 +163,7 @@ fn a_freed_object_has_no_triggers() {
 
 fn no_trigger_is_lost_to_a_poller_of_the_descriptor() {
     const EVENTS: u64 = 2_000;
-    let node = Node::new();
-    let cno = node.ia.cno_fd_create().expect("a notification object");
-    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    let (_node, cno, evd) = triggering();
     let poster = Background::with(&evd, move |evd| {
         for value in 0..EVENTS {
             until("the queue has space", || evd.post_se(value).is_ok());
@@ -202,18 +187,13 @@ fn no_trigger_is_lost_to_a_poller_of_the_descriptor() {
 
 fn a_close_wakes_every_waiter() {
     for _ in 0..rounds(50) {
-        let node = Node::new();
-        let cno = node.ia.cno_fd_create().expect("a notification object");
-        let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
-        let waiters: Vec<_> = (0..3)
-            .map(|_| {
-                let cno = cno.clone();
-                Background::run(move || {
-                    // Until a wait returns without a trigger; a late thread finds the adapter closed.
-                    while let Ok(Some(_)) = cno.wait(Timeout::Infinite) {}
-                })
+        let (node, cno, evd) = triggering();
+        let waiters = [(); 3].map(|()| {
+            Background::with(&cno, move |cno| {
+                // Until a wait returns without a trigger; a late thread finds the adapter closed.
+                while let Ok(Some(_)) = cno.wait(Timeout::Infinite) {}
             })
-            .collect();
+        });
         std::thread::sleep(Duration::from_micros(200));
         evd.post_se(1).expect("within the limit");
         node.ia.close(Close::Abrupt).expect("open");

@@ -1,6 +1,7 @@
 //! The rules that a compatibility mode relaxes (docs/moving.md), and those that it does not. The
 //! cases of the strict rules are in the files of their nouns.
 
+use super::ep_create_sharing::both;
 use crate::prelude::*;
 
 cases! {
@@ -19,18 +20,16 @@ cases! {
         the_last_mode_in_a_name_wins;
 }
 
-const DEFAULT: CompletionFlags = CompletionFlags::empty();
 const UNSIGNALLED: CompletionFlags = CompletionFlags::UNSIGNALLED;
 
 /// Opens the adapter under test in a compatibility mode.
 fn try_open_as(words: &str) -> Result<InterfaceAdapter> {
-    let target = target();
-    let separator = if target.name.contains('?') { ',' } else { '?' };
-    let mut name = format!("{}{separator}{words}", target.name);
+    let Target { registry, name, .. } = target();
+    let mut name = with_parameters(&name, words);
     if takes_parameters() {
-        name += &format!(",address={}", fresh_address());
+        name = with_parameters(&name, &format!("address={}", fresh_address()));
     }
-    target.registry.open(&name)
+    registry.open(&name)
 }
 
 fn node_as(words: &str) -> Node {
@@ -41,29 +40,14 @@ fn lenient() -> Node {
     node_as("compat=ofa")
 }
 
-/// An endpoint with both its streams on a dispatcher.
-fn both(
-    node: &Node,
-    evd: &EventDispatcher,
-    recv: CompletionFlags,
-    request: CompletionFlags,
-) -> Result<Endpoint> {
-    let attributes = node.attributes_with(|it| {
-        it.recv_completion_flags = recv;
-        it.request_completion_flags = request;
-    });
-    let spec = EpSpec::new(&node.pz).recv_evd(evd).request_evd(evd).connect_evd(&node.connect);
-    node.ia.ep_create(&spec.attributes(&attributes))
-}
-
 fn streams_of_different_flags_share_a_dispatcher() {
     let node = lenient();
     for streams in [EvdFlags::DTO, EvdFlags::DTO | EvdFlags::CONNECTION] {
         let evd = node.evd(streams);
         let mixed = [
             both(&node, &evd, UNSIGNALLED, UNSIGNALLED),
-            both(&node, &evd, DEFAULT, UNSIGNALLED),
-            both(&node, &evd, UNSIGNALLED, DEFAULT),
+            both(&node, &evd, NONE, UNSIGNALLED),
+            both(&node, &evd, UNSIGNALLED, NONE),
             both(&node, &evd, CompletionFlags::SOLICITED_WAIT, UNSIGNALLED),
         ];
         let eps = mixed.map(|made| made.expect("whatever the flags"));
@@ -80,11 +64,10 @@ fn streams_of_different_flags_share_a_dispatcher() {
 fn unsignalled_requests_share_a_dispatcher_with_default_receives() {
     let node = lenient();
     let evd = node.evd(EvdFlags::DTO);
-    let [client, server] = [(); 2].map(|()| both(&node, &evd, DEFAULT, UNSIGNALLED).expect("made"));
+    let [client, server] = [(); 2].map(|()| both(&node, &evd, NONE, UNSIGNALLED).expect("made"));
     link(&node, &client, &node, &server);
-    let (source, target) = (node.buffer(8), node.buffer(8));
-    source.fill(0, b"unsigned");
-    server.post_recv(&[target.piece(0, 8)], 1, DEFAULT).expect("posted");
+    let (source, target) = (node.buffer_of(b"unsigned"), node.buffer(8));
+    server.post_recv(&[target.piece(0, 8)], 1, NONE).expect("posted");
     client.post_send(&[source.piece(0, 8)], 2, UNSIGNALLED).expect("connected");
     let mut cookies = [(); 2].map(|()| expect_unsignalled_dto(&evd, &[&client, &server]).cookie);
     cookies.sort_unstable();
@@ -119,33 +102,31 @@ fn on_dispatchers_of(user: &Node, owner: &Node) -> Endpoint {
     user.ia.ep_create(&spec).expect("dispatchers of the same adapter")
 }
 
+/// Connects a client to an endpoint of a peer, whose requests come to a dispatcher; takes the event
+/// of the peer.
+fn connect(peer: &Node, requests: &EventDispatcher, client: &Endpoint, server: &Endpoint) {
+    let psp = peer.ia.psp_create_any(requests, PspMaker::Consumer).expect("a service point");
+    client.connect(&Connect::to(peer.address(), psp.qualifier())).expect("an attempt to connect");
+    let arrival = expect_request(requests);
+    arrival.request.accept(Some(server), b"").expect("an unconnected endpoint");
+    psp.free().expect("live");
+    expect_connection(&peer.connect, server, ConnectionEventKind::Established);
+}
+
 fn dispatchers_of_another_instance_are_allowed() {
     let (user, owner, peer) = (lenient(), lenient(), lenient());
     let (client, server) = (on_dispatchers_of(&user, &owner), peer.ep());
     // Its events arrive at the dispatchers of the other instance.
-    let psp = peer.ia.psp_create_any(&owner.requests, PspMaker::Consumer).expect("a service point");
-    let connect = Connect::to(peer.address(), psp.qualifier());
-    client.connect(&connect).expect("an attempt to connect");
-    let arrival = expect_request(&owner.requests);
-    arrival.request.accept(Some(&server), b"").expect("an unconnected endpoint");
-    psp.free().expect("live");
-    let established = ConnectionEventKind::Established;
-    expect_connection(&peer.connect, &server, established);
-    expect_connection(&owner.connect, &client, established);
-    let (source, target) = (user.buffer(4), peer.buffer(4));
-    source.fill(0, b"word");
-    server.post_recv(&[target.piece(0, 4)], 1, DEFAULT).expect("posted");
-    client.post_send(&[source.piece(0, 4)], 2, DEFAULT).expect("connected");
+    connect(&peer, &owner.requests, &client, &server);
+    expect_connection(&owner.connect, &client, ConnectionEventKind::Established);
+    let (source, target) = (user.buffer_of(b"word"), peer.buffer(4));
+    server.post_recv(&[target.piece(0, 4)], 1, NONE).expect("posted");
+    client.post_send(&[source.piece(0, 4)], 2, NONE).expect("connected");
     let sent = if shares_completions(&user, &owner) { &owner.request } else { &user.request };
     assert_eq!(expect_dto(sent, &[&client, &server]).cookie, 2);
     assert_eq!(expect_dto(&peer.recv, &[&client, &server]).cookie, 1);
     assert_eq!(target.bytes(0, 4), b"word");
-    for ep in [client, server] {
-        ep.free().expect("in any state");
-    }
-    for buffer in [source, target] {
-        buffer.lmr.free().expect("no transfer uses it");
-    }
+    free_all(&[&client, &server, &source, &target]);
     for node in [user, owner, peer] {
         node.finish();
     }
@@ -166,29 +147,17 @@ fn a_dispatcher_of_another_instance_is_in_use() {
 fn closing_an_instance_ends_its_dispatchers_for_the_other() {
     let (user, owner, peer) = (lenient(), lenient(), lenient());
     let (client, server) = (on_dispatchers_of(&user, &owner), peer.ep());
-    let psp = peer.psp();
-    let connect = Connect::to(peer.address(), psp.qualifier());
-    client.connect(&connect).expect("an attempt to connect");
-    let arrival = expect_request(&peer.requests);
-    arrival.request.accept(Some(&server), b"").expect("an unconnected endpoint");
-    psp.free().expect("live");
-    let established = ConnectionEventKind::Established;
-    expect_connection(&peer.connect, &server, established);
-    expect_connection(&owner.connect, &client, established);
+    connect(&peer, &peer.requests, &client, &server);
+    expect_connection(&owner.connect, &client, ConnectionEventKind::Established);
     owner.ia.close(Close::Abrupt).expect("live");
     refused(owner.connect.dequeue(&mut Event::default()), Subtype::InvalidHandleEvdRequest);
     // The endpoint still works, but its events are discarded.
     let (source, target) = (user.buffer(4), peer.buffer(4));
-    server.post_recv(&[target.piece(0, 4)], 1, DEFAULT).expect("posted");
-    client.post_send(&[source.piece(0, 4)], 2, DEFAULT).expect("connected");
+    server.post_recv(&[target.piece(0, 4)], 1, NONE).expect("posted");
+    client.post_send(&[source.piece(0, 4)], 2, NONE).expect("connected");
     assert_eq!(expect_dto(&peer.recv, &[&client, &server]).cookie, 1);
     assert_eq!(client.query().expect("live").state, EpState::Connected);
-    for ep in [client, server] {
-        ep.free().expect("in any state");
-    }
-    for buffer in [source, target] {
-        buffer.lmr.free().expect("no transfer uses it");
-    }
+    free_all(&[&client, &server, &source, &target]);
     for node in [user, peer] {
         node.finish();
     }
@@ -197,8 +166,7 @@ fn closing_an_instance_ends_its_dispatchers_for_the_other() {
 fn flags_that_are_invalid_for_a_post_are_ignored() {
     let node = lenient();
     let (client, server) = node.pair();
-    let (near, far) = (node.buffer(8), node.buffer(8));
-    near.fill(0, b"abcdefgh");
+    let (near, far) = (node.buffer_of(b"abcdefgh"), node.buffer(8));
     let undefined = CompletionFlags::from_bits_retain(0x40);
     let every = undefined | CompletionFlags::SOLICITED_WAIT | UNSIGNALLED;
     server.post_recv(&[far.piece(0, 4)], 1, every).expect("flags are ignored");
@@ -219,18 +187,18 @@ fn a_wrong_remote_length_is_ignored() {
         near.fill(0, b"abcdefgh________");
         far.fill(0, &[0; 16]);
         let remote = RmrTriplet { length, ..far.remote(4, 8) };
-        client.post_rdma_write(&[near.piece(0, 8)], 1, remote, DEFAULT).expect("any length");
+        client.post_rdma_write(&[near.piece(0, 8)], 1, remote, NONE).expect("any length");
         assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 8, "write, {length}");
-        client.post_rdma_read(&[near.piece(8, 8)], 2, remote, DEFAULT).expect("any length");
+        client.post_rdma_read(&[near.piece(8, 8)], 2, remote, NONE).expect("any length");
         assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 8, "read, {length}");
         assert_eq!(far.bytes(4, 8), b"abcdefgh", "{length}");
         assert_eq!(near.bytes(8, 8), b"abcdefgh", "{length}");
         assert_eq!(far.bytes(12, 4), [0; 4], "{length}");
     }
     let short = RmrTriplet { length: 3, ..far.remote(4, 8) };
-    client.post_rdma_write(&[near.piece(0, 8)], 3, short, DEFAULT).expect("too short");
+    client.post_rdma_write(&[near.piece(0, 8)], 3, short, NONE).expect("too short");
     assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 8);
-    client.post_rdma_read(&[near.piece(8, 8)], 4, short, DEFAULT).expect("as the page has it");
+    client.post_rdma_read(&[near.piece(8, 8)], 4, short, NONE).expect("as the page has it");
     assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 3);
     node.finish_with(&[&client, &server, &near, &far]);
 }
@@ -240,7 +208,7 @@ fn the_bounds_of_the_remote_region_are_not_relaxed() {
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(16), node.buffer(8));
     let remote = RmrTriplet { length: 0, ..far.remote(0, 8) };
-    client.post_rdma_write(&[near.piece(0, 16)], 1, remote, DEFAULT).expect("the peer refuses it");
+    client.post_rdma_write(&[near.piece(0, 16)], 1, remote, NONE).expect("the peer refuses it");
     let refused = expect_dto(&node.request, &[&client, &server]);
     assert_eq!(refused.status, DtoStatus::RemoteAccess);
     node.finish_with(&[&client, &server, &near, &far]);
@@ -251,14 +219,13 @@ fn memory_safety_checks_are_not_relaxed() {
     refused(node.ia.ep_create(&EpSpec::new(&other.pz)), Subtype::InvalidHandlePz);
     let ep = node.ep();
     let buffer = other.buffer(8);
-    let posted = ep.post_recv(&[buffer.piece(0, 8)], 1, DEFAULT);
+    let posted = ep.post_recv(&[buffer.piece(0, 8)], 1, NONE);
     assert!(posted.is_err(), "a region of another instance");
     let own = node.buffer(8);
     let mut beyond = own.piece(0, 8);
     beyond.length = 9;
-    assert!(ep.post_recv(&[beyond], 1, DEFAULT).is_err(), "a segment beyond its region");
-    let freed = node.evd(EvdFlags::CONNECTION);
-    freed.free().expect("unused");
+    assert!(ep.post_recv(&[beyond], 1, NONE).is_err(), "a segment beyond its region");
+    let freed = node.freed_evd(EvdFlags::CONNECTION);
     let made = node.ia.ep_create(&EpSpec::new(&node.pz).connect_evd(&freed));
     refused(made, Subtype::InvalidHandleEvdConn);
     node.finish_with(&[&ep, &own, &buffer]);
@@ -268,7 +235,7 @@ fn memory_safety_checks_are_not_relaxed() {
 fn the_error_of_a_relaxed_rule_names_the_mode() {
     let (node, other) = (node_as("compat=strict"), node_as("compat=strict"));
     let evd = node.evd(EvdFlags::DTO);
-    let flags = refused(both(&node, &evd, DEFAULT, UNSIGNALLED), Subtype::InvalidArg6);
+    let flags = refused(both(&node, &evd, NONE, UNSIGNALLED), Subtype::InvalidArg6);
     let foreign = node.ia.ep_create(&EpSpec::new(&node.pz).connect_evd(&other.connect));
     let instance = refused(foreign, Subtype::InvalidHandleEvdConn);
     for error in [flags, instance] {
@@ -297,7 +264,7 @@ fn the_last_mode_in_a_name_wins() {
     {
         let node = node_as(words);
         let evd = node.evd(EvdFlags::DTO);
-        let made = both(&node, &evd, DEFAULT, UNSIGNALLED);
+        let made = both(&node, &evd, NONE, UNSIGNALLED);
         assert_eq!(made.is_ok(), is_lenient, "{words}: {made:?}");
         if let Ok(ep) = made {
             ep.free().expect("unconnected");

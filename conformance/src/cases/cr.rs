@@ -33,8 +33,7 @@ fn asked(node: &Node, private_data: &[u8]) -> (Psp, Endpoint, ConnectionRequest)
     let client = node.ep();
     let connect = Connect::to(node.address(), psp.qualifier()).private_data(private_data);
     client.connect(&connect).expect("unconnected");
-    let arrival = expect_request(&node.requests);
-    (psp, client, arrival.request)
+    (psp, client, expect_request(&node.requests).request)
 }
 
 fn a_query_returns_the_peer_and_its_private_data() {
@@ -68,10 +67,8 @@ fn too_much_private_data_is_refused_and_changes_nothing() {
     refused(next.connect(&connect), Subtype::InvalidArg5);
     assert_eq!(state(&next), EpState::Unconnected);
     assert!(request.is_live());
-    assert_eq!(
-        (state(&client), state(&server)),
-        (EpState::ActiveConnectionPending, EpState::Unconnected)
-    );
+    assert_eq!(state(&client), EpState::ActiveConnectionPending);
+    assert_eq!(state(&server), EpState::Unconnected);
     request.accept(Some(&server), &nine[..8]).expect("unconnected");
     expect_connection(&node.connect, &server, ConnectionEventKind::Established);
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::Established);
@@ -120,12 +117,10 @@ fn of_two_threads_that_accept_at_once_one_succeeds() {
 }
 
 fn an_accept_needs_an_unconnected_endpoint() {
-    for wanted in STATES {
+    in_every_state(|node, staged, wanted| {
         if wanted == EpState::Unconnected {
-            continue;
+            return;
         }
-        let node = Node::new();
-        let staged = ep_in_state(&node, wanted);
         let (_psp, client, request) = asked(&node, b"");
         let before = staged.ep.query().expect("live");
         refused(request.accept(Some(&staged.ep), b""), wanted.invalid_state());
@@ -135,7 +130,7 @@ fn an_accept_needs_an_unconnected_endpoint() {
         let server = node.ep();
         request.accept(Some(&server), b"").expect("unconnected");
         becomes(&server, EpState::Connected);
-    }
+    });
 }
 
 fn an_accept_with_a_missing_freed_or_foreign_endpoint_is_refused() {
@@ -204,34 +199,18 @@ fn the_established_event_of_the_passive_side_has_no_private_data() {
 }
 
 fn an_accept_of_an_abandoned_attempt_ends_in_an_error_event() {
-    type GiveUp = fn(&Endpoint);
-    let ways: [GiveUp; 2] = [
-        |client| client.disconnect(Close::Abrupt).expect("pending"),
-        |client| {
-            client.free().expect("pending");
-        },
-    ];
-    for give_up in ways {
+    for frees in [false, true] {
         let node = Node::new();
         let (_psp, client, request) = asked(&node, b"");
         let server = node.ep();
-        for cookie in 0..3 {
-            server.post_recv(&[], cookie, Default::default()).expect("unconnected");
-        }
-        give_up(&client);
+        post_receives(&server, 0..3);
+        if frees { client.free() } else { client.disconnect(Close::Abrupt) }.expect("pending");
         drain(&node.connect);
         request.accept(Some(&server), b"").expect("only the transport can see it");
         expect_connection(&node.connect, &server, ConnectionEventKind::AcceptCompletionError);
         assert_eq!(state(&server), EpState::Disconnected);
         assert!(!request.is_live());
-        let flushed: Vec<_> = drain(&node.recv)
-            .into_iter()
-            .map(|event| match event {
-                Event::Dto(completion) => (completion.cookie, completion.status),
-                other => panic!("not a DTO: {other:?}"),
-            })
-            .collect();
-        assert_eq!(flushed, [0, 1, 2].map(|cookie| (cookie, DtoStatus::Flushed)));
+        assert_eq!(flushed(&node.recv, &server), [0, 1, 2]);
         server.reset().expect("disconnected");
         server.free().expect("unconnected");
     }

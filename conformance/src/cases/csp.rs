@@ -30,11 +30,21 @@ fn place(node: &Node) -> SocketAddr {
     SocketAddr::new(node.ip(), port())
 }
 
+/// A service point that listens at an address.
 fn listen(node: &Node, place: SocketAddr) -> Csp {
     let comm = Comm::for_address(place.ip());
     node.ia.csp_create(comm, place, &node.requests).expect("nothing listens there")
 }
 
+/// A node with a service point, and the address at which it listens.
+fn listening() -> (Node, SocketAddr, Csp) {
+    let node = Node::new();
+    let place = place(&node);
+    let csp = listen(&node, place);
+    (node, place, csp)
+}
+
+/// An endpoint that connects to an address.
 fn ask(node: &Node, place: SocketAddr) -> Endpoint {
     let client = node.ep();
     client.common_connect(place, Timeout::Infinite, b"").expect("an attempt to connect");
@@ -89,12 +99,9 @@ fn the_unspecified_address_listens() {
 }
 
 fn a_port_has_one_listener() {
-    let node = Node::new();
-    let place = place(&node);
+    let (node, place, csp) = listening();
     let comm = Comm::for_address(place.ip());
-    let csp = listen(&node, place);
-    let again = node.ia.csp_create(comm, place, &node.requests);
-    refused(again, ReturnType::PortInUse);
+    refused(node.ia.csp_create(comm, place, &node.requests), ReturnType::PortInUse);
     // Its port is a connection qualifier, in the same number space as those of other service points.
     let qualifier = u64::from(place.port());
     let psp = node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer);
@@ -111,8 +118,7 @@ fn its_dispatcher_takes_connection_requests() {
     let place = place(&node);
     let comm = Comm::for_address(place.ip());
     refused(node.ia.csp_create(comm, place, &node.connect), Subtype::InvalidHandleEvdCr);
-    let freed = node.evd(EvdFlags::CONNECTION_REQUEST);
-    freed.free().expect("nothing uses it");
+    let freed = node.freed_evd(EvdFlags::CONNECTION_REQUEST);
     refused(node.ia.csp_create(comm, place, &freed), Subtype::InvalidHandleEvdCr);
     // Neither of them listens now.
     listen(&node, place).free().expect("live");
@@ -120,17 +126,14 @@ fn its_dispatcher_takes_connection_requests() {
 }
 
 fn its_dispatcher_is_in_use_until_it_is_freed() {
-    let node = Node::new();
-    let csp = listen(&node, place(&node));
+    let (node, _place, csp) = listening();
     refused(node.requests.free(), Subtype::InvalidStateEvdInUse);
     free_all(&[&csp, &node.requests]);
     node.finish();
 }
 
 fn a_query_returns_the_creation_parameters() {
-    let node = Node::new();
-    let place = place(&node);
-    let csp = listen(&node, place);
+    let (node, place, csp) = listening();
     let param = csp.query().expect("live");
     assert_eq!(param.comm, Comm::for_address(place.ip()));
     assert_eq!((param.address, &param.evd), (place, &node.requests));
@@ -152,22 +155,18 @@ fn a_freed_service_point_receives_no_requests() {
 }
 
 fn requests_that_arrived_before_a_free_stay_valid() {
-    let node = Node::new();
-    let place = place(&node);
-    let csp = listen(&node, place);
+    let (node, place, csp) = listening();
     let client = ask(&node, place);
     let arrival = expect_request(&node.requests);
     csp.free().expect("live");
     let server = node.ep();
     arrival.request.accept(Some(&server), b"").expect("still valid");
-    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
-    expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    expect_connections(&node.connect, &[&server, &client], ConnectionEventKind::Established);
     exchange(&node, &client, &server);
 }
 
 fn a_graceful_close_is_refused_while_it_is_live() {
-    let node = Node::new();
-    let csp = listen(&node, place(&node));
+    let (node, _place, csp) = listening();
     let closed = node.ia.close(Close::Graceful).expect_err("the service point is left");
     assert!(closed.is(ReturnType::InvalidState), "{closed}");
     csp.query().expect("nothing has changed");
@@ -175,9 +174,7 @@ fn a_graceful_close_is_refused_while_it_is_live() {
 }
 
 fn a_client_connects_and_exchanges_messages() {
-    let node = Node::new();
-    let place = place(&node);
-    let csp = listen(&node, place);
+    let (node, place, csp) = listening();
     let client = node.ep();
     client.common_connect(place, Timeout::Infinite, b"hello there").expect("an attempt");
     let arrival = expect_request(&node.requests);
@@ -202,9 +199,7 @@ fn a_client_connects_and_exchanges_messages() {
 }
 
 fn a_reject_reaches_the_client() {
-    let node = Node::new();
-    let place = place(&node);
-    let _csp = listen(&node, place);
+    let (node, place, _csp) = listening();
     let client = ask(&node, place);
     expect_request(&node.requests).request.reject(b"rejected").expect("live");
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
@@ -213,24 +208,20 @@ fn a_reject_reaches_the_client() {
 }
 
 fn arguments_are_checked_at_the_call() {
-    let node = Node::new();
-    let place = place(&node);
-    let _csp = listen(&node, place);
+    let (node, place, _csp) = listening();
     let client = node.ep();
     let error = client.common_connect(place, Timeout::ZERO, b"").expect_err("no time at all");
     assert!(error.is(ReturnType::InvalidParameter), "{error}");
     let most = node.ia.provider_attributes().max_private_data_size as usize;
-    let error = client.common_connect(place, Timeout::Infinite, &vec![0; most + 1]);
-    let error = error.expect_err("too much private data");
+    let long = vec![0; most + 1];
+    let error = client.common_connect(place, Timeout::Infinite, &long).expect_err("too much data");
     assert!(error.is(ReturnType::InvalidParameter), "{error}");
     assert_eq!(state(&client), EpState::Unconnected);
     expect_no_event(&node.requests);
 }
 
 fn only_an_unconnected_endpoint_connects() {
-    let node = Node::new();
-    let place = place(&node);
-    let _csp = listen(&node, place);
+    let (node, place, _csp) = listening();
     let client = ask(&node, place);
     let again = client.common_connect(place, Timeout::Infinite, b"");
     refused(again, Subtype::InvalidStateEpActconnpending);

@@ -16,23 +16,34 @@ cases! {
 
 const PREFIX: usize = DatagramAddress::PREFIX as usize;
 
+/// Two endpoints for datagrams with the addresses of the server and of the client.
+fn resolved() -> (Node, [(Endpoint, DatagramAddress); 2]) {
+    let node = Node::new();
+    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
+    let (to_server, to_client) = resolve(&node, &client, &server);
+    (node, [(client, to_server), (server, to_client)])
+}
+
+/// Sends eight bytes to an address; the send must succeed.
+fn send(node: &Node, client: &Endpoint, buffer: &Buffer, to: &DatagramAddress, cookie: u64) {
+    client.post_send_datagram(&[buffer.piece(0, 8)], to, cookie, NONE).expect("posted");
+    expect_completion(&node.request, &[client], cookie, DtoStatus::Success);
+}
+
 fn datagram_endpoint(node: &Node) -> Endpoint {
     node.need(|it| it.datagrams_supported, "datagrams");
-    let service_type = EpAttributes::SERVICE_DATAGRAM;
-    node.ep_with(|it| it.service_type = service_type)
+    node.ep_with(|it| it.service_type = EpAttributes::SERVICE_DATAGRAM)
 }
 
-fn expect_established(node: &Node, eps: &[&Endpoint]) -> DatagramEvent {
+/// Takes the next event, which must be a datagram event of a kind at one of the endpoints.
+fn expect_datagram(node: &Node, eps: &[&Endpoint], kind: DatagramEventKind) -> DatagramEvent {
     match expect_event(&node.connect, eps) {
-        Event::Datagram(event) if event.kind == DatagramEventKind::Established => event,
-        other => panic!("an address for one of {eps:?} expected: {other:?}"),
-    }
-}
-
-fn expect_datagram(node: &Node, ep: &Endpoint, kind: DatagramEventKind) -> DatagramEvent {
-    match expect_event(&node.connect, &[ep]) {
-        Event::Datagram(event) if event.kind == kind && event.ep == ep.id() => event,
-        other => panic!("{kind:?} of {ep:?} expected: {other:?}"),
+        Event::Datagram(event)
+            if event.kind == kind && eps.iter().any(|ep| ep.id() == event.ep) =>
+        {
+            event
+        }
+        other => panic!("{kind:?} of one of {eps:?} expected: {other:?}"),
     }
 }
 
@@ -52,7 +63,8 @@ fn resolve(
     arrival.request.accept(Some(server), b"answer").expect("carries datagrams");
     psp.free().expect("live");
     // Each side gets its event as soon as it has the address of the other.
-    let mut told = [(); 2].map(|()| expect_established(node, &[client, server]));
+    let established = DatagramEventKind::Established;
+    let mut told = [(); 2].map(|()| expect_datagram(node, &[client, server], established));
     told.sort_by_key(|event| event.passive);
     let [active, passive] = told;
     assert!(passive.passive, "the side that answered");
@@ -66,9 +78,7 @@ fn resolve(
 }
 
 fn both_sides_get_an_address_and_messages_carry_a_prefix() {
-    let node = Node::new();
-    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
-    let (to_server, to_client) = resolve(&node, &client, &server);
+    let (node, [(client, to_server), (server, to_client)]) = resolved();
     assert_eq!(to_server.address(), node.address());
     assert_ne!(to_server, to_client);
     assert_ne!(format!("{to_server:?}"), format!("{to_client:?}"), "logs tell them apart");
@@ -111,29 +121,23 @@ fn one_endpoint_sends_to_many() {
 }
 
 fn a_datagram_without_a_receive_is_lost() {
-    let node = Node::new();
-    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
-    let (address, _) = resolve(&node, &client, &server);
+    let (node, [(client, address), (server, _)]) = resolved();
     let buffer = node.buffer(128);
-    client.post_send_datagram(&[buffer.piece(0, 8)], &address, 7, NONE).expect("posted");
-    assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    send(&node, &client, &buffer, &address, 7);
     server.post_recv(&[buffer.piece(64, PREFIX + 8)], 8, NONE).expect("posted");
     expect_no_event(&node.recv);
     server.free().expect("nothing decides over it");
-    client.post_send_datagram(&[buffer.piece(0, 8)], &address, 9, NONE).expect("posted");
-    assert_eq!(expect_dto(&node.request, &[&client]).cookie, 9, "to a freed endpoint");
+    // To a freed endpoint.
+    send(&node, &client, &buffer, &address, 9);
 }
 
 fn a_receive_too_short_for_a_datagram_ends_with_a_length_error() {
-    let node = Node::new();
-    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
-    let (address, _) = resolve(&node, &client, &server);
+    let (node, [(client, address), (server, _)]) = resolved();
     let buffer = node.buffer(128);
     server.post_recv(&[buffer.piece(64, PREFIX + 7)], 1, NONE).expect("posted");
     server.post_recv(&[buffer.piece(64, PREFIX + 8)], 2, NONE).expect("posted");
     for _ in 0..2 {
-        client.post_send_datagram(&[buffer.piece(0, 8)], &address, 3, NONE).expect("posted");
-        assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+        send(&node, &client, &buffer, &address, 3);
     }
     expect_completion(&node.recv, &[&server], 1, DtoStatus::LocalLength);
     expect_completion(&node.recv, &[&server], 2, DtoStatus::Success);
@@ -146,32 +150,28 @@ fn a_reject_and_a_missing_listener_are_reported() {
     let connect = Connect::to(node.address(), psp.qualifier());
     client.connect(&connect).expect("an attempt");
     expect_request(&node.requests).request.reject(b"no").expect("live");
-    let event = expect_datagram(&node, &client, DatagramEventKind::Rejected);
+    let event = expect_datagram(&node, &[&client], DatagramEventKind::Rejected);
     arrived(&event.private_data, b"no");
 
     let short = Connect { timeout: Timeout::from_micros(2_000), ..connect.clone() };
     client.connect(&short).expect("an attempt");
     let ignored = expect_request(&node.requests);
-    expect_datagram(&node, &client, DatagramEventKind::Error);
+    expect_datagram(&node, &[&client], DatagramEventKind::Error);
     drop(ignored);
     expect_no_event(&node.connect);
 
     psp.free().expect("live");
     client.connect(&connect).expect("an attempt");
-    expect_datagram(&node, &client, DatagramEventKind::Error);
+    expect_datagram(&node, &[&client], DatagramEventKind::Error);
 }
 
 fn the_two_services_do_not_mix() {
-    let node = Node::new();
-    let (datagrams, connection) = (datagram_endpoint(&node), node.ep());
-    let other = datagram_endpoint(&node);
-    let (address, _) = resolve(&node, &datagrams, &other);
+    let (node, [(datagrams, address), (other, _)]) = resolved();
+    let connection = node.ep();
     let buffer = node.buffer(8);
     let piece = [buffer.piece(0, 8)];
-    refused(
-        connection.post_send_datagram(&piece, &address, 0, NONE),
-        Subtype::InvalidStateEpNotready,
-    );
+    let sent = connection.post_send_datagram(&piece, &address, 0, NONE);
+    refused(sent, Subtype::InvalidStateEpNotready);
     refused(datagrams.post_send(&piece, 0, NONE), Subtype::InvalidStateEpUnconnected);
     let psp = node.psp();
     datagrams.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
@@ -181,19 +181,15 @@ fn the_two_services_do_not_mix() {
 }
 
 fn an_address_does_not_keep_its_endpoint_in_use() {
-    let node = Node::new();
-    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
-    let (to_server, to_client) = resolve(&node, &client, &server);
+    let (node, [(client, to_server), (server, to_client)]) = resolved();
     let kept = to_server.clone();
     drop(to_server);
     let buffer = node.buffer(8);
-    let piece = [buffer.piece(0, 8)];
-    client.post_send_datagram(&piece, &kept, 1, NONE).expect("a clone is an address too");
-    assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    // A clone is an address too.
+    send(&node, &client, &buffer, &kept, 1);
     server.free().expect("held by no address");
     // The receiver is gone: the datagram is lost, and the sender cannot know.
-    client.post_send_datagram(&piece, &kept, 2, NONE).expect("posted");
-    assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    send(&node, &client, &buffer, &kept, 2);
     node.finish_with(&[&client, &buffer]);
     drop((kept, to_client));
 }

@@ -36,8 +36,7 @@ cases! {
 }
 
 fn a_message_fills_the_segments_of_the_receive_in_order() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (source, target) = (node.buffer(64), node.buffer(64));
     source.fill(0, b"abcdefghij");
     let from = [source.piece(0, 3), source.piece(3, 0), source.piece(3, 7)];
@@ -54,8 +53,7 @@ fn a_message_fills_the_segments_of_the_receive_in_order() {
 }
 
 fn a_message_may_be_empty() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let memory = node.buffer(8);
     for iov in [&[][..], &[memory.piece(0, 8)]] {
         server.post_recv(iov, 1, NONE).expect("connected");
@@ -81,8 +79,7 @@ fn empty_segments(node: &Node, piece: LmrTriplet) -> Vec<LmrTriplet> {
 }
 
 fn an_empty_segment_needs_no_valid_region() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (near, far) = (node.buffer(64), node.buffer(64));
     let watched = [&client, &server];
     for empty in empty_segments(&node, near.piece(0, 8)) {
@@ -97,8 +94,7 @@ fn an_empty_segment_needs_no_valid_region() {
         assert_eq!(expect_dto(&node.request, &watched).status, DtoStatus::Success);
         assert_eq!((far.bytes(0, 4), far.bytes(8, 4)), (b"abcd".to_vec(), b"efgh".to_vec()));
         client.post_rdma_write(&from, 3, far.remote(16, 8), NONE).expect("connected");
-        let written = expect_dto(&node.request, &watched);
-        assert_eq!((written.cookie, written.status), (3, DtoStatus::Success), "{empty:?}");
+        expect_completion(&node.request, &watched, 3, DtoStatus::Success);
         // Reads of iWARP have one segment.
         let read_iov = client.query().expect("live").attributes.max_rdma_read_iov;
         let into = match read_iov {
@@ -106,8 +102,7 @@ fn an_empty_segment_needs_no_valid_region() {
             _ => &[near.piece(16, 4), empty, near.piece(20, 4)],
         };
         client.post_rdma_read(into, 4, far.remote(16, 8), NONE).expect("connected");
-        let read = expect_dto(&node.request, &watched);
-        assert_eq!((read.cookie, read.status), (4, DtoStatus::Success), "{empty:?}");
+        expect_completion(&node.request, &watched, 4, DtoStatus::Success);
         // Over iWARP a write completes before it is placed, but always ahead of a later read.
         assert_eq!(far.bytes(16, 8), b"abcdefgh");
         assert_eq!(near.bytes(16, 8), b"abcdefgh");
@@ -115,8 +110,7 @@ fn an_empty_segment_needs_no_valid_region() {
 }
 
 fn a_single_empty_segment_needs_no_valid_region() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (near, far) = (node.buffer(8), node.buffer(8));
     let watched = [&client, &server];
     for empty in empty_segments(&node, near.piece(0, 8)) {
@@ -126,14 +120,12 @@ fn a_single_empty_segment_needs_no_valid_region() {
         assert_eq!((received.status, received.length), (DtoStatus::Success, 0), "{empty:?}");
         assert_eq!(expect_dto(&node.request, &watched).status, DtoStatus::Success);
         client.post_rdma_write(&[empty], 3, far.remote(0, 8), NONE).expect("connected");
-        let written = expect_dto(&node.request, &watched);
-        assert_eq!((written.cookie, written.status), (3, DtoStatus::Success), "{empty:?}");
+        expect_completion(&node.request, &watched, 3, DtoStatus::Success);
     }
 }
 
 fn an_empty_segment_counts_as_a_segment() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let memory = node.buffer(8);
     let most = client.query().expect("live").attributes;
     let iov = |count: u32| vec![memory.piece(0, 0); count as usize + 1];
@@ -142,8 +134,7 @@ fn an_empty_segment_counts_as_a_segment() {
 }
 
 fn messages_keep_their_order_and_cookies_need_not_be_unique() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let memory = node.buffer(128);
     for at in 0..50 {
         memory.fill(at, &[at as u8]);
@@ -160,14 +151,12 @@ fn messages_keep_their_order_and_cookies_need_not_be_unique() {
 }
 
 fn a_send_without_a_receive_holds_up_later_requests() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let memory = node.buffer(64);
     memory.fill(0, b"late");
     client.post_send(&[memory.piece(0, 4)], 1, NONE).expect("connected");
-    client
-        .post_rdma_write(&[memory.piece(0, 4)], 2, memory.remote(32, 4), NONE)
-        .expect("connected");
+    let written = client.post_rdma_write(&[memory.piece(0, 4)], 2, memory.remote(32, 4), NONE);
+    written.expect("connected");
     expect_no_event(&node.request);
     assert_eq!(memory.bytes(32, 4), [0; 4], "requests start in their order");
     assert!(!client.status().expect("live").request_idle);
@@ -180,26 +169,17 @@ fn a_send_without_a_receive_holds_up_later_requests() {
     assert!(client.status().expect("live").request_idle);
 }
 
-/// Whether the pages allow posting receives, and requests, in a state.
-fn takes(wanted: EpState) -> (bool, bool) {
-    let requests = matches!(wanted, EpState::Connected | EpState::Disconnected);
-    (!wanted.is_unconfigured(), requests)
-}
-
 fn the_state_decides_which_posts_are_allowed() {
-    for wanted in STATES {
-        let node = Node::new();
-        let staged = ep_in_state(&node, wanted);
+    in_every_state(|node, staged, wanted| {
         let ep = &staged.ep;
         let memory = node.buffer(16);
         let (local, remote) = ([memory.piece(0, 8)], memory.remote(8, 8));
         drain(&node.request);
-        let (receives, requests) = takes(wanted);
         let received = ep.post_recv(&local, 1, NONE);
-        if receives {
-            received.unwrap_or_else(|error| panic!("a receive in {wanted}: {error}"));
-        } else {
+        if wanted.is_unconfigured() {
             refused(received, wanted.invalid_state());
+        } else {
+            received.unwrap_or_else(|error| panic!("a receive in {wanted}: {error}"));
         }
         if wanted == EpState::Disconnected {
             expect_completion(&node.recv, &[ep], 1, DtoStatus::Flushed);
@@ -210,7 +190,7 @@ fn the_state_decides_which_posts_are_allowed() {
             ep.post_send(&[], 4, NONE),
         ];
         for (cookie, posted) in (2..).zip(posts) {
-            if !requests {
+            if !matches!(wanted, EpState::Connected | EpState::Disconnected) {
                 let error = refused(posted, wanted.invalid_state());
                 assert!(error.reason().contains(wanted.name()), "{error}");
                 continue;
@@ -221,26 +201,18 @@ fn the_state_decides_which_posts_are_allowed() {
             }
         }
         assert_eq!(state(ep), wanted, "posts don't change the state");
-    }
+    });
 }
 
 fn posts_are_limited_until_completions_are_dequeued() {
     let node = Node::new();
-    let spec = node.spec_with(|it| (it.max_request_dtos, it.max_recv_dtos) = (3, 2));
-    let client = node.ia.ep_create(&spec).expect("made");
-    let server = node.ep();
-    link(&node, &client, &node, &server);
-    for cookie in 0..3 {
-        client.post_send(&[], cookie, NONE).expect("within the limit");
-    }
+    let client = node.ep_with(|it| (it.max_request_dtos, it.max_recv_dtos) = (3, 2));
+    let server = node.linked_to(&client);
+    post_sends(&client, 0..3);
     refused(client.post_send(&[], 3, NONE), Subtype::ResourceCredits);
-    for cookie in 0..2 {
-        client.post_recv(&[], cookie, NONE).expect("within the limit");
-    }
+    post_receives(&client, 0..2);
     refused(client.post_recv(&[], 3, NONE), Subtype::ResourceCredits);
-    for _ in 0..3 {
-        server.post_recv(&[], 0, NONE).expect("within the limit");
-    }
+    post_receives(&server, [0; 3]);
     expect_completion(&node.request, &[&client], 0, DtoStatus::Success);
     client.post_send(&[], 3, NONE).expect("within the limit again");
     client.disconnect(Close::Abrupt).expect("connected");
@@ -252,8 +224,7 @@ fn posts_are_limited_until_completions_are_dequeued() {
 fn a_suppressed_success_raises_no_event_and_returns_its_credit() {
     let node = Node::new();
     let client = node.ep_with(|it| it.max_request_dtos = 2);
-    let server = node.ep();
-    link(&node, &client, &node, &server);
+    let server = node.linked_to(&client);
     let memory = node.buffer(16);
     // Space comes back when the peer has executed a request, which may take a moment.
     let posts = |post: &dyn Fn() -> Result<()>| {
@@ -276,8 +247,7 @@ fn a_suppressed_success_raises_no_event_and_returns_its_credit() {
 
 fn an_error_is_never_suppressed() {
     for flush in [false, true] {
-        let node = Node::new();
-        let (client, server) = node.pair();
+        let (node, client, server) = linked_pair();
         let memory = node.buffer(8);
         if flush {
             client.post_send(&[], 1, CompletionFlags::SUPPRESS).expect("connected");
@@ -287,17 +257,14 @@ fn an_error_is_never_suppressed() {
             let local = [memory.piece(0, 8)];
             client.post_send(&local, 1, CompletionFlags::SUPPRESS).expect("connected");
         }
-        let completion = expect_dto(&node.request, &[&client, &server]);
-        assert_eq!(completion.cookie, 1);
         let expected = if flush { DtoStatus::Flushed } else { DtoStatus::RemoteResponder };
-        assert_eq!(completion.status, expected);
-        until("the end", || state(&server) == EpState::Disconnected);
+        expect_completion(&node.request, &[&client, &server], 1, expected);
+        becomes(&server, EpState::Disconnected);
     }
 }
 
 fn completion_flags_must_suit_the_operation_and_the_endpoint() {
-    let node = Node::new();
-    let (client, _server) = node.pair();
+    let (node, client, _server) = linked_pair();
     let memory = node.buffer(16);
     let (local, remote) = ([memory.piece(0, 8)], memory.remote(8, 8));
     let unsignalled = CompletionFlags::UNSIGNALLED;
@@ -324,38 +291,24 @@ fn completion_flags_must_suit_the_operation_and_the_endpoint() {
 }
 
 fn invalid_segments_are_refused_and_nothing_is_posted() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let memory = node.buffer(16);
     let piece = memory.piece(0, 8);
     let remote = memory.remote(8, 8);
-    type Post<'a> = (&'a dyn Fn(LmrTriplet) -> Result<()>, Subtype, Subtype);
+    type Post<'a> = (&'a dyn Fn(LmrTriplet) -> Result<()>, (Subtype, Subtype));
+    let (reads, writes) = (
+        (Subtype::ProtectionRead, Subtype::PrivilegesRead),
+        (Subtype::ProtectionWrite, Subtype::PrivilegesWrite),
+    );
     let posts: [Post<'_>; 4] = [
-        (&|it| client.post_send(&[it], 1, NONE), Subtype::ProtectionRead, Subtype::PrivilegesRead),
-        (
-            &|it| client.post_recv(&[it], 1, NONE),
-            Subtype::ProtectionWrite,
-            Subtype::PrivilegesWrite,
-        ),
-        (
-            &|it| client.post_rdma_write(&[it], 1, remote, NONE),
-            Subtype::ProtectionRead,
-            Subtype::PrivilegesRead,
-        ),
-        (
-            &|it| client.post_rdma_read(&[it], 1, remote, NONE),
-            Subtype::ProtectionWrite,
-            Subtype::PrivilegesWrite,
-        ),
+        (&|it| client.post_send(&[it], 1, NONE), reads),
+        (&|it| client.post_recv(&[it], 1, NONE), writes),
+        (&|it| client.post_rdma_write(&[it], 1, remote, NONE), reads),
+        (&|it| client.post_rdma_read(&[it], 1, remote, NONE), writes),
     ];
-    let other = node.ia.pz_create().expect("made");
-    let elsewhere = Buffer::new(&node.ia, &other, 8);
-    let block = Memory::zeroed(8).expect("memory");
-    let bare = node
-        .ia
-        .lmr_create(MemorySource::Memory(&block), &node.pz, Privileges::REMOTE)
-        .expect("registered");
-    for (post, protection, privileges) in posts {
+    let (_other, elsewhere) = node.elsewhere(8);
+    let bare = node.buffer_with(8, Privileges::REMOTE);
+    for (post, (protection, privileges)) in posts {
         for outside in [
             LmrTriplet { length: 17, ..piece },
             LmrTriplet { address: piece.address - 1, ..piece },
@@ -365,12 +318,9 @@ fn invalid_segments_are_refused_and_nothing_is_posted() {
         ] {
             refused(post(outside), Subtype::InvalidArg3);
         }
-        let foreign = elsewhere.piece(0, 8);
-        refused(post(foreign), protection);
-        let without = bare.triplet(0, 8).expect("inside");
-        refused(post(without), privileges);
-        let unknown = LmrTriplet { context: 0xdead_beef, ..piece };
-        refused(post(unknown), privileges);
+        refused(post(elsewhere.piece(0, 8)), protection);
+        refused(post(bare.piece(0, 8)), privileges);
+        refused(post(LmrTriplet { context: 0xdead_beef, ..piece }), privileges);
     }
     assert!(client.status().expect("live").recv_idle);
     assert!(state(&server).is_connected());
@@ -378,8 +328,7 @@ fn invalid_segments_are_refused_and_nothing_is_posted() {
 }
 
 fn an_rdma_target_must_be_long_enough() {
-    let node = Node::new();
-    let (client, _server) = node.pair();
+    let (node, client, _server) = linked_pair();
     let memory = node.buffer(32);
     let write = |local, remote| {
         client.post_rdma_write(&[memory.piece(0, local)], 1, memory.remote(16, remote), NONE)
@@ -397,8 +346,7 @@ fn an_rdma_target_must_be_long_enough() {
 }
 
 fn rdma_moves_bytes_without_the_other_side_noticing() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (near, far) = (node.buffer(64), node.buffer(64));
     near.fill(0, b"0123456789");
     let segments = [near.piece(0, 4), near.piece(4, 6)];
@@ -418,14 +366,9 @@ fn rdma_moves_bytes_without_the_other_side_noticing() {
 fn a_remote_access_error_completes_with_a_status_and_breaks_the_connection() {
     let node = Node::new();
     let far = node.buffer(16);
-    let other = node.ia.pz_create().expect("made");
-    let elsewhere = Buffer::new(&node.ia, &other, 16);
-    let block = Memory::zeroed(16).expect("memory");
-    let register = |privileges| {
-        node.ia.lmr_create(MemorySource::Memory(&block), &node.pz, privileges).expect("registered")
-    };
-    let (readable, writable) =
-        (register(Privileges::REMOTE_READ), register(Privileges::REMOTE_WRITE));
+    let (_other, elsewhere) = node.elsewhere(16);
+    let readable = node.buffer_with(16, Privileges::REMOTE_READ);
+    let writable = node.buffer_with(16, Privileges::REMOTE_WRITE);
     let good = far.remote(0, 8);
     let both: [RmrTriplet; 4] = [
         RmrTriplet { context: 0xdead_beef, ..good },
@@ -433,37 +376,31 @@ fn a_remote_access_error_completes_with_a_status_and_breaks_the_connection() {
         RmrTriplet { address: good.address + 9, ..good },
         elsewhere.remote(0, 8),
     ];
-    let reads = both.into_iter().chain([writable.remote_triplet(0, 8).expect("inside")]);
-    let writes = both.into_iter().chain([readable.remote_triplet(0, 8).expect("inside")]);
+    let reads = both.into_iter().chain([writable.remote(0, 8)]);
+    let writes = both.into_iter().chain([readable.remote(0, 8)]);
     let attempts = reads.map(|it| (true, it)).chain(writes.map(|it| (false, it)));
     for (is_read, remote) in attempts {
         let (client, server) = node.pair();
-        let near = node.buffer(8);
-        near.fill(0, b"as it is");
+        let near = node.buffer_of(b"as it is");
         client.post_recv(&[], 5, NONE).expect("connected");
         let local = [near.piece(0, 8)];
-        if is_read {
-            client.post_rdma_read(&local, 1, remote, NONE).expect("only the peer can see it");
-        } else {
-            client.post_rdma_write(&local, 1, remote, NONE).expect("only the peer can see it");
-        }
+        let post = if is_read { Endpoint::post_rdma_read } else { Endpoint::post_rdma_write };
+        post(&client, &local, 1, remote, NONE).expect("only the peer can see it");
         expect_completion(&node.request, &[&client, &server], 1, DtoStatus::RemoteAccess);
         expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
         expect_completion(&node.recv, &[&client], 5, DtoStatus::Flushed);
         assert_eq!(near.bytes(0, 8), b"as it is");
-        for ep in [client, server] {
-            ep.free().expect("disconnected");
-        }
+        free_all(&[&client, &server]);
     }
-    assert_eq!(block.to_vec(0, 16).expect("inside"), [0; 16]);
-    assert_eq!((far.bytes(0, 16), elsewhere.bytes(0, 16)), (vec![0; 16], vec![0; 16]));
+    for buffer in [far, elsewhere, readable, writable] {
+        assert_eq!(buffer.bytes(0, 16), [0; 16]);
+    }
 }
 
 fn an_endpoint_without_rdma_reads_refuses_them() {
     let node = Node::new();
     let client = node.ep_with(|it| it.max_rdma_read_out = 0);
-    let server = node.ep();
-    link(&node, &client, &node, &server);
+    let _server = node.linked_to(&client);
     let memory = node.buffer(16);
     let posted = client.post_rdma_read(&[memory.piece(0, 8)], 1, memory.remote(8, 8), NONE);
     assert_eq!(posted.expect_err("none").return_type(), ReturnType::InvalidParameter);
@@ -471,8 +408,7 @@ fn an_endpoint_without_rdma_reads_refuses_them() {
 }
 
 fn a_receive_that_is_too_short_fails_and_so_does_the_send() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (source, target) = (node.buffer(8), node.buffer(8));
     server.post_recv(&[target.piece(0, 7)], 1, NONE).expect("connected");
     server.post_recv(&[target.piece(0, 8)], 2, NONE).expect("connected");
@@ -505,8 +441,7 @@ fn unsignalled_posts_need_an_unsignalled_endpoint() {
 
 fn posts_of_many_threads_on_one_endpoint_all_complete() {
     const EACH: u64 = 500;
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let memory = node.buffer(8);
     let sent = Arc::new(AtomicU64::new(0));
     let senders = [0, 1, 2].map(|thread| {

@@ -47,6 +47,20 @@ cases! {
         zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows;
 }
 
+/// A new endpoint with the given attributes, and those that a query returns.
+#[track_caller]
+fn made(node: &Node, wanted: &EpAttributes) -> (Endpoint, EpAttributes) {
+    let ep = node.ia.ep_create(&node.spec().attributes(wanted)).expect("within limits");
+    let found = attributes(&ep);
+    (ep, found)
+}
+
+/// The attributes of an endpoint.
+#[track_caller]
+fn attributes(ep: &Endpoint) -> EpAttributes {
+    ep.query().expect("a live endpoint").attributes
+}
+
 /// Small limits with distinct values, so that a mix-up shows.
 const SMALL: &str = "max_message_size=1001,max_rdma_size=2002,max_dto_per_ep=30,max_iov=4,\
                      max_rdma_read_in=5,max_rdma_read_out=6";
@@ -54,7 +68,7 @@ const SMALL: &str = "max_message_size=1001,max_rdma_size=2002,max_dto_per_ep=30,
 fn omitted_attributes_are_the_defaults_of_the_provider() {
     let node = Node::new();
     let ep = node.ep();
-    let found = ep.query().expect("a live endpoint").attributes;
+    let found = attributes(&ep);
     let mut expected = node.ia.default_ep_attributes().clone();
     // The provider replaces 0 by its default.
     expected.max_rdma_read_iov = found.max_rdma_read_iov;
@@ -78,10 +92,9 @@ fn omitted_attributes_are_the_defaults_of_the_provider() {
 
 fn unset_sizes_are_the_defaults_of_the_provider() {
     let node = Node::new();
-    let usual = node.ia.default_ep_attributes().clone();
+    let usual = node.ia.default_ep_attributes();
     let unset = EpAttributes { max_message_size: 0, max_rdma_size: 0, ..usual.clone() };
-    let ep = node.ia.ep_create(&node.spec().attributes(&unset)).expect("within limits");
-    let found = ep.query().expect("a live endpoint").attributes;
+    let (ep, found) = made(&node, &unset);
     assert_eq!(found.max_message_size, usual.max_message_size);
     assert_eq!(found.max_rdma_size, usual.max_rdma_size);
     node.finish_with(&[&ep]);
@@ -91,48 +104,40 @@ fn the_defaults_respect_the_limits_of_a_small_adapter() {
     for parameters in [SMALL, "max_dto_per_ep=1,max_iov=1,max_rdma_read_in=0,max_rdma_read_out=0"] {
         let node = Node::with(parameters);
         let ep = node.ep();
-        let explicit = ep.query().expect("a live endpoint").attributes;
-        let again = node.ia.ep_create(&node.spec().attributes(&explicit)).expect("within limits");
-        assert_eq!(again.query().expect("a live endpoint").attributes, explicit);
+        let explicit = attributes(&ep);
+        let (again, found) = made(&node, &explicit);
+        assert_eq!(found, explicit);
         node.finish_with(&[&ep, &again]);
     }
 }
 
 fn the_defaults_allow_every_kind_of_transfer() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (near, far) = (node.buffer(4096), node.buffer(4096));
     let watched = [&client, &server];
-    let none = CompletionFlags::empty();
 
     near.fill(0, b"message");
-    server.post_recv(&[far.piece(0, 16)], 1, none).expect("receives are possible");
-    client.post_send(&[near.piece(0, 4), near.piece(4, 3)], 2, none).expect("sends are possible");
-    let received = expect_dto(&node.recv, &watched);
-    assert_eq!((received.cookie, received.length), (1, 7));
-    assert_eq!((received.operation, received.status), (Operation::Receive, DtoStatus::Success));
+    server.post_recv(&[far.piece(0, 16)], 1, NONE).expect("receives are possible");
+    client.post_send(&[near.piece(0, 4), near.piece(4, 3)], 2, NONE).expect("sends are possible");
+    let received = expect_completion(&node.recv, &watched, 1, DtoStatus::Success);
+    assert_eq!((received.operation, received.length), (Operation::Receive, 7));
     let sent = expect_dto(&node.request, &watched);
     assert_eq!((sent.cookie, sent.length, sent.operation), (2, 7, Operation::Send));
     assert_eq!(far.bytes(0, 7), b"message");
 
     near.fill(100, b"written");
-    client.post_rdma_write(&[near.piece(100, 7)], 3, far.remote(200, 7), none).expect("writes");
-    let written = expect_dto(&node.request, &watched);
-    assert_eq!((written.cookie, written.operation), (3, Operation::RdmaWrite));
-    assert_eq!(written.status, DtoStatus::Success);
+    client.post_rdma_write(&[near.piece(100, 7)], 3, far.remote(200, 7), NONE).expect("writes");
+    let written = expect_completion(&node.request, &watched, 3, DtoStatus::Success);
+    assert_eq!(written.operation, Operation::RdmaWrite);
     assert_eq!(far.bytes(200, 7), b"written");
 
     far.fill(300, b"is read");
-    client.post_rdma_read(&[near.piece(400, 7)], 4, far.remote(300, 7), none).expect("reads");
-    let read = expect_dto(&node.request, &watched);
-    assert_eq!((read.cookie, read.operation), (4, Operation::RdmaRead));
-    assert_eq!((read.status, read.length), (DtoStatus::Success, 7));
+    client.post_rdma_read(&[near.piece(400, 7)], 4, far.remote(300, 7), NONE).expect("reads");
+    let read = expect_completion(&node.request, &watched, 4, DtoStatus::Success);
+    assert_eq!((read.operation, read.length), (Operation::RdmaRead, 7));
     assert_eq!(near.bytes(400, 7), b"is read");
 
-    for ep in watched {
-        ep.free().expect("connected");
-    }
-    node.finish_with(&[&near, &far]);
+    node.finish_with(&[&client, &server, &near, &far]);
 }
 
 /// Requests exactly the limit, which must succeed and be what a query returns, and for one more,
@@ -145,8 +150,7 @@ fn at_the_limit_and_one_above(
     let node = Node::with(SMALL);
     let mut wanted = node.ia.default_ep_attributes().clone();
     set(&node.ia, &mut wanted, false);
-    let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("the limit itself");
-    let mut found = ep.query().expect("a live endpoint").attributes;
+    let (ep, mut found) = made(&node, &wanted);
     if wanted.max_rdma_read_iov == 0 {
         found.max_rdma_read_iov = 0;
     }
@@ -199,34 +203,32 @@ fn posts_are_limited_by_the_attributes() {
     let server = node.ia.ep_create(&spec).expect("an endpoint");
     let memory = node.buffer(1024);
     let piece = memory.piece(0, 50);
-    let none = CompletionFlags::empty();
-    let receive = |iov: &[_]| client.post_recv(iov, 0, none);
+    let receive = |iov: &[_]| client.post_recv(iov, 0, NONE);
     receive(&[piece, piece]).expect("two segments");
     refused(receive(&[piece; 3]), Subtype::InvalidArg2);
     receive(&[]).expect("no segment at all");
     receive(&[piece]).expect("the third");
     refused(receive(&[piece]), Subtype::ResourceCredits);
     link(&node, &client, &node, &server);
-    let send = |iov: &[_]| client.post_send(iov, 0, none);
+    let send = |iov: &[_]| client.post_send(iov, 0, NONE);
     refused(send(&[piece; 3]), Subtype::InvalidArg2);
     let error = send(&[memory.piece(0, 952), piece]).expect_err("1002 bytes are too long");
     assert_eq!(error.return_type(), ReturnType::InvalidParameter);
     assert!(error.reason().contains("1002") && error.reason().contains("1001"), "{error}");
-    let write = client.post_rdma_write(&[piece; 3], 0, memory.remote(0, 150), none);
+    let write = client.post_rdma_write(&[piece; 3], 0, memory.remote(0, 150), NONE);
     refused(write, Subtype::InvalidArg2);
-    let read = client.post_rdma_read(&[piece; 3], 0, memory.remote(0, 150), none);
+    let read = client.post_rdma_read(&[piece; 3], 0, memory.remote(0, 150), NONE);
     refused(read, Subtype::InvalidArg2);
     send(&[piece, piece]).expect("100 bytes in two segments");
 }
 
 fn an_rdma_iov_of_0_is_that_of_requests() {
     let node = Node::new();
-    let ep = node.ep_with(|it| {
+    let found = attributes(&node.ep_with(|it| {
         it.max_request_iov = 3;
         it.max_rdma_read_iov = 0;
         it.max_rdma_write_iov = 0;
-    });
-    let found = ep.query().expect("a live endpoint").attributes;
+    }));
     let most = node.ia.attributes();
     let expected =
         (most.max_iov_segments_per_rdma_read.min(3), most.max_iov_segments_per_rdma_write.min(3));
@@ -235,11 +237,7 @@ fn an_rdma_iov_of_0_is_that_of_requests() {
 
 /// Attributes that request small sizes.
 fn tiny(node: &Node) -> EpAttributes {
-    EpAttributes {
-        max_message_size: 16,
-        max_rdma_size: 16,
-        ..node.ia.default_ep_attributes().clone()
-    }
+    node.attributes_with(|it| (it.max_message_size, it.max_rdma_size) = (16, 16))
 }
 
 fn sizes_are_rounded_up_to_those_of_the_adapter() {
@@ -248,19 +246,18 @@ fn sizes_are_rounded_up_to_those_of_the_adapter() {
     let spec = node.spec().attributes(&wanted);
     let client = node.ia.ep_create(&spec).expect("within limits");
     let server = node.ia.ep_create(&spec).expect("within limits");
-    let found = client.query().expect("a live endpoint").attributes;
+    let found = attributes(&client);
     let most = node.ia.attributes();
     assert_eq!(found.max_message_size, most.max_message_size);
     assert_eq!(found.max_rdma_size, most.max_rdma_size);
     link(&node, &client, &node, &server);
     let (near, far) = (node.buffer(64), node.buffer(64));
-    let none = CompletionFlags::empty();
-    server.post_recv(&[far.piece(0, 32)], 1, none).expect("connected");
-    client.post_send(&[near.piece(0, 32)], 2, none).expect("longer than requested");
+    server.post_recv(&[far.piece(0, 32)], 1, NONE).expect("connected");
+    client.post_send(&[near.piece(0, 32)], 2, NONE).expect("longer than requested");
     let watched = [&client, &server];
     assert_eq!(expect_dto(&node.recv, &watched).length, 32);
     assert_eq!(expect_dto(&node.request, &watched).cookie, 2);
-    let written = client.post_rdma_write(&[near.piece(0, 64)], 3, far.remote(0, 64), none);
+    let written = client.post_rdma_write(&[near.piece(0, 64)], 3, far.remote(0, 64), NONE);
     written.expect("longer than requested");
     expect_completion(&node.request, &watched, 3, DtoStatus::Success);
 }
@@ -271,13 +268,12 @@ fn with_a_shared_receive_queue_sizes_are_exact() {
     let wanted = tiny(&node);
     let client = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("made");
     let server = node.ep();
-    let found = client.query().expect("a live endpoint").attributes;
+    let found = attributes(&client);
     assert_eq!((found.max_message_size, found.max_rdma_size), (16, 16));
     link(&node, &client, &node, &server);
     let memory = node.buffer(64);
-    let none = CompletionFlags::empty();
-    refused(client.post_send(&[memory.piece(0, 17)], 1, none), Subtype::InvalidArg3);
-    let written = client.post_rdma_write(&[memory.piece(0, 17)], 1, memory.remote(32, 17), none);
+    refused(client.post_send(&[memory.piece(0, 17)], 1, NONE), Subtype::InvalidArg3);
+    let written = client.post_rdma_write(&[memory.piece(0, 17)], 1, memory.remote(32, 17), NONE);
     refused(written, Subtype::InvalidArg3);
 }
 
@@ -290,7 +286,7 @@ fn with_a_shared_receive_queue_segments_of_rdma_are_exact() {
         it.max_rdma_write_iov = 1;
     });
     let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("made");
-    let found = ep.query().expect("a live endpoint").attributes;
+    let found = attributes(&ep);
     assert!(found.max_request_iov >= 3);
     assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), (1, 1));
     node.finish_with(&[&ep, &srq]);
@@ -311,8 +307,7 @@ fn all_requests_get_the_largest_requested_iov() {
         EpAttributes { max_rdma_write_iov: writes, ..usual.clone() },
     ] {
         let longest = wanted.max_request_iov.max(wanted.max_rdma_write_iov);
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("an endpoint");
-        let found = ep.query().expect("a live endpoint").attributes;
+        let (ep, found) = made(&node, &wanted);
         assert_eq!(found.max_request_iov, longest.min(most.max_iov_segments_per_dto));
         assert_eq!(found.max_rdma_read_iov, longest.min(most.max_iov_segments_per_rdma_read));
         assert_eq!(found.max_rdma_write_iov, longest.min(most.max_iov_segments_per_rdma_write));
@@ -322,10 +317,10 @@ fn all_requests_get_the_largest_requested_iov() {
 }
 
 fn an_rdma_iov_of_0_respects_the_rdma_limits_of_the_adapter() {
-    let node = Node::on(fault_provider::open("", |attributes| {
+    let node = fault_provider::node(|attributes| {
         attributes.ia.max_iov_segments_per_rdma_read = 1;
         attributes.ia.max_iov_segments_per_rdma_write = 2;
-    }));
+    });
     let found = node.ep().query().expect("a live endpoint").attributes;
     assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), (1, 2));
 }
@@ -344,11 +339,10 @@ fn contradictory_completion_flags_are_refused() {
         unsignalled | solicited | threshold,
     ];
     for flags in recv {
-        let wanted = node.attributes_with(|it| it.recv_completion_flags = flags);
-        invalid(&node, &wanted, "recv_completion_flags");
+        invalid(&node, "recv_completion_flags", |it| it.recv_completion_flags = flags);
     }
-    let wanted = node.attributes_with(|it| it.request_completion_flags = unsignalled | threshold);
-    invalid(&node, &wanted, "request_completion_flags");
+    let contradictory = unsignalled | threshold;
+    invalid(&node, "request_completion_flags", |it| it.request_completion_flags = contradictory);
     node.finish();
 }
 
@@ -361,7 +355,7 @@ fn completion_flags_of_single_requests_are_accepted_for_requests() {
     let all = OF_REQUESTS.into_iter().collect();
     for flags in OF_REQUESTS.into_iter().chain([all, all | CompletionFlags::UNSIGNALLED]) {
         let ep = node.ep_with(|it| it.request_completion_flags = flags);
-        let found = ep.query().expect("a live endpoint").attributes;
+        let found = attributes(&ep);
         assert_eq!(found.request_completion_flags, flags);
         ep.free().expect("unconnected");
     }
@@ -370,7 +364,6 @@ fn completion_flags_of_single_requests_are_accepted_for_requests() {
 
 fn completion_flags_of_single_requests_have_no_effect_on_an_endpoint() {
     let node = Node::new();
-    let none = CompletionFlags::empty();
     let evd = node.evd(EvdFlags::DTO);
     let made = |flags| {
         let wanted = node.attributes_with(|it| it.request_completion_flags = flags);
@@ -378,15 +371,15 @@ fn completion_flags_of_single_requests_have_no_effect_on_an_endpoint() {
         node.ia.ep_create(&spec).expect("the streams have the same mode")
     };
     let (near, far) = (node.buffer(8), node.buffer(8));
-    let server = made(none);
+    let server = made(NONE);
     for flags in OF_REQUESTS {
         let client = made(flags);
-        let server = if flags == OF_REQUESTS[0] { server.clone() } else { made(none) };
+        let server = if flags == OF_REQUESTS[0] { server.clone() } else { made(NONE) };
         link(&node, &client, &node, &server);
-        let written = client.post_rdma_write(&[near.piece(0, 8)], 1, far.remote(0, 8), none);
+        let written = client.post_rdma_write(&[near.piece(0, 8)], 1, far.remote(0, 8), NONE);
         written.expect("connected");
-        let done = expect_dto(&evd, &[&client, &server]);
-        assert_eq!((done.cookie, done.status), (1, DtoStatus::Success), "{flags:?} is not posted");
+        // The flags are not those of the post.
+        expect_completion(&evd, &[&client, &server], 1, DtoStatus::Success);
     }
     assert!(!evd.query().expect("live").config_solicited);
 }
@@ -394,15 +387,15 @@ fn completion_flags_of_single_requests_have_no_effect_on_an_endpoint() {
 fn completion_flags_of_single_requests_are_refused_for_receives() {
     let node = Node::new();
     for flags in [CompletionFlags::SUPPRESS, CompletionFlags::BARRIER_FENCE] {
-        let wanted = node.attributes_with(|it| it.recv_completion_flags = flags);
-        invalid(&node, &wanted, "recv_completion_flags");
+        invalid(&node, "recv_completion_flags", |it| it.recv_completion_flags = flags);
     }
     node.finish();
 }
 
+/// Creates an endpoint with an invalid attribute, which the error must name.
 #[track_caller]
-fn invalid(node: &Node, wanted: &EpAttributes, name: &str) {
-    let error = refused(node.ia.ep_create(&node.spec().attributes(wanted)), Subtype::InvalidArg6);
+fn invalid(node: &Node, name: &str, set: impl FnOnce(&mut EpAttributes)) {
+    let error = refused(node.ia.ep_create(&node.spec_with(set)), Subtype::InvalidArg6);
     assert!(error.reason().contains(name), "{name} is to be named: {error}");
 }
 
@@ -419,7 +412,7 @@ fn every_documented_completion_mode_is_available() {
             it.recv_completion_flags = recv;
             it.request_completion_flags = request;
         });
-        let found = ep.query().expect("a live endpoint").attributes;
+        let found = attributes(&ep);
         assert_eq!(found.recv_completion_flags, recv);
         assert_eq!(found.request_completion_flags, request);
         ep.free().expect("unconnected");
@@ -428,12 +421,12 @@ fn every_documented_completion_mode_is_available() {
 }
 
 fn rdma_reads_of_all_endpoints_are_limited_by_the_adapter() {
-    let node = Node::on(fault_provider::open("", |attributes| {
+    let node = fault_provider::node(|attributes| {
         attributes.ia.max_rdma_read_per_ep_in = 6;
         attributes.ia.max_rdma_read_per_ep_out = 7;
         attributes.ia.max_rdma_read_in = 10;
         attributes.ia.max_rdma_read_out = 12;
-    }));
+    });
     let with = |reads_in, reads_out| {
         node.ia.ep_create(&node.spec_with(|it| {
             it.max_rdma_read_in = reads_in;
@@ -460,62 +453,52 @@ fn rdma_reads_of_all_endpoints_are_limited_by_the_adapter() {
     node.finish_with(&[&third, &fourth, &fifth]);
 }
 
+/// Creates an endpoint with an attribute that the provider does not offer; the error must name it.
 #[track_caller]
-fn no_model(node: &Node, wanted: &EpAttributes, name: &str) {
-    let error =
-        refused(node.ia.ep_create(&node.spec().attributes(wanted)), ReturnType::ModelNotSupported);
+fn no_model(node: &Node, name: &str, set: impl FnOnce(&mut EpAttributes)) {
+    let error = refused(node.ia.ep_create(&node.spec_with(set)), ReturnType::ModelNotSupported);
     assert!(error.reason().contains(name), "{name} is to be named: {error}");
 }
 
 fn a_service_type_that_is_not_offered_is_not_supported() {
-    let node = Node::on(fault_provider::open("", |attributes| {
-        attributes.provider.datagrams_supported = false;
-    }));
+    let node = fault_provider::node(|it| it.provider.datagrams_supported = false);
     for service_type in [EpAttributes::SERVICE_DATAGRAM, 2, u32::MAX] {
-        let wanted = node.attributes_with(|it| it.service_type = service_type);
-        no_model(&node, &wanted, "service_type");
+        no_model(&node, "service_type", |it| it.service_type = service_type);
     }
     node.finish();
 }
 
 fn a_quality_of_service_that_is_not_offered_is_not_supported() {
-    let node = Node::on(fault_provider::open("", |attributes| {
-        attributes.provider.qos_supported = Qos::LOW_LATENCY;
-    }));
+    let node = fault_provider::node(|it| it.provider.qos_supported = Qos::LOW_LATENCY);
     for qos in [Qos::PREMIUM, Qos::LOW_LATENCY | Qos::ECONOMY] {
-        let wanted = node.attributes_with(|it| it.qos = qos);
-        no_model(&node, &wanted, "qos");
+        no_model(&node, "qos", |it| it.qos = qos);
     }
     for qos in [Qos::BEST_EFFORT, Qos::LOW_LATENCY] {
         let ep = node.ep_with(|it| it.qos = qos);
-        assert_eq!(ep.query().expect("a live endpoint").attributes.qos, qos);
+        assert_eq!(attributes(&ep).qos, qos);
         ep.free().expect("unconnected");
     }
     node.finish();
 }
 
 fn a_mode_of_completion_that_is_not_offered_is_not_supported() {
-    let node = Node::on(fault_provider::open("", |attributes| {
-        attributes.provider.completion_flags_supported =
-            CompletionFlags::SUPPRESS | CompletionFlags::EVD_THRESHOLD;
-    }));
+    let node = fault_provider::node(|it| {
+        it.provider.completion_flags_supported =
+            CompletionFlags::SUPPRESS | CompletionFlags::EVD_THRESHOLD
+    });
     for flags in [CompletionFlags::UNSIGNALLED, CompletionFlags::SOLICITED_WAIT] {
-        let wanted = node.attributes_with(|it| it.recv_completion_flags = flags);
-        no_model(&node, &wanted, "recv_completion_flags");
+        no_model(&node, "recv_completion_flags", |it| it.recv_completion_flags = flags);
     }
-    let wanted =
-        node.attributes_with(|it| it.request_completion_flags = CompletionFlags::UNSIGNALLED);
-    no_model(&node, &wanted, "request_completion_flags");
+    let unsignalled = CompletionFlags::UNSIGNALLED;
+    no_model(&node, "request_completion_flags", |it| it.request_completion_flags = unsignalled);
     node.finish();
 }
 
 fn unknown_named_attributes_are_not_supported() {
     let node = Node::new();
     let unknown = vec![NamedAttr::new("colour", "blue")];
-    let wanted = node.attributes_with(|it| it.transport_specific.clone_from(&unknown));
-    no_model(&node, &wanted, "colour");
-    let wanted = node.attributes_with(|it| it.provider_specific = unknown);
-    no_model(&node, &wanted, "colour");
+    no_model(&node, "colour", |it| it.transport_specific.clone_from(&unknown));
+    no_model(&node, "colour", |it| it.provider_specific = unknown);
     node.finish();
 }
 
@@ -523,15 +506,23 @@ fn unknown_named_attributes_are_not_supported() {
 /// and uninitialized memory.
 const LEFT: [u32; 4] = [u32::MAX, 2, 0x8000_0000, 0x5555_5555];
 
-fn a_watermark_without_a_shared_queue_is_ignored() {
+/// Checks that a create and a change ignore attributes that `set` sets to values of [`LEFT`];
+/// `check` gets the attributes of the endpoint.
+#[track_caller]
+fn ignored(set: impl Fn(&mut EpAttributes, u32), check: impl Fn(&Node, EpAttributes)) {
     let node = Node::new();
     for left in LEFT {
-        let wanted = node.attributes_with(|it| it.srq_soft_hw = left);
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("ignored");
+        let wanted = node.attributes_with(|it| set(it, left));
+        let (ep, found) = made(&node, &wanted);
+        check(&node, found);
         ep.modify(&EpChange::new().attributes(&wanted)).expect("ignored");
         ep.free().expect("unconnected");
     }
     node.finish();
+}
+
+fn a_watermark_without_a_shared_queue_is_ignored() {
+    ignored(|it, left| it.srq_soft_hw = left, |_, _| ());
 }
 
 fn a_watermark_that_is_not_set_is_accepted_with_a_shared_queue() {
@@ -540,47 +531,33 @@ fn a_watermark_that_is_not_set_is_accepted_with_a_shared_queue() {
     for unset in [0, u32::MAX] {
         let wanted = node.attributes_with(|it| it.srq_soft_hw = unset);
         let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("not set");
-        assert_eq!(ep.query().expect("a live endpoint").attributes.srq_soft_hw, unset);
+        assert_eq!(attributes(&ep).srq_soft_hw, unset);
         ep.free().expect("unconnected");
     }
     node.finish_with(&[&srq]);
 }
 
 fn segments_of_reads_are_ignored_without_reads() {
-    let node = Node::new();
-    for left in LEFT {
-        let wanted = node.attributes_with(|it| {
-            it.max_rdma_read_out = 0;
-            it.max_rdma_read_iov = left;
-        });
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("ignored");
-        let found = ep.query().expect("a live endpoint").attributes;
+    let set =
+        |it: &mut EpAttributes, left| (it.max_rdma_read_out, it.max_rdma_read_iov) = (0, left);
+    ignored(set, |node, found| {
         assert!(found.max_rdma_read_iov <= node.ia.attributes().max_iov_segments_per_rdma_read);
-        ep.modify(&EpChange::new().attributes(&wanted)).expect("ignored");
-        ep.free().expect("unconnected");
-    }
-    node.finish();
+    });
 }
 
 fn rdma_attributes_of_datagrams_are_ignored() {
-    let node = Node::new();
-    node.need(|it| it.datagrams_supported, "datagrams");
-    for left in LEFT {
-        let wanted = node.attributes_with(|it| {
-            it.service_type = EpAttributes::SERVICE_DATAGRAM;
-            it.max_rdma_size = left.into();
-            it.max_rdma_read_in = left;
-            it.max_rdma_read_out = left;
-            it.max_rdma_read_iov = left;
-            it.max_rdma_write_iov = left;
-        });
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("ignored");
-        let found = ep.query().expect("a live endpoint").attributes;
+    Node::new().need(|it| it.datagrams_supported, "datagrams");
+    let set = |it: &mut EpAttributes, left: u32| {
+        it.service_type = EpAttributes::SERVICE_DATAGRAM;
+        it.max_rdma_size = left.into();
+        it.max_rdma_read_in = left;
+        it.max_rdma_read_out = left;
+        it.max_rdma_read_iov = left;
+        it.max_rdma_write_iov = left;
+    };
+    ignored(set, |_, found| {
         assert_eq!((found.max_rdma_read_in, found.max_rdma_read_out), (0, 0));
-        ep.modify(&EpChange::new().attributes(&wanted)).expect("ignored");
-        ep.free().expect("unconnected");
-    }
-    node.finish();
+    });
 }
 
 fn with_a_shared_receive_queue_the_iov_of_receives_is_ignored() {
@@ -589,20 +566,16 @@ fn with_a_shared_receive_queue_the_iov_of_receives_is_ignored() {
     let wanted = node.attributes_with(|it| it.max_recv_iov = MOST);
     let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("ignored");
     assert_eq!(ep.query().expect("a live endpoint").srq.as_ref(), Some(&srq));
-    invalid(&node, &wanted, "max_recv_iov");
+    invalid(&node, "max_recv_iov", |it| it.max_recv_iov = MOST);
     node.finish_with(&[&ep, &srq]);
 }
 
 fn zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows() {
     let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
     for allowed in [false, true] {
-        let node = Node::on(match allowed {
-            false => {
-                fault_provider::open("", |it| it.provider.srq_ep_pz_difference_supported = false)
-            }
-            true => {
-                fault_provider::open("", |it| it.provider.srq_ep_pz_difference_supported = true)
-            }
+        let node = fault_provider::node(match allowed {
+            false => |it| it.provider.srq_ep_pz_difference_supported = false,
+            true => |it| it.provider.srq_ep_pz_difference_supported = true,
         });
         let other = node.ia.pz_create().expect("a zone");
         let srq = node.ia.srq_create(&other, attributes).expect("a queue");

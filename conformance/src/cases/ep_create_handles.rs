@@ -76,8 +76,7 @@ fn a_dispatcher_of_another_instance_is_refused() {
 fn a_freed_dispatcher_is_refused() {
     let node = Node::new();
     for (give, needed, subtype) in USES {
-        let freed = node.evd(needed);
-        freed.free().expect("unused");
+        let freed = node.freed_evd(needed);
         not_made(&node.ia, &give(node.spec(), &freed), subtype);
     }
     node.finish();
@@ -93,8 +92,7 @@ fn a_zone_of_another_instance_is_refused() {
 
 fn a_freed_zone_is_refused() {
     let node = Node::new();
-    let freed = node.ia.pz_create().expect("a zone");
-    freed.free().expect("unused");
+    let freed = node.freed_pz();
     not_made(&node.ia, &EpSpec::new(&freed).recv_evd(&node.recv), Subtype::InvalidHandlePz);
     node.finish();
 }
@@ -144,8 +142,7 @@ fn a_failure_of_the_provider_leaves_nothing_in_use() {
 
 fn a_late_failure_leaves_nothing_in_use() {
     let node = Node::new();
-    let freed = node.evd(EvdFlags::CONNECTION);
-    freed.free().expect("unused");
+    let freed = node.freed_evd(EvdFlags::CONNECTION);
     // Only the last handle is wrong.
     not_made(&node.ia, &node.spec().connect_evd(&freed), Subtype::InvalidHandleEvdConn);
     // All handles are valid, but the attributes are not.

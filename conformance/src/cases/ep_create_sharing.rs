@@ -20,7 +20,6 @@ cases! {
         a_threshold_above_1_needs_the_default_completion_mode;
 }
 
-const DEFAULT: CompletionFlags = CompletionFlags::empty();
 const UNSIGNALLED: CompletionFlags = CompletionFlags::UNSIGNALLED;
 const SOLICITED: CompletionFlags = CompletionFlags::SOLICITED_WAIT;
 const THRESHOLD: CompletionFlags = CompletionFlags::EVD_THRESHOLD;
@@ -38,18 +37,17 @@ fn requesting(node: &Node, evd: &EventDispatcher, flags: CompletionFlags) -> Res
 }
 
 /// An endpoint with both its streams on a dispatcher.
-fn both(
+pub(super) fn both(
     node: &Node,
     evd: &EventDispatcher,
     recv: CompletionFlags,
     request: CompletionFlags,
 ) -> Result<Endpoint> {
-    let attributes = node.attributes_with(|it| {
+    let spec = node.spec_with(|it| {
         it.recv_completion_flags = recv;
         it.request_completion_flags = request;
     });
-    let spec = EpSpec::new(&node.pz).recv_evd(evd).request_evd(evd).attributes(&attributes);
-    node.ia.ep_create(&spec)
+    node.ia.ep_create(&spec.recv_evd(evd).request_evd(evd))
 }
 
 #[track_caller]
@@ -62,12 +60,12 @@ fn by_default_any_number_of_streams_share_a_dispatcher() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     let eps = [
-        receiving(&node, &evd, DEFAULT),
-        requesting(&node, &evd, DEFAULT),
-        both(&node, &evd, DEFAULT, DEFAULT),
+        receiving(&node, &evd, NONE),
+        requesting(&node, &evd, NONE),
+        both(&node, &evd, NONE, NONE),
         // The threshold flag is the default, given explicitly.
         receiving(&node, &evd, THRESHOLD),
-        both(&node, &evd, DEFAULT, THRESHOLD),
+        both(&node, &evd, NONE, THRESHOLD),
     ]
     .map(|made| made.expect("all in one mode"));
     let param = evd.query().expect("a live dispatcher");
@@ -82,10 +80,10 @@ fn unsignalled_streams_share_a_dispatcher_only_with_each_other() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     let first = receiving(&node, &evd, UNSIGNALLED).expect("the first decides");
-    for flags in [DEFAULT, THRESHOLD, SOLICITED] {
+    for flags in [NONE, THRESHOLD, SOLICITED] {
         no_match(receiving(&node, &evd, flags), "recv_completion_flags");
     }
-    for flags in [DEFAULT, THRESHOLD] {
+    for flags in [NONE, THRESHOLD] {
         no_match(requesting(&node, &evd, flags), "request_completion_flags");
         no_match(both(&node, &evd, UNSIGNALLED, flags), "request_completion_flags");
         no_match(both(&node, &evd, flags, UNSIGNALLED), "recv_completion_flags");
@@ -101,7 +99,7 @@ fn unsignalled_requests_exclude_other_receives() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::COMPLETIONS);
     let first = requesting(&node, &evd, UNSIGNALLED).expect("the first decides");
-    for flags in [DEFAULT, THRESHOLD, SOLICITED] {
+    for flags in [NONE, THRESHOLD, SOLICITED] {
         no_match(receiving(&node, &evd, flags), "recv_completion_flags");
     }
     let error = receiving(&node, &evd, SOLICITED).expect_err("another mode");
@@ -116,7 +114,7 @@ fn solicited_receives_share_a_dispatcher_only_with_each_other() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     let first = receiving(&node, &evd, SOLICITED).expect("the first decides");
-    for flags in [DEFAULT, THRESHOLD, UNSIGNALLED] {
+    for flags in [NONE, THRESHOLD, UNSIGNALLED] {
         no_match(receiving(&node, &evd, flags), "recv_completion_flags");
         // Requests have no such mode, so they need another dispatcher.
         no_match(requesting(&node, &evd, flags), "request_completion_flags");
@@ -130,7 +128,7 @@ fn solicited_receives_share_a_dispatcher_only_with_each_other() {
 fn threshold_streams_share_a_dispatcher_only_with_each_other() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
-    for first_flags in [DEFAULT, THRESHOLD] {
+    for first_flags in [NONE, THRESHOLD] {
         let first = receiving(&node, &evd, first_flags).expect("the first decides");
         for flags in [UNSIGNALLED, SOLICITED] {
             no_match(receiving(&node, &evd, flags), "recv_completion_flags");
@@ -144,11 +142,11 @@ fn threshold_streams_share_a_dispatcher_only_with_each_other() {
 fn the_two_streams_of_one_endpoint_must_match_on_one_dispatcher() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
-    no_match(both(&node, &evd, UNSIGNALLED, DEFAULT), "request_completion_flags");
+    no_match(both(&node, &evd, UNSIGNALLED, NONE), "request_completion_flags");
     no_match(both(&node, &evd, SOLICITED, UNSIGNALLED), "request_completion_flags");
     no_match(both(&node, &evd, THRESHOLD, UNSIGNALLED), "request_completion_flags");
     both(&node, &evd, UNSIGNALLED, UNSIGNALLED).expect("match").free().expect("unconnected");
-    both(&node, &evd, THRESHOLD, DEFAULT).expect("match").free().expect("unconnected");
+    both(&node, &evd, THRESHOLD, NONE).expect("match").free().expect("unconnected");
     node.finish_with(&[&evd]);
 }
 
@@ -177,7 +175,7 @@ fn a_dispatcher_of_other_streams_allows_only_the_threshold_mode() {
             no_match(receiving(&node, &evd, flags), "recv_completion_flags");
         }
         no_match(requesting(&node, &evd, UNSIGNALLED), "request_completion_flags");
-        for flags in [DEFAULT, THRESHOLD] {
+        for flags in [NONE, THRESHOLD] {
             receiving(&node, &evd, flags).expect("threshold").free().expect("unconnected");
             requesting(&node, &evd, flags).expect("threshold").free().expect("unconnected");
         }
@@ -196,7 +194,7 @@ fn the_mode_of_a_freed_endpoint_no_longer_applies() {
     drop(second);
     let third = receiving(&node, &evd, SOLICITED).expect("no stream is bound any more");
     third.free().expect("unconnected");
-    receiving(&node, &evd, DEFAULT).expect("nor now").free().expect("unconnected");
+    receiving(&node, &evd, NONE).expect("nor now").free().expect("unconnected");
     let param = evd.query().expect("a live dispatcher");
     assert!(!param.config_notify && !param.config_solicited);
     node.finish_with(&[&evd]);
@@ -216,7 +214,7 @@ fn endpoints_with_a_shared_queue_follow_the_same_rules() {
     no_match(requesting(&node, &evd, UNSIGNALLED), "request_completion_flags");
     first.free().expect("unconnected");
     let second = with(SOLICITED).expect("no stream is bound any more");
-    assert!(with(THRESHOLD).is_err() && with(DEFAULT).is_err());
+    assert!(with(THRESHOLD).is_err() && with(NONE).is_err());
     node.finish_with(&[&second, &srq, &evd]);
 }
 

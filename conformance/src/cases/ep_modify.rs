@@ -43,6 +43,16 @@ cases! {
         sizes_are_rounded_up_to_those_of_the_adapter;
 }
 
+/// A node on an adapter with 20 RDMA reads in each direction.
+fn twenty_reads() -> Node {
+    fault_provider::node(|it| (it.ia.max_rdma_read_in, it.ia.max_rdma_read_out) = (20, 20))
+}
+
+/// The default attributes with a number of RDMA reads in each direction.
+fn with_reads(node: &Node, reads: u32) -> EpAttributes {
+    node.attributes_with(|it| (it.max_rdma_read_in, it.max_rdma_read_out) = (reads, reads))
+}
+
 /// The endpoint parameters without those that a change of attributes may affect.
 fn apart_from_attributes(param: EpParam) -> EpParam {
     EpParam { attributes: EpAttributes::default(), ..param }
@@ -88,8 +98,7 @@ fn receives_of_the_old_zone_fail_when_a_message_arrives() {
     server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("a region of the current zone");
     server.modify(&EpChange::new().pz(&other)).expect("unconnected");
     link(&node, &client, &node, &server);
-    let source = node.buffer(8);
-    source.fill(0, b"message!");
+    let source = node.buffer_of(b"message!");
     client.post_send(&[source.piece(0, 8)], 2, NONE).expect("connected");
     expect_completion(&node.recv, &[&client, &server], 1, DtoStatus::LocalProtection);
     assert_eq!(memory.bytes(0, 8), [0; 8], "nothing was written");
@@ -122,8 +131,7 @@ fn the_dispatcher_of_requests() {
     let (client, server) = (node.ep(), node.ep());
     client.modify(&EpChange::new().request_evd(Some(&other))).expect("unconnected");
     link(&node, &client, &node, &server);
-    server.post_recv(&[], 0, NONE).expect("connected");
-    client.post_send(&[], 4, NONE).expect("connected");
+    post_message((&client, 4), (&server, 0));
     assert_eq!(expect_dto(&other, &[&client, &server]).cookie, 4);
     expect_no_event(&node.request);
 }
@@ -144,9 +152,7 @@ fn a_dispatcher_can_be_removed() {
     let none = EpChange::new().recv_evd(None).request_evd(None).connect_evd(None);
     server.modify(&none).expect("unconnected");
     client.free().expect("unconnected");
-    for evd in [&node.recv, &node.request, &node.connect] {
-        evd.free().expect("unused");
-    }
+    free_all(&[&node.recv, &node.request, &node.connect]);
     let param = server.query().expect("a live endpoint");
     assert_eq!((param.recv_evd, param.request_evd, param.connect_evd), (None, None, None));
 }
@@ -278,9 +284,7 @@ fn posted_receives_stay_when_the_queue_grows() {
 fn a_queue_cannot_shrink_below_what_is_posted() {
     let node = Node::new();
     let ep = node.ep();
-    for cookie in 0..3 {
-        ep.post_recv(&[], cookie, NONE).expect("unconnected");
-    }
+    post_receives(&ep, 0..3);
     let before = ep.query().expect("live");
     let mut wanted = before.attributes.clone();
     wanted.max_recv_dtos = 2;
@@ -341,19 +345,17 @@ fn the_modes_of_other_endpoints_limit_a_change() {
 /// Makes a change that must fail and leave the endpoint as it was.
 #[track_caller]
 fn fails_and_leaves_everything(node: &Node, ep: &Endpoint, change: &EpChange) {
-    let before = ep.query().expect("a live endpoint");
-    let evds = [&node.recv, &node.request, &node.connect].map(|evd| evd.query().expect("live"));
+    let look = || {
+        let evds = [&node.recv, &node.request, &node.connect];
+        (ep.query().expect("live"), evds.map(|evd| evd.query().expect("live")))
+    };
+    let before = look();
     ep.modify(change).expect_err("a part of the change is not possible");
-    assert_eq!(ep.query().expect("a live endpoint"), before);
-    let after = [&node.recv, &node.request, &node.connect].map(|evd| evd.query().expect("live"));
-    assert_eq!(after, evds);
+    assert_eq!(look(), before);
 }
 
 fn a_refused_change_changes_nothing() {
-    let node = Node::on(fault_provider::open("", |attributes| {
-        attributes.ia.max_rdma_read_in = 20;
-        attributes.ia.max_rdma_read_out = 20;
-    }));
+    let node = twenty_reads();
     let mut few = node.attributes_with(|it| {
         (it.max_rdma_read_in, it.max_rdma_read_out) = (5, 5);
         it.recv_completion_flags = CompletionFlags::UNSIGNALLED;
@@ -361,8 +363,7 @@ fn a_refused_change_changes_nothing() {
     let ep = node.ia.ep_create(&node.spec().attributes(&few)).expect("an endpoint");
     let pz = node.ia.pz_create().expect("a zone");
     let evd = node.evd(EvdFlags::all());
-    let freed = node.evd(EvdFlags::all());
-    freed.free().expect("unused");
+    let freed = node.freed_evd(EvdFlags::all());
     let mut more = few.clone();
     (more.max_rdma_read_in, more.max_rdma_read_out) = (16, 16);
     let mut too_long = more.clone();
@@ -376,11 +377,8 @@ fn a_refused_change_changes_nothing() {
     pz.free().expect("unused");
     evd.free().expect("unused");
     // 15 RDMA reads are left, as before.
-    let other = |reads| {
-        let wanted =
-            node.attributes_with(|it| (it.max_rdma_read_in, it.max_rdma_read_out) = (reads, reads));
-        node.ia.ep_create(&EpSpec::new(&node.pz).attributes(&wanted))
-    };
+    let other =
+        |reads| node.ia.ep_create(&EpSpec::new(&node.pz).attributes(&with_reads(&node, reads)));
     refused(other(16), Subtype::ResourceTep);
     let rest = other(15).expect("exactly the rest");
     // The endpoint's streams are still bound: other modes are refused.
@@ -395,9 +393,7 @@ fn a_refused_change_changes_nothing() {
 fn a_failure_of_the_provider_changes_nothing() {
     let node = Node::new();
     let ep = node.ep();
-    for cookie in 0..3 {
-        ep.post_recv(&[], cookie, NONE).expect("unconnected");
-    }
+    post_receives(&ep, 0..3);
     // The provider cannot make the queue shorter than the number of posted receives.
     let mut wanted = ep.query().expect("live").attributes;
     wanted.max_recv_dtos = 1;
@@ -410,13 +406,8 @@ fn a_failure_of_the_provider_changes_nothing() {
 }
 
 fn a_change_of_rdma_reads_updates_the_totals_of_the_adapter() {
-    let node = Node::on(fault_provider::open("", |attributes| {
-        attributes.ia.max_rdma_read_in = 20;
-        attributes.ia.max_rdma_read_out = 20;
-    }));
-    let with = |reads| {
-        node.attributes_with(|it| (it.max_rdma_read_in, it.max_rdma_read_out) = (reads, reads))
-    };
+    let node = twenty_reads();
+    let with = |reads| with_reads(&node, reads);
     let first = node.ia.ep_create(&node.spec().attributes(&with(16))).expect("an endpoint");
     let second = node.ia.ep_create(&node.spec().attributes(&with(4))).expect("the rest");
     let more = EpChange::new().attributes(&with(5));
@@ -430,9 +421,7 @@ fn a_change_of_rdma_reads_updates_the_totals_of_the_adapter() {
 }
 
 fn invalid_or_unsupported_attributes_are_invalid_parameters() {
-    let node = Node::on(fault_provider::open("", |attributes| {
-        attributes.provider.qos_supported = Qos::empty();
-    }));
+    let node = fault_provider::node(|it| it.provider.qos_supported = Qos::empty());
     let ep = node.ep();
     let before = ep.query().expect("live").attributes;
     type Set = (&'static str, fn(&mut EpAttributes));
@@ -458,8 +447,7 @@ fn invalid_or_unsupported_attributes_are_invalid_parameters() {
 fn invalid_handles_are_refused_as_in_a_create() {
     let (node, other) = (Node::new(), Node::new());
     let ep = node.ep();
-    let freed = node.evd(EvdFlags::all());
-    freed.free().expect("unused");
+    let freed = node.freed_evd(EvdFlags::all());
     let wrong = node.evd(EvdFlags::SOFTWARE);
     for evd in [&freed, &wrong, &other.recv] {
         for (change, subtype) in [
@@ -488,9 +476,8 @@ fn may_change(state: EpState) -> (bool, bool) {
 }
 
 fn the_state_decides_what_can_be_modified() {
-    for wanted in STATES {
-        let node = Node::new();
-        let EpInState { ep, .. } = &ep_in_state(&node, wanted);
+    in_every_state(|node, staged, wanted| {
+        let ep = &staged.ep;
         let (zone, rest) = may_change(wanted);
         let before = ep.query().expect("live");
         let mut attributes = before.attributes.clone();
@@ -529,7 +516,7 @@ fn the_state_decides_what_can_be_modified() {
             assert_eq!(ep.query().expect("live").pz, before.pz);
             pz.free().expect("unused");
         }
-    }
+    });
 }
 
 fn a_change_that_the_state_allows_only_in_part_is_refused() {

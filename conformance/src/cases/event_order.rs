@@ -33,6 +33,14 @@ fn merged(node: &Node) -> (EventDispatcher, Endpoint) {
     (evd, ep)
 }
 
+/// An adapter that reports an accepted connection late, and a [`merged`] endpoint on it.
+#[track_caller]
+fn late() -> (Node, EventDispatcher, Endpoint) {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let (evd, ep) = merged(&node);
+    (node, evd, ep)
+}
+
 /// Has one endpoint ask and the other accept; takes no event of either.
 #[track_caller]
 fn meet(node: &Node, client: &Endpoint, server: &Endpoint) {
@@ -41,6 +49,13 @@ fn meet(node: &Node, client: &Endpoint, server: &Endpoint) {
     let request = expect_request(&node.requests).request;
     request.accept(Some(server), b"").expect("unconnected");
     psp.free().expect("free at any time");
+}
+
+/// Takes the event of the connection and then a receive, which must come in that order.
+#[track_caller]
+fn expect_both(evd: &EventDispatcher, ep: &Endpoint, cookie: u64) {
+    expect_established(&expect_event(evd, &[ep]), ep);
+    expect_receive(&expect_event(evd, &[ep]), ep, cookie);
 }
 
 #[track_caller]
@@ -63,9 +78,7 @@ fn expect_receive(event: &Event, ep: &Endpoint, cookie: u64) {
 #[track_caller]
 fn half_way(node: &Node, server: &Endpoint) -> Endpoint {
     let client = node.ep();
-    for cookie in [1, 2] {
-        server.post_recv(&[], cookie, NONE).expect("possible in every state");
-    }
+    post_receives(server, [1, 2]);
     meet(node, &client, server);
     expect_connection(&node.connect, &client, ConnectionEventKind::Established);
     assert_eq!(state(server), EpState::CompletionPending);
@@ -107,12 +120,10 @@ fn a_message_sent_at_once_arrives_after_the_connection() {
 }
 
 fn on_one_dispatcher_the_accepted_connection_comes_before_its_first_receive() {
-    let node = Node::with(LATE_ON_ACCEPT);
-    let (evd, server) = merged(&node);
+    let (node, evd, server) = late();
     let client = half_way(&node, &server);
     // Another thread of the provider may report the connection, so each event may take a moment.
-    expect_established(&expect_event(&evd, &[&server]), &server);
-    expect_receive(&expect_event(&evd, &[&server]), &server, 1);
+    expect_both(&evd, &server, 1);
     client.post_send(&[], 0, NONE).expect("connected");
     expect_receive(&expect_event(&evd, &[&server]), &server, 2);
     expect_no_event(&evd);
@@ -126,10 +137,8 @@ fn on_two_dispatchers_the_accepted_connection_is_queued_before_its_first_receive
         let server = node.ia.ep_create(&spec).expect("an endpoint");
         let _client = half_way(&node, &server);
         let mut event = Event::default();
-        assert!(
-            !connections.dequeue(&mut event).expect("live"),
-            "no connection event before a receive completes"
-        );
+        let early = connections.dequeue(&mut event).expect("live");
+        assert!(!early, "no connection event before a receive completes");
         if waits {
             let waited = node.recv.wait(Timeout::Infinite, 1, &mut event);
             assert_eq!(waited.expect("an event"), Waited::Event { more: 0 });
@@ -144,17 +153,15 @@ fn on_two_dispatchers_the_accepted_connection_is_queued_before_its_first_receive
 }
 
 fn a_waiter_that_sleeps_gets_the_connection_before_the_first_receive() {
-    let node = Node::with(LATE_ON_ACCEPT);
-    let (evd, server) = merged(&node);
-    let waiting = evd.clone();
-    let waiter = Background::run(move || {
+    let (node, evd, server) = late();
+    let waiter = Background::with(&evd, |evd| {
         [0, 1].map(|_| {
             let mut event = Event::default();
-            waiting.wait(Timeout::Infinite, 1, &mut event).expect("an event");
+            evd.wait(Timeout::Infinite, 1, &mut event).expect("an event");
             event
         })
     });
-    until("the waiter owns the dispatcher", || evd.dequeue(&mut Event::default()).is_err());
+    until_owned(&evd);
     let _client = half_way(&node, &server);
     let [first, second] = waiter.join();
     expect_established(&first, &server);
@@ -162,25 +169,18 @@ fn a_waiter_that_sleeps_gets_the_connection_before_the_first_receive() {
 }
 
 fn a_threshold_counts_the_connection_and_the_receive() {
-    let node = Node::with(LATE_ON_ACCEPT);
-    let (evd, server) = merged(&node);
-    let waiting = evd.clone();
-    let waiter = Background::run(move || {
-        let mut event = Event::default();
-        let waited = waiting.wait(Timeout::Infinite, 2, &mut event).expect("two events");
-        (waited, event)
-    });
-    until("the waiter owns the dispatcher", || evd.dequeue(&mut Event::default()).is_err());
+    let (node, evd, server) = late();
+    let waiter = waiter(&evd, 2);
+    until_owned(&evd);
     let _client = half_way(&node, &server);
-    let (waited, event) = waiter.join();
+    let (waited, event) = waiter.join().expect("two events");
     assert_eq!(waited, Waited::Event { more: 1 });
     expect_established(&event, &server);
     expect_receive(&expect_event(&evd, &[&server]), &server, 1);
 }
 
 fn a_notification_object_reports_both() {
-    let node = Node::with(LATE_ON_ACCEPT);
-    let (evd, server) = merged(&node);
+    let (node, evd, server) = late();
     let cno = node.ia.cno_create(None).expect("a notification object");
     evd.modify_cno(Some(&cno)).expect("live");
     let _client = half_way(&node, &server);
@@ -198,12 +198,10 @@ fn a_notification_object_reports_both() {
 }
 
 fn an_armed_descriptor_reports_both() {
-    let node = Node::with(LATE_ON_ACCEPT);
-    let (evd, server) = merged(&node);
+    let (node, evd, server) = late();
     let _client = half_way(&node, &server);
     assert!(evd.arm().expect("live"), "there is something to take");
-    expect_established(&expect_event(&evd, &[&server]), &server);
-    expect_receive(&expect_event(&evd, &[&server]), &server, 1);
+    expect_both(&evd, &server, 1);
     assert!(!evd.arm().expect("live"), "nothing is left");
 }
 
@@ -216,8 +214,7 @@ fn on_the_active_side_the_connection_comes_before_its_first_receive() {
     expect_connection(&node.connect, &server, ConnectionEventKind::Established);
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     server.post_send(&[], 0, NONE).expect("connected");
-    expect_established(&expect_event(&evd, &[&client]), &client);
-    expect_receive(&expect_event(&evd, &[&client]), &client, 7);
+    expect_both(&evd, &client, 7);
 }
 
 fn receives_of_a_shared_queue_follow_the_connection() {
@@ -231,8 +228,7 @@ fn receives_of_a_shared_queue_follow_the_connection() {
     meet(&node, &client, &server);
     expect_connection(&node.connect, &client, ConnectionEventKind::Established);
     client.post_send(&[], 0, NONE).expect("connected");
-    expect_established(&expect_event(&evd, &[&server]), &server);
-    expect_receive(&expect_event(&evd, &[&server]), &server, 5);
+    expect_both(&evd, &server, 5);
 }
 
 fn receives_of_other_endpoints_are_not_held_back() {
@@ -261,8 +257,7 @@ fn a_receive_of_an_earlier_connection_does_not_establish_the_next() {
     expect_receive(&expect_event(&node.recv, &[&server]), &server, 1);
     expect_connection(&node.connect, &server, ConnectionEventKind::Established);
     client.disconnect(Close::Abrupt).expect("connected");
-    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
-    expect_connection(&node.connect, &server, ConnectionEventKind::Disconnected);
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
     client.reset().expect("disconnected");
     server.reset().expect("disconnected");
     meet(&node, &client, &server);
@@ -273,8 +268,7 @@ fn a_receive_of_an_earlier_connection_does_not_establish_the_next() {
 }
 
 fn abandoning_an_attempt_keeps_completed_receives() {
-    let node = Node::with(LATE_ON_ACCEPT);
-    let (evd, server) = merged(&node);
+    let (node, evd, server) = late();
     let _client = half_way(&node, &server);
     server.disconnect(Close::Abrupt).expect("pending");
     let mut cookies = Vec::new();

@@ -147,8 +147,7 @@ fn a_read_can_target_a_remote_context() {
     let node = Node::new();
     node.need(|it| it.read_to_rmr_supported, "RDMA read to a remote context");
     let (client, server) = node.pair();
-    let (source, target) = (node.buffer(32), node.buffer(32));
-    source.fill(0, b"from there to a remote context..");
+    let (source, target) = (node.buffer_of(b"from there to a remote context.."), node.buffer(32));
     let posted = client.post_rdma_read_to_rmr(target.remote(0, 32), 9, source.remote(0, 32), NONE);
     posted.expect("connected");
     let done = expect_completion(&node.request, &[&client, &server], 9, DtoStatus::Success);

@@ -37,8 +37,7 @@ fn break_by(node: &Node, near: &Buffer, client: &Endpoint, server: &Endpoint) ->
 }
 
 fn the_first_unflushed_failure_is_recorded() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let near = node.buffer(8);
     client.post_recv(&[], 5, NONE).expect("connected");
     assert_eq!(client.failure(), Ok(None), "nothing has failed");
@@ -50,8 +49,7 @@ fn the_first_unflushed_failure_is_recorded() {
 }
 
 fn a_failed_receive_is_recorded_at_its_endpoint() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (from, to) = (node.buffer(16), node.buffer(16));
     server.post_recv(&[to.piece(0, 4)], 3, NONE).expect("connected");
     client.post_send(&[from.piece(0, 8)], 4, NONE).expect("connected");
@@ -65,8 +63,7 @@ fn a_failed_receive_is_recorded_at_its_endpoint() {
 }
 
 fn a_flush_is_not_a_failure() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     for (ep, cookie) in [(&client, 1), (&server, 2)] {
         ep.post_recv(&[], cookie, NONE).expect("connected");
     }
@@ -81,8 +78,7 @@ fn a_flush_is_not_a_failure() {
 }
 
 fn a_reset_clears_the_failure() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let near = node.buffer(8);
     let done = break_by(&node, &near, &client, &server);
     is_that_of(&failure(&client), &done);
@@ -92,8 +88,7 @@ fn a_reset_clears_the_failure() {
         assert_eq!(ep.failure(), Ok(None));
     }
     link(&node, &client, &node, &server);
-    server.post_recv(&[], 1, NONE).expect("connected");
-    client.post_send(&[], 2, NONE).expect("connected");
+    post_message((&client, 2), (&server, 1));
     for evd in [&node.recv, &node.request] {
         assert_eq!(expect_dto(evd, &[&client, &server]).status, DtoStatus::Success);
     }
@@ -103,8 +98,7 @@ fn a_reset_clears_the_failure() {
 }
 
 fn a_freed_endpoint_is_refused() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     break_by(&node, &node.buffer(8), &client, &server);
     client.free().expect("disconnected");
     let error = client.failure().expect_err("freed");

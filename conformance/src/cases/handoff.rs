@@ -1,5 +1,7 @@
 //! Handing a connection request over to another service point.
 
+use dat_core::CrArrival;
+
 use crate::prelude::*;
 
 cases! {
@@ -22,6 +24,21 @@ cases! {
         an_endpoint_of_the_consumer_becomes_unconnected;
 }
 
+/// A node, a public service point on it, and a dispatcher for the requests of another one.
+fn two_dispatchers() -> (Node, Psp, EventDispatcher) {
+    let node = Node::new();
+    let from = point(&node, &node.requests);
+    let second = node.evd(EvdFlags::CONNECTION_REQUEST);
+    (node, from, second)
+}
+
+/// Hands a request over to a qualifier, whose requests come to a dispatcher; returns its arrival.
+fn hand_over(request: &ConnectionRequest, qualifier: u64, evd: &EventDispatcher) -> CrArrival {
+    request.handoff(qualifier).expect("something listens there");
+    expect_request(evd)
+}
+
+/// A public service point whose requests come to a dispatcher.
 fn point(node: &Node, evd: &EventDispatcher) -> Psp {
     node.ia.psp_create_any(evd, PspMaker::Consumer).expect("a service point")
 }
@@ -41,20 +58,17 @@ fn accept(node: &Node, request: &ConnectionRequest, client: &Endpoint) -> Endpoi
     let given = own.is_none().then(|| node.ep());
     request.accept(given.as_ref(), b"").expect("a good endpoint");
     let server = own.or(given).expect("one or the other");
-    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
-    expect_connection(&node.connect, client, ConnectionEventKind::Established);
+    expect_connections(&node.connect, &[&server, client], ConnectionEventKind::Established);
     exchange(node, client, &server);
     server
 }
 
 fn to_a_public_service_point() {
-    let node = Node::new();
-    let second = node.evd(EvdFlags::CONNECTION_REQUEST);
-    let (from, to) = (point(&node, &node.requests), point(&node, &second));
+    let (node, from, second) = two_dispatchers();
+    let to = point(&node, &second);
     let (client, request) = ask(&node, from.qualifier());
     let before = request.query().expect("live");
-    request.handoff(to.qualifier()).expect("something listens there");
-    let arrival = expect_request(&second);
+    let arrival = hand_over(&request, to.qualifier(), &second);
     assert_eq!(arrival.service_point, ServicePoint::Public(to.id()));
     assert_eq!(arrival.qualifier, to.qualifier());
     assert_eq!(arrival.request.query().expect("live"), before, "the same peer, the same data");
@@ -65,14 +79,11 @@ fn to_a_public_service_point() {
 }
 
 fn to_a_reserved_service_point() {
-    let node = Node::new();
-    let second = node.evd(EvdFlags::CONNECTION_REQUEST);
-    let from = point(&node, &node.requests);
+    let (node, from, second) = two_dispatchers();
     let server = node.ep();
     let rsp = node.ia.rsp_create(7001, Some(&server), &second).expect("a service point");
     let (client, request) = ask(&node, from.qualifier());
-    request.handoff(rsp.qualifier()).expect("something listens there");
-    let arrival = expect_request(&second);
+    let arrival = hand_over(&request, rsp.qualifier(), &second);
     assert_eq!(arrival.service_point, ServicePoint::Reserved(rsp.id()));
     let local = arrival.request.query().expect("live").local_ep;
     assert_eq!(local.as_ref(), Some(&server));
@@ -81,23 +92,19 @@ fn to_a_reserved_service_point() {
 }
 
 fn to_a_common_service_point() {
-    let node = Node::new();
-    let second = node.evd(EvdFlags::CONNECTION_REQUEST);
-    let from = point(&node, &node.requests);
+    let (node, from, second) = two_dispatchers();
     let place = node.socket(20_999);
     let comm = Comm::for_address(place.ip());
     let csp = node.ia.csp_create(comm, place, &second).expect("a service point");
     let (client, request) = ask(&node, from.qualifier());
-    request.handoff(u64::from(place.port())).expect("something listens there");
-    let arrival = expect_request(&second);
+    let arrival = hand_over(&request, place.port().into(), &second);
     assert_eq!(arrival.service_point, ServicePoint::Common(csp.id()));
     accept(&node, &arrival.request, &client);
 }
 
 fn the_old_handle_is_invalid() {
-    let node = Node::new();
-    let second = node.evd(EvdFlags::CONNECTION_REQUEST);
-    let (from, to) = (point(&node, &node.requests), point(&node, &second));
+    let (node, from, second) = two_dispatchers();
+    let to = point(&node, &second);
     let (client, request) = ask(&node, from.qualifier());
     request.handoff(to.qualifier()).expect("something listens there");
     let server = node.ep();
@@ -118,8 +125,7 @@ fn the_old_handle_is_invalid() {
 
 fn an_unused_qualifier_is_refused() {
     let node = Node::new();
-    let from = point(&node, &node.requests);
-    let freed = point(&node, &node.requests);
+    let (from, freed) = (point(&node, &node.requests), point(&node, &node.requests));
     freed.free().expect("live");
     let (client, request) = ask(&node, from.qualifier());
     for qualifier in [freed.qualifier(), 7999] {
@@ -131,8 +137,7 @@ fn an_unused_qualifier_is_refused() {
 fn a_qualifier_of_another_adapter_is_refused() {
     let (node, other) = (Node::new(), Node::new());
     let from = point(&node, &node.requests);
-    let elsewhere = other.ia.psp_create(7002, &other.requests, PspMaker::Consumer);
-    let elsewhere = elsewhere.expect("a service point");
+    let elsewhere = other.ia.psp_create(7002, &other.requests, PspMaker::Consumer).expect("free");
     let (client, request) = ask(&node, from.qualifier());
     refused(request.handoff(elsewhere.qualifier()), Subtype::InvalidArg2);
     expect_no_event(&other.requests);
@@ -143,22 +148,18 @@ fn to_the_same_service_point() {
     let node = Node::new();
     let from = point(&node, &node.requests);
     let (client, request) = ask(&node, from.qualifier());
-    request.handoff(from.qualifier()).expect("something listens there");
-    let again = expect_request(&node.requests);
+    let again = hand_over(&request, from.qualifier(), &node.requests);
     assert_eq!(again.service_point, ServicePoint::Public(from.id()));
     assert_ne!(again.request, request);
     accept(&node, &again.request, &client);
 }
 
 fn the_provider_creates_an_endpoint_at_the_new_service_point() {
-    let node = Node::new();
-    let second = node.evd(EvdFlags::CONNECTION_REQUEST);
-    let from = point(&node, &node.requests);
+    let (node, from, second) = two_dispatchers();
     let to = provider_point(&node, &second);
     let (_client, request) = ask(&node, from.qualifier());
     assert_eq!(request.query().expect("live").local_ep, None);
-    request.handoff(to.qualifier()).expect("something listens there");
-    let request = expect_request(&second).request;
+    let request = hand_over(&request, to.qualifier(), &second).request;
     let made = request.query().expect("live").local_ep.expect("made by the provider");
     assert_eq!(state(&made), EpState::TentativeConnectionPending);
 }
@@ -170,8 +171,7 @@ fn a_handoff_can_be_repeated() {
     let from = point(&node, &node.requests);
     let (client, mut request) = ask(&node, from.qualifier());
     for (evd, psp) in evds.iter().zip(&points) {
-        request.handoff(psp.qualifier()).expect("something listens there");
-        request = expect_request(evd).request;
+        request = hand_over(&request, psp.qualifier(), evd).request;
     }
     accept(&node, &request, &client);
 }
@@ -179,8 +179,7 @@ fn a_handoff_can_be_repeated() {
 fn a_full_dispatcher_leaves_the_request_valid() {
     const MOST: usize = 64;
     let node = Node::new();
-    let options = EvdOptions::new(1, EvdFlags::CONNECTION_REQUEST);
-    let small = node.ia.evd_create(&options).expect("a dispatcher");
+    let small = node.evd_of(1, EvdFlags::CONNECTION_REQUEST);
     let (from, to) = (point(&node, &node.requests), point(&node, &small));
     let mut clients = Vec::new();
     let full = (0..MOST).find_map(|_| {
@@ -210,9 +209,7 @@ fn a_full_dispatcher_leaves_the_request_valid() {
 }
 
 fn a_reserved_service_point_takes_only_one_request() {
-    let node = Node::new();
-    let second = node.evd(EvdFlags::CONNECTION_REQUEST);
-    let from = point(&node, &node.requests);
+    let (node, from, second) = two_dispatchers();
     let rsp = node.ia.rsp_create(7003, Some(&node.ep()), &second).expect("a service point");
     let (first, request) = ask(&node, from.qualifier());
     request.handoff(rsp.qualifier()).expect("something listens there");
@@ -260,6 +257,5 @@ fn an_endpoint_of_the_consumer_becomes_unconnected() {
     // The endpoint can be used again, also for the same request.
     let request = expect_request(&second).request;
     request.accept(Some(&server), b"").expect("unconnected");
-    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
-    expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    expect_connections(&node.connect, &[&server, &client], ConnectionEventKind::Established);
 }

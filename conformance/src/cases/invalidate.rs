@@ -33,24 +33,37 @@ pub(super) fn region(node: &Node, pz: &ProtectionZone) -> Rmr {
 }
 
 /// Binds a remote region to a whole buffer, for the peer of an endpoint.
-fn open(node: &Node, ep: &Endpoint, rmr: &Rmr, buffer: &Buffer) -> u32 {
-    let bind = Bind {
-        lmr: &buffer.lmr,
-        triplet: buffer.piece(0, buffer.memory.len()),
-        privileges: Privileges::REMOTE_READ | Privileges::REMOTE_WRITE,
-        cookie: 5,
-        flags: NONE,
-    };
+pub(super) fn open(node: &Node, ep: &Endpoint, rmr: &Rmr, buffer: &Buffer) -> u32 {
+    let bind = buffer.bind(Privileges::REMOTE_READ | Privileges::REMOTE_WRITE);
     let context = rmr.bind(ep, &bind).expect("connected");
     let done = expect_bind(&node.request, &[ep]);
-    assert_eq!((done.cookie, done.status), (5, DtoStatus::Success));
+    assert_eq!((done.cookie, done.status), (bind.cookie, DtoStatus::Success));
     context
+}
+
+/// Two connected endpoints and memory of the server that the client can invalidate.
+struct Opened {
+    node: Node,
+    client: Endpoint,
+    server: Endpoint,
+    memory: Buffer,
+    rmr: Rmr,
+    context: u32,
+}
+
+/// Connects two endpoints and binds a remote region to memory of the server.
+fn opened() -> Opened {
+    let node = node();
+    let (client, server) = node.pair();
+    let memory = node.buffer(16);
+    let rmr = region(&node, &node.pz);
+    let context = open(&node, &server, &rmr, &memory);
+    Opened { node, client, server, memory, rmr, context }
 }
 
 /// Writes to a context of the peer and returns the status.
 fn write(node: &Node, ep: &Endpoint, target: &Buffer, context: u32) -> DtoStatus {
-    let source = node.buffer(4);
-    source.fill(0, b"data");
+    let source = node.buffer_of(b"data");
     let remote = RmrTriplet { context, ..target.remote(0, 4) };
     ep.post_rdma_write(&[source.piece(0, 4)], 6, remote, NONE).expect("connected");
     let done = expect_dto(&node.request, &[ep]);
@@ -76,42 +89,32 @@ fn breaks(node: &Node, client: &Endpoint, server: &Endpoint, context: u32) {
     let posted = client.post_send_with_invalidate(&[buffer.piece(0, 8)], 42, NONE, context);
     posted.expect("only the other side can see it");
     expect_completion(&node.request, &[client, server], 42, DtoStatus::RemoteAccess);
-    expect_dto_failure(node, 41, &[client, server]);
-    until("both ends are disconnected", || {
-        state(client) == EpState::Disconnected && state(server) == EpState::Disconnected
-    });
-}
-
-/// Takes a receive that completes without a message.
-fn expect_dto_failure(node: &Node, cookie: u64, watched: &[&Endpoint]) {
-    let got = expect_dto(&node.recv, watched);
-    assert_eq!(got.cookie, cookie);
+    let got = expect_dto(&node.recv, &[client, server]);
+    assert_eq!(got.cookie, 41);
     assert_ne!(got.status, DtoStatus::Success);
     assert_eq!(got.invalidated(), None, "nothing was made invalid");
+    for ep in [client, server] {
+        becomes(ep, EpState::Disconnected);
+    }
 }
 
 fn the_receive_names_the_invalidated_context() {
-    let node = node();
-    let (client, server) = node.pair();
-    let (memory, buffer) = (node.buffer(16), node.buffer(16));
-    let rmr = region(&node, &node.pz);
-    let context = open(&node, &server, &rmr, &memory);
+    let Opened { node, client, server, memory: _memory, rmr: _rmr, context } = opened();
+    let buffer = node.buffer(16);
     buffer.fill(0, b"no longer");
     server.post_recv(&[buffer.piece(9, 7)], 11, NONE).expect("posted");
     server.post_recv(&[buffer.piece(9, 7)], 12, NONE).expect("posted");
     let flags = CompletionFlags::SOLICITED_WAIT;
     let posted = client.post_send_with_invalidate(&[buffer.piece(0, 5)], 13, flags, context);
     posted.expect("connected");
-    let got = expect_dto(&node.recv, &[&client, &server]);
-    assert_eq!((got.ep, got.cookie), (server.id(), 11));
-    assert_eq!((got.length, got.status), (5, DtoStatus::Success));
+    let got = expect_completion(&node.recv, &[&client, &server], 11, DtoStatus::Success);
+    assert_eq!((got.ep, got.length), (server.id(), 5));
     assert_eq!(got.operation, Operation::ReceiveWithInvalidate);
     assert_eq!(got.invalidated(), Some(context));
     assert_eq!(got.immediate(), None);
     assert_eq!(buffer.bytes(9, 5), b"no lo");
-    let sent = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!((sent.ep, sent.cookie), (client.id(), 13));
-    assert_eq!((sent.operation, sent.status), (Operation::Send, DtoStatus::Success));
+    let sent = expect_completion(&node.request, &[&client, &server], 13, DtoStatus::Success);
+    assert_eq!((sent.ep, sent.operation), (client.id(), Operation::Send));
     assert_eq!((sent.length, sent.invalidated()), (5, None));
     // The next receive invalidates nothing.
     client.post_send(&[buffer.piece(0, 2)], 14, NONE).expect("connected");
@@ -121,11 +124,7 @@ fn the_receive_names_the_invalidated_context() {
 }
 
 fn the_context_is_invalid_before_the_receive_completes() {
-    let node = node();
-    let (client, server) = node.pair();
-    let memory = node.buffer(16);
-    let rmr = region(&node, &node.pz);
-    let context = open(&node, &server, &rmr, &memory);
+    let Opened { node, client, server, memory, rmr: _rmr, context } = opened();
     assert_eq!(write(&node, &client, &memory, context), DtoStatus::Success);
     invalidate(&node, &client, &server, context);
     memory.fill(0, b"mine");
@@ -135,11 +134,7 @@ fn the_context_is_invalid_before_the_receive_completes() {
 }
 
 fn a_new_bind_gives_a_new_context() {
-    let node = node();
-    let (client, server) = node.pair();
-    let memory = node.buffer(16);
-    let rmr = region(&node, &node.pz);
-    let first = open(&node, &server, &rmr, &memory);
+    let Opened { node, client, server, memory, rmr, context: first } = opened();
     invalidate(&node, &client, &server, first);
     let second = open(&node, &server, &rmr, &memory);
     assert_ne!(second, first);
@@ -151,11 +146,7 @@ fn a_new_bind_gives_a_new_context() {
 }
 
 fn a_freed_region_has_no_context_to_invalidate() {
-    let node = node();
-    let (client, server) = node.pair();
-    let memory = node.buffer(16);
-    let rmr = region(&node, &node.pz);
-    let context = open(&node, &server, &rmr, &memory);
+    let Opened { node, client, server, memory: _memory, rmr, context } = opened();
     rmr.free().expect("live");
     breaks(&node, &client, &server, context);
 }
@@ -165,16 +156,11 @@ fn only_a_connected_endpoint_posts() {
     let ep = node.ep();
     refused(ep.post_send_with_invalidate(&[], 1, NONE, 1), Subtype::InvalidStateEpUnconnected);
     ep.free().expect("live");
-    let posted = ep.post_send_with_invalidate(&[], 1, NONE, 1);
-    refused(posted, Subtype::InvalidHandleEp);
+    refused(ep.post_send_with_invalidate(&[], 1, NONE, 1), Subtype::InvalidHandleEp);
 }
 
 fn a_disconnected_endpoint_flushes_the_send() {
-    let node = node();
-    let (client, server) = node.pair();
-    let memory = node.buffer(16);
-    let rmr = region(&node, &node.pz);
-    let context = open(&node, &server, &rmr, &memory);
+    let Opened { node, client, server, memory, rmr: _rmr, context } = opened();
     client.disconnect(Close::Abrupt).expect("connected");
     let ends = [&client, &server];
     expect_connections(&node.connect, &ends, ConnectionEventKind::Disconnected);
@@ -184,8 +170,7 @@ fn a_disconnected_endpoint_flushes_the_send() {
         return;
     }
     // The send was flushed: another connection of the zone can still use the context.
-    let (other, peer) = (node.ep(), node.ep());
-    link(&node, &other, &node, &peer);
+    let (other, _peer) = node.pair();
     assert_eq!(write(&node, &other, &memory, context), DtoStatus::Success);
 }
 
@@ -211,12 +196,8 @@ fn invalidating_a_context_of_another_zone_breaks_the_connection() {
     let node = node();
     let (client, server) = node.pair();
     let other = node.ia.pz_create().expect("a zone");
-    let spec = EpSpec::new(&other)
-        .recv_evd(&node.recv)
-        .request_evd(&node.request)
-        .connect_evd(&node.connect);
-    let theirs = node.ia.ep_create(&spec).expect("an endpoint");
-    let peer = node.ep();
+    let (peer, theirs) = (node.ep(), node.ep());
+    theirs.modify(&EpChange::new().pz(&other)).expect("unconnected");
     link(&node, &peer, &node, &theirs);
     let memory = Buffer::new(&node.ia, &other, 16);
     let rmr = region(&node, &other);
@@ -227,11 +208,7 @@ fn invalidating_a_context_of_another_zone_breaks_the_connection() {
 }
 
 fn invalidating_a_context_twice_breaks_the_connection() {
-    let node = node();
-    let (client, server) = node.pair();
-    let memory = node.buffer(16);
-    let rmr = region(&node, &node.pz);
-    let context = open(&node, &server, &rmr, &memory);
+    let Opened { node, client, server, memory: _memory, rmr: _rmr, context } = opened();
     invalidate(&node, &client, &server, context);
     breaks(&node, &client, &server, context);
 }

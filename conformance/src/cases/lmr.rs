@@ -60,8 +60,7 @@ fn without_a_remote_privilege_there_is_no_remote_context() {
 }
 
 fn local_write_implies_local_read() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let memory = Memory::copy_of(b"message!").expect("memory");
     let source = MemorySource::Memory(&memory);
     let lmr = node.ia.lmr_create(source, &node.pz, Privileges::LOCAL_WRITE).expect("registered");
@@ -87,18 +86,15 @@ fn a_refused_registration_takes_no_resources() {
     let unknown = Privileges::from_bits_retain(0x80);
     refused(make(MemorySource::Memory(&memory), &node.pz, unknown), Subtype::InvalidArg6);
     refused(make(MemorySource::Memory(&memory), &other.pz, all), Subtype::InvalidHandlePz);
-    let freed = node.ia.pz_create().expect("made");
-    freed.free().expect("unused");
+    let freed = node.freed_pz();
     refused(make(MemorySource::Memory(&memory), &freed, all), Subtype::InvalidHandlePz);
     let foreign = other.buffer(8);
     refused(make(MemorySource::Lmr(&foreign.lmr), &node.pz, all), Subtype::InvalidHandleLmr);
     let lmr = make(MemorySource::Memory(&memory), &node.pz, all).expect("within the limit");
     refused(make(MemorySource::Memory(&memory), &node.pz, all), Subtype::ResourceMemoryRegion);
     lmr.free().expect("unused");
-    make(MemorySource::Memory(&memory), &node.pz, all)
-        .expect("within the limit again")
-        .free()
-        .expect("live");
+    let again = make(MemorySource::Memory(&memory), &node.pz, all).expect("within the limit again");
+    again.free().expect("live");
     node.finish_with(&[&foreign]);
     other.finish();
 }
@@ -133,40 +129,28 @@ fn a_freed_region_is_refused() {
 }
 
 fn a_free_is_refused_while_a_remote_region_is_bound() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let buffer = node.buffer(64);
     let rmr = node.rmr();
     let bind = |length| {
-        let piece = LmrTriplet { length, ..buffer.piece(0, 64) };
-        let privileges = Privileges::REMOTE_READ;
-        let bind = Bind { lmr: &buffer.lmr, triplet: piece, privileges, cookie: 1, flags: NONE };
+        let triplet = LmrTriplet { length, ..buffer.piece(0, 64) };
+        let bind = Bind { triplet, ..buffer.bind(Privileges::REMOTE_READ) };
         rmr.bind(&server, &bind).expect("connected");
         assert_eq!(expect_bind(&node.request, &[&client, &server]).status, DtoStatus::Success);
     };
     bind(32);
     refused(buffer.lmr.free(), Subtype::InvalidStateLmrInUse);
     assert!(buffer.lmr.is_live() && buffer.lmr.query().is_ok(), "nothing has changed");
-    client
-        .post_rdma_read(
-            &[buffer.piece(32, 8)],
-            2,
-            RmrTriplet {
-                address: buffer.memory.address(),
-                length: 8,
-                context: rmr.query().expect("live").rmr_context,
-            },
-            NONE,
-        )
-        .expect("connected");
+    let context = rmr.query().expect("live").rmr_context;
+    let remote = RmrTriplet { context, ..buffer.remote(0, 8) };
+    client.post_rdma_read(&[buffer.piece(32, 8)], 2, remote, NONE).expect("connected");
     assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
     bind(0);
     buffer.lmr.free().expect("not bound any more");
 }
 
 fn posts_that_name_a_freed_region_are_a_protection_violation() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (gone, live) = (node.buffer(8), node.buffer(8));
     let piece = gone.piece(0, 8);
     gone.lmr.free().expect("unused");
@@ -180,17 +164,16 @@ fn posts_that_name_a_freed_region_are_a_protection_violation() {
 }
 
 fn a_receive_into_a_freed_region_fails_and_writes_nothing() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (target, source) = (node.buffer(8), node.buffer(8));
     server.post_recv(&[target.piece(0, 8)], 1, NONE).expect("connected");
     let Buffer { memory, lmr } = target;
     lmr.free().expect("posts don't keep it");
     source.fill(0, b"message!");
     client.post_send(&[source.piece(0, 8)], 2, NONE).expect("connected");
-    let received = expect_dto(&node.recv, &[&client, &server]);
-    assert_eq!((received.cookie, received.operation), (1, Operation::Receive));
-    assert_eq!(received.status, DtoStatus::LocalProtection);
+    let watched = [&client, &server];
+    let received = expect_completion(&node.recv, &watched, 1, DtoStatus::LocalProtection);
+    assert_eq!(received.operation, Operation::Receive);
     let sent = expect_dto(&node.request, &[&client, &server]);
     assert_eq!(sent.cookie, 2);
     assert_ne!(sent.status, DtoStatus::Success);
@@ -199,8 +182,7 @@ fn a_receive_into_a_freed_region_fails_and_writes_nothing() {
 }
 
 fn a_send_from_a_freed_region_fails() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     // Too long for a transport to copy it when it is posted.
     const LONG: usize = 8192;
     let (source, target) = (node.buffer(LONG), node.buffer(LONG));
@@ -219,8 +201,7 @@ fn a_send_from_a_freed_region_fails() {
 }
 
 fn operations_on_dropped_regions_fail_or_are_flushed() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     for cookie in 0..4 {
         let (source, target) = (node.buffer(4096), node.buffer(4096));
         server.post_recv(&[target.piece(0, 4096)], cookie, NONE).expect("connected");
@@ -255,23 +236,17 @@ fn the_remote_context_of_a_freed_region_breaks_the_connection() {
     let node = Node::new();
     for read in [false, true] {
         let (client, server) = node.pair();
-        let (near, far) = (node.buffer(8), node.buffer(8));
-        near.fill(0, b"message!");
+        let (near, far) = (node.buffer_of(b"message!"), node.buffer(8));
         let remote = far.remote(0, 8);
         far.lmr.free().expect("unused");
         let local = [near.piece(0, 8)];
-        if read {
-            client.post_rdma_read(&local, 1, remote, NONE).expect("only the peer can see it");
-        } else {
-            client.post_rdma_write(&local, 1, remote, NONE).expect("only the peer can see it");
-        }
+        let post = if read { Endpoint::post_rdma_read } else { Endpoint::post_rdma_write };
+        post(&client, &local, 1, remote, NONE).expect("only the peer can see it");
         expect_completion(&node.request, &[&client, &server], 1, DtoStatus::RemoteAccess);
         expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
         assert_eq!(far.bytes(0, 8), [0; 8]);
         assert_eq!(near.bytes(0, 8), b"message!");
-        for ep in [client, server] {
-            ep.free().expect("disconnected");
-        }
+        free_all(&[&client, &server]);
     }
 }
 
@@ -297,11 +272,9 @@ fn an_abrupt_close_frees_the_regions() {
 }
 
 fn freeing_an_unused_region_does_not_affect_a_connection() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     node.buffer(8).lmr.free().expect("unused");
-    server.post_recv(&[], 1, NONE).expect("connected");
-    client.post_send(&[], 2, NONE).expect("connected");
+    post_message((&client, 2), (&server, 1));
     assert_eq!(expect_dto(&node.recv, &[&client, &server]).status, DtoStatus::Success);
     client.disconnect(Close::Abrupt).expect("connected");
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);

@@ -23,8 +23,7 @@ fn requested_multipath_may_be_ignored() {
     connect.flags = ConnectFlags::MULTIPATH;
     client.connect(&connect).expect("a wish can't be refused");
     expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
-    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
-    expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    expect_connections(&node.connect, &[&server, &client], ConnectionEventKind::Established);
     if node.ia.provider_attributes().supports_multipath {
         assert!(SINGLE.contains(&state(&client)));
     } else {
@@ -78,13 +77,11 @@ fn a_duplicate_inherits_the_flags() {
     let servers = [node.ep(), node.ep()];
     first.connect(&connect).expect("a wish can't be refused");
     expect_request(&node.requests).request.accept(Some(&servers[0]), b"").expect("unconnected");
-    expect_connection(&node.connect, &servers[0], ConnectionEventKind::Established);
-    expect_connection(&node.connect, &first, ConnectionEventKind::Established);
+    expect_connections(&node.connect, &[&servers[0], &first], ConnectionEventKind::Established);
     second.dup_connect(&first, Timeout::Infinite, b"", Qos::BEST_EFFORT).expect("connected");
     let arrival = expect_request(&node.requests);
     assert_eq!(arrival.qualifier, psp.qualifier());
     arrival.request.accept(Some(&servers[1]), b"").expect("unconnected");
-    expect_connection(&node.connect, &servers[1], ConnectionEventKind::Established);
-    expect_connection(&node.connect, &second, ConnectionEventKind::Established);
+    expect_connections(&node.connect, &[&servers[1], &second], ConnectionEventKind::Established);
     exchange(&node, &second, &servers[1]);
 }

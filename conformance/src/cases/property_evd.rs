@@ -71,8 +71,7 @@ impl Bench {
         });
         let spec = node.spec().recv_evd(&evd).request_evd(&evd).attributes(&attributes);
         let near = node.ia.ep_create(&spec).expect("an endpoint");
-        let far = node.ep();
-        link(&node, &near, &node, &far);
+        let far = node.linked_to(&near);
         let caller = node.ia.ep_create(&node.spec().connect_evd(&evd)).expect("an endpoint");
         Self {
             capacity: evd.query().expect("live").qlen,
@@ -366,9 +365,7 @@ impl Bench {
         }
         expect_no_event(&self.evd);
         let Self { near, far, caller, callee, buffer, psp, evd, cno, node, .. } = self;
-        for ep in [&near, &far, &caller, &callee] {
-            ep.free().expect("not bound to a service point");
-        }
+        free_all(&[&near, &far, &caller, &callee]);
         buffer.lmr.free().expect("unused");
         psp.free().expect("live");
         evd.free().expect("unused");
@@ -398,14 +395,12 @@ fn streams_of_many_threads_keep_their_order() {
         let node = Node::new();
         merged(&node);
         let flags = EvdFlags::SOFTWARE | EvdFlags::COMPLETIONS;
-        let evd = node.ia.evd_create(&EvdOptions::new(64, flags)).expect("a dispatcher");
+        let evd = node.evd_of(64, flags);
         let taker = node.ia.ep_create(&node.spec().recv_evd(&evd)).expect("an endpoint");
         let sender = node.ep();
         link(&node, &sender, &node, &taker);
         let window = 16.min(taker.query().expect("live").attributes.max_recv_dtos.into());
-        for cookie in 0..window {
-            taker.post_recv(&[], cookie, NONE).expect("any state");
-        }
+        post_receives(&taker, 0..window);
         let stop = Arc::new(AtomicBool::new(false));
         let posters = (0..POSTERS).map(|poster| {
             let (evd, stop) = (evd.clone(), Arc::clone(&stop));

@@ -82,8 +82,7 @@ fn a_refused_create_leaves_nothing_in_use() {
     let make = |evd| node.ia.psp_create(7, evd, PspMaker::Consumer);
     refused(make(&node.connect), Subtype::InvalidHandleEvdCr);
     refused(make(&other.requests), Subtype::InvalidHandleEvdCr);
-    let freed = node.evd(EvdFlags::CONNECTION_REQUEST);
-    freed.free().expect("unused");
+    let freed = node.freed_evd(EvdFlags::CONNECTION_REQUEST);
     refused(make(&freed), Subtype::InvalidHandleEvdCr);
     let psp = make(&node.requests).expect("made");
     for _ in 0..2 {
@@ -125,20 +124,13 @@ fn the_adapter_chooses_unused_qualifiers() {
 }
 
 fn unsupported_endpoint_creators_are_refused() {
-    for (creator, maker) in
-        [(EpCreator::Never, PspMaker::Provider), (EpCreator::Always, PspMaker::Consumer)]
-    {
-        let node = Node::on(match creator {
-            EpCreator::Never => {
-                fault_provider::open("", |it| it.provider.ep_creator = EpCreator::Never)
-            }
-            _ => fault_provider::open("", |it| it.provider.ep_creator = EpCreator::Always),
-        });
+    let creators: [(fault_provider::Change, _, _); 2] = [
+        (|it| it.provider.ep_creator = EpCreator::Never, PspMaker::Provider, PspMaker::Consumer),
+        (|it| it.provider.ep_creator = EpCreator::Always, PspMaker::Consumer, PspMaker::Provider),
+    ];
+    for (change, maker, other) in creators {
+        let node = fault_provider::node(change);
         refused(node.ia.psp_create(7, &node.requests, maker), ReturnType::ModelNotSupported);
-        let other = match maker {
-            PspMaker::Provider => PspMaker::Consumer,
-            PspMaker::Consumer => PspMaker::Provider,
-        };
         node.ia.psp_create(7, &node.requests, other).expect("has it").free().expect("live");
         node.finish();
     }
@@ -157,8 +149,8 @@ fn it_takes_any_number_of_requests() {
         server.free().expect("connected");
         expect_connection(&node.connect, client, ConnectionEventKind::Disconnected);
     }
-    let (rejected, _next) = (node.connecting(psp.qualifier()), ());
-    expect_request(&node.requests).request.reject(b"").expect("live");
+    let (rejected, request) = node.asking(psp.qualifier());
+    request.reject(b"").expect("live");
     expect_connection(&node.connect, &rejected, ConnectionEventKind::PeerRejected);
 }
 
@@ -191,16 +183,15 @@ fn dropping_the_service_point_stops_listening() {
 
 fn the_queue_of_the_dispatcher_is_the_backlog() {
     let node = Node::new();
-    let options = EvdOptions::new(2, EvdFlags::CONNECTION_REQUEST);
-    let evd = node.ia.evd_create(&options).expect("made");
+    let evd = node.evd_of(2, EvdFlags::CONNECTION_REQUEST);
     for maker in [PspMaker::Consumer, PspMaker::Provider] {
         let psp = node.ia.psp_create_any(&evd, maker).expect("made");
         let qlen = evd.query().expect("live").qlen;
         let asking: Vec<Endpoint> = (0..=qlen).map(|_| node.connecting(psp.qualifier())).collect();
         // There is one request too many: the last to arrive is rejected.
-        let refused =
-            expect_connection_of(&node.connect, &asking, ConnectionEventKind::NonPeerRejected);
-        assert_eq!(state(refused), EpState::Disconnected);
+        let rejected = ConnectionEventKind::NonPeerRejected;
+        let last = expect_connection_of(&node.connect, &asking, rejected);
+        assert_eq!(state(last), EpState::Disconnected);
         // Answering a request frees a queue entry for the next.
         let request = expect_request(&evd).request;
         let client = requester(&asking, &request);
@@ -234,8 +225,7 @@ fn an_endpoint_of_the_provider_must_be_configured_before_the_accept() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
     assert_eq!(psp.query().expect("live").maker, PspMaker::Provider);
-    let client = node.connecting(psp.qualifier());
-    let request = expect_request(&node.requests).request;
+    let (client, request) = node.asking(psp.qualifier());
     let ep = request.query().expect("live").local_ep.expect("made by the provider");
     let param = ep.query().expect("live");
     assert_eq!(param.state, EpState::TentativeConnectionPending);
@@ -261,8 +251,7 @@ fn a_reject_frees_the_endpoint_of_the_provider() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
     for dropped in [false, true] {
-        let client = node.connecting(psp.qualifier());
-        let request = expect_request(&node.requests).request;
+        let (client, request) = node.asking(psp.qualifier());
         let ep = request.query().expect("live").local_ep.expect("made by the provider");
         refused(ep.free(), Subtype::InvalidStateEpTentconnpending);
         if dropped {

@@ -70,8 +70,7 @@ fn a_zone_can_be_freed_after_its_users_are_dropped() {
 
 fn a_dropped_zone_lives_as_long_as_its_users() {
     let node = Node::new();
-    let pz = node.ia.pz_create().expect("made");
-    let buffer = Buffer::new(&node.ia, &pz, 8);
+    let (pz, buffer) = node.elsewhere(8);
     let id = pz.id();
     drop(pz);
     let found = buffer.lmr.query().expect("live").pz;

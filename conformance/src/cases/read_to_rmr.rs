@@ -41,8 +41,7 @@ fn a_bound_region_is_a_target() {
     let node = node();
     let rmr = node.rmr();
     let (client, server) = node.pair();
-    let (source, target) = (node.buffer(32), node.buffer(32));
-    source.fill(0, b"through the window of the reader");
+    let (source, target) = (node.buffer_of(b"through the window of the reader"), node.buffer(32));
     let bind = Bind {
         lmr: &target.lmr,
         triplet: target.piece(8, 16),
@@ -86,8 +85,7 @@ fn flags_that_reads_do_not_have_are_refused() {
 fn an_endpoint_without_rdma_reads_refuses_them() {
     let node = node();
     let client = node.ep_with(|it| it.max_rdma_read_out = 0);
-    let server = node.ep();
-    link(&node, &client, &node, &server);
+    let _server = node.linked_to(&client);
     let (source, target) = (node.buffer(8), node.buffer(8));
     let (to, from) = (target.remote(0, 8), source.remote(0, 8));
     let error = client.post_rdma_read_to_rmr(to, 1, from, NONE).expect_err("no reads");

@@ -21,8 +21,25 @@ cases! {
         a_new_region_is_not_bound;
 }
 
+/// A bind of a segment.
 fn bind<'a>(lmr: &'a Lmr, triplet: LmrTriplet, privileges: Privileges, cookie: u64) -> Bind<'a> {
     Bind { lmr, triplet, privileges, cookie, flags: NONE }
+}
+
+/// Posts a bind, which must succeed, and returns the bound memory for the peer.
+#[track_caller]
+fn bound(node: &Node, rmr: &Rmr, ep: &Endpoint, bind: &Bind<'_>) -> RmrTriplet {
+    let context = rmr.bind(ep, bind).expect("connected");
+    assert_eq!(expect_bind(&node.request, &[ep]).status, DtoStatus::Success);
+    RmrTriplet { address: bind.triplet.address, length: bind.triplet.length, context }
+}
+
+/// Checks that the peer refuses an operation that was posted, and that it ends the connection.
+#[track_caller]
+fn breaks(node: &Node, client: &Endpoint, server: &Endpoint, posted: Result<()>) {
+    posted.expect("only the peer can see it");
+    assert_eq!(expect_dto(&node.request, &[client, server]).status, DtoStatus::RemoteAccess);
+    expect_connections(&node.connect, &[client, server], ConnectionEventKind::Broken);
 }
 
 /// Posts an RDMA read through a remote context.
@@ -51,7 +68,7 @@ fn an_invalid_create_is_refused() {
     refused(ia.rmr_create(&foreign), Subtype::InvalidHandlePz);
     pz.free().expect("unused");
     refused(ia.rmr_create(&pz), Subtype::InvalidHandlePz);
-    let without = Node::on(fault_provider::open("", |it| it.provider.rmr_supported = false));
+    let without = fault_provider::node(|it| it.provider.rmr_supported = false);
     refused(without.ia.rmr_create(&without.pz), ReturnType::ModelNotSupported);
 }
 
@@ -64,16 +81,11 @@ fn a_freed_region_is_refused() {
     refused(rmr.query(), Subtype::InvalidHandleRmr);
     let (client, _server) = node.pair();
     let buffer = node.buffer(8);
-    let piece = buffer.piece(0, 8);
-    refused(
-        rmr.bind(&client, &bind(&buffer.lmr, piece, Privileges::ALL, 1)),
-        Subtype::InvalidHandleRmr,
-    );
+    refused(rmr.bind(&client, &buffer.bind(Privileges::ALL)), Subtype::InvalidHandleRmr);
 }
 
 fn a_bind_gives_the_peer_access_and_completes_with_its_cookie() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (near, far) = (node.buffer(64), node.buffer(64));
     let rmr = node.rmr();
     let piece = far.piece(16, 8);
@@ -95,49 +107,35 @@ fn a_bind_gives_the_peer_access_and_completes_with_its_cookie() {
     assert_eq!(far.bytes(16, 8), b"written!");
     // The peer cannot read beyond the bound segment.
     let beyond = RmrTriplet { length: 9, ..remote };
-    read(&client, near.piece(0, 9), beyond).expect("only the peer can see it");
-    assert_eq!(expect_dto(&node.request, &[&client, &server]).status, DtoStatus::RemoteAccess);
-    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
+    breaks(&node, &client, &server, read(&client, near.piece(0, 9), beyond));
 }
 
 fn the_privileges_of_the_bind_limit_the_peer() {
     for (privileges, reads) in [(Privileges::REMOTE_READ, true), (Privileges::REMOTE_WRITE, false)]
     {
-        let node = Node::new();
-        let (client, server) = node.pair();
+        let (node, client, server) = linked_pair();
         let (near, far) = (node.buffer(8), node.buffer(8));
         let rmr = node.rmr();
-        let piece = far.piece(0, 8);
-        let context = rmr.bind(&server, &bind(&far.lmr, piece, privileges, 1)).expect("bound");
-        assert_eq!(expect_bind(&node.request, &[&server]).status, DtoStatus::Success);
-        let remote = RmrTriplet { address: piece.address, length: 8, context };
-        let local = near.piece(0, 8);
-        let attempt = |is_read: bool| {
-            if is_read {
-                read(&client, local, remote).expect("connected");
-            } else {
-                client.post_rdma_write(&[local], 2, remote, NONE).expect("connected");
-            }
-            expect_dto(&node.request, &[&client, &server]).status
+        let remote = bound(&node, &rmr, &server, &far.bind(privileges));
+        let attempt = |is_read| {
+            let post = if is_read { Endpoint::post_rdma_read } else { Endpoint::post_rdma_write };
+            post(&client, &[near.piece(0, 8)], 2, remote, NONE)
         };
-        assert_eq!(attempt(reads), DtoStatus::Success);
-        assert_eq!(attempt(!reads), DtoStatus::RemoteAccess);
-        expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
+        attempt(reads).expect("connected");
+        assert_eq!(expect_dto(&node.request, &[&client, &server]).status, DtoStatus::Success);
+        breaks(&node, &client, &server, attempt(!reads));
     }
 }
 
 fn a_new_bind_and_an_empty_bind_revoke_the_old_context() {
     for length in [8, 0] {
-        let node = Node::new();
-        let (client, server) = node.pair();
+        let (node, client, server) = linked_pair();
         let (near, far) = (node.buffer(8), node.buffer(8));
         let rmr = node.rmr();
         let piece = far.piece(0, 8);
         let open = |piece| {
-            let bound = bind(&far.lmr, piece, Privileges::REMOTE_READ, 1);
-            let context = rmr.bind(&server, &bound).expect("connected");
-            assert_eq!(expect_bind(&node.request, &[&server]).status, DtoStatus::Success);
-            RmrTriplet { address: piece.address, length: 8, context }
+            let bind = bind(&far.lmr, piece, Privileges::REMOTE_READ, 1);
+            RmrTriplet { length: 8, ..bound(&node, &rmr, &server, &bind) }
         };
         let first = open(piece);
         let second = open(LmrTriplet { length, ..piece });
@@ -149,43 +147,32 @@ fn a_new_bind_and_an_empty_bind_revoke_the_old_context() {
             assert_eq!(rmr.query().expect("live").lmr_triplet, None);
             far.lmr.free().expect("nothing is bound to it");
         }
-        read(&client, near.piece(0, 8), first).expect("only the peer can see it");
-        assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::RemoteAccess);
-        expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
+        breaks(&node, &client, &server, read(&client, near.piece(0, 8), first));
     }
 }
 
 fn freeing_a_bound_region_revokes_its_context_and_releases_the_local_region() {
     for dropped in [false, true] {
-        let node = Node::new();
-        let (client, server) = node.pair();
+        let (node, client, server) = linked_pair();
         let (near, far) = (node.buffer(8), node.buffer(8));
         let rmr: Rmr = node.rmr();
-        let piece = far.piece(0, 8);
-        let bound = bind(&far.lmr, piece, Privileges::REMOTE, 1);
-        let context = rmr.bind(&server, &bound).expect("connected");
-        assert_eq!(expect_bind(&node.request, &[&server]).status, DtoStatus::Success);
+        let remote = bound(&node, &rmr, &server, &far.bind(Privileges::REMOTE));
         refused(far.lmr.free(), Subtype::InvalidStateLmrInUse);
         if dropped {
             drop(rmr);
         } else {
             rmr.free().expect("bound ones are freed too");
         }
-        let remote = RmrTriplet { address: piece.address, length: 8, context };
-        read(&client, near.piece(0, 8), remote).expect("only the peer can see it");
-        assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::RemoteAccess);
-        expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
+        breaks(&node, &client, &server, read(&client, near.piece(0, 8), remote));
         far.lmr.free().expect("nothing is bound to it");
     }
 }
 
 fn only_connected_and_disconnected_endpoints_post_binds() {
-    for wanted in STATES {
-        let node = Node::new();
-        let staged = ep_in_state(&node, wanted);
+    in_every_state(|node, staged, wanted| {
         let buffer = node.buffer(8);
         let rmr = node.rmr();
-        let request = bind(&buffer.lmr, buffer.piece(0, 8), Privileges::REMOTE_READ, 3);
+        let request = buffer.bind(Privileges::REMOTE_READ);
         drain(&node.request);
         let bound = rmr.bind(&staged.ep, &request);
         match wanted {
@@ -196,7 +183,8 @@ fn only_connected_and_disconnected_endpoints_post_binds() {
             EpState::Disconnected => {
                 bound.expect("disconnected");
                 let completion = expect_bind(&node.request, &[]);
-                assert_eq!((completion.cookie, completion.status), (3, DtoStatus::Flushed));
+                assert_eq!(completion.cookie, request.cookie);
+                assert_eq!(completion.status, DtoStatus::Flushed);
             }
             _ => {
                 let error = refused(bound, wanted.invalid_state());
@@ -204,22 +192,19 @@ fn only_connected_and_disconnected_endpoints_post_binds() {
                 assert_eq!(rmr.query().expect("live").lmr_triplet, None);
             }
         }
-    }
+    });
 }
 
 fn a_flushed_bind_does_not_change_the_region() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (first, second) = (node.buffer(8), node.buffer(8));
     let rmr = node.rmr();
     let unbound = node.rmr();
-    let bound = bind(&first.lmr, first.piece(0, 8), Privileges::REMOTE_READ, 1);
-    rmr.bind(&server, &bound).expect("connected");
-    assert_eq!(expect_bind(&node.request, &[&server]).status, DtoStatus::Success);
+    bound(&node, &rmr, &server, &first.bind(Privileges::REMOTE_READ));
     let before = rmr.query().expect("live");
     server.disconnect(Close::Abrupt).expect("connected");
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
-    let other = bind(&second.lmr, second.piece(0, 8), Privileges::REMOTE_READ, 2);
+    let other = second.bind(Privileges::REMOTE_READ);
     for rmr in [&rmr, &unbound] {
         rmr.bind(&server, &other).expect("disconnected");
         assert_eq!(expect_bind(&node.request, &[&server]).status, DtoStatus::Flushed);
@@ -235,15 +220,10 @@ fn an_invalid_bind_is_refused_and_changes_nothing() {
     let (node, foreign) = (Node::new(), Node::new());
     let rmr = node.rmr();
     let (client, server) = node.pair();
-    let other_pz = node.ia.pz_create().expect("made");
     let (buffer, other) = (node.buffer(64), node.buffer(64));
-    let elsewhere = Buffer::new(&node.ia, &other_pz, 8);
+    let (other_pz, elsewhere) = node.elsewhere(8);
     let outside = foreign.buffer(8);
-    let memory = Memory::zeroed(8).expect("memory");
-    let bare = node
-        .ia
-        .lmr_create(MemorySource::Memory(&memory), &node.pz, Privileges::REMOTE)
-        .expect("registered");
+    let bare = node.buffer_with(8, Privileges::REMOTE);
     let all = Privileges::REMOTE;
     let piece = buffer.piece(0, 8);
     // Segments that are outside of the region, or belong to another region.
@@ -260,7 +240,7 @@ fn an_invalid_bind_is_refused_and_changes_nothing() {
         refused(rmr.bind(&server, &bind(&buffer.lmr, triplet, all, 1)), Subtype::InvalidArg3);
     }
     // Different protection zones.
-    let bound = rmr.bind(&server, &bind(&elsewhere.lmr, elsewhere.piece(0, 8), all, 1));
+    let bound = rmr.bind(&server, &elsewhere.bind(all));
     assert_eq!(bound.expect_err("another zone").return_type(), ReturnType::ProtectionViolation);
     let stranger = node.ia.rmr_create(&other_pz).expect("made");
     let bound = stranger.bind(&server, &bind(&buffer.lmr, piece, all, 1));
@@ -270,9 +250,7 @@ fn an_invalid_bind_is_refused_and_changes_nothing() {
         (Privileges::REMOTE_READ, Subtype::PrivilegesRead),
         (Privileges::REMOTE_WRITE, Subtype::PrivilegesWrite),
     ] {
-        let bound =
-            rmr.bind(&server, &bind(&bare, bare.triplet(0, 8).expect("inside"), privileges, 1));
-        refused(bound, subtype);
+        refused(rmr.bind(&server, &bare.bind(privileges)), subtype);
     }
     // Flags that binds do not have.
     for flags in [CompletionFlags::SOLICITED_WAIT, CompletionFlags::UNSIGNALLED] {
@@ -285,32 +263,23 @@ fn an_invalid_bind_is_refused_and_changes_nothing() {
     let freed = node.buffer(8);
     freed.lmr.free().expect("unused");
     if HAS_2_0 {
-        let bound = rmr.bind(&server, &bind(&outside.lmr, outside.piece(0, 8), all, 1));
-        refused(bound, Subtype::InvalidHandleLmr);
-        refused(
-            rmr.bind(&server, &bind(&freed.lmr, LmrTriplet { length: 0, ..piece }, all, 1)),
-            Subtype::InvalidHandleLmr,
-        );
+        refused(rmr.bind(&server, &outside.bind(all)), Subtype::InvalidHandleLmr);
+        let unbind = bind(&freed.lmr, LmrTriplet { length: 0, ..piece }, all, 1);
+        refused(rmr.bind(&server, &unbind), Subtype::InvalidHandleLmr);
     }
     assert_eq!(rmr.query().expect("live").lmr_triplet, None);
     expect_no_event(&node.request);
-    for lmr in [&buffer.lmr, &other.lmr, &elsewhere.lmr, &bare] {
-        lmr.free().expect("nothing is bound to it");
-    }
+    free_all(&[&buffer, &other, &elsewhere, &bare]);
     assert!(client.status().expect("live").state.is_connected());
 }
 
 fn a_suppressed_bind_raises_no_event() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (near, far) = (node.buffer(8), node.buffer(8));
     let rmr = node.rmr();
-    let quiet = Bind {
-        flags: CompletionFlags::SUPPRESS,
-        ..bind(&far.lmr, far.piece(0, 8), Privileges::REMOTE_READ, 1)
-    };
+    let quiet = Bind { flags: CompletionFlags::SUPPRESS, ..far.bind(Privileges::REMOTE_READ) };
     let context = rmr.bind(&server, &quiet).expect("connected");
-    let remote = RmrTriplet { address: far.memory.address(), length: 8, context };
+    let remote = RmrTriplet { context, ..far.remote(0, 8) };
     read(&client, near.piece(0, 8), remote).expect("connected");
     expect_completion(&node.request, &[&client, &server], 99, DtoStatus::Success);
     expect_no_event(&node.request);

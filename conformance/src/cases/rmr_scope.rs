@@ -1,5 +1,6 @@
 //! Remote memory regions for one endpoint (DAT 2.0).
 
+use super::invalidate::open;
 use crate::prelude::*;
 
 cases! {
@@ -16,19 +17,6 @@ fn node() -> Node {
         skip("the provider can't confine remote memory regions");
     }
     node
-}
-
-fn open(node: &Node, ep: &Endpoint, rmr: &Rmr, buffer: &Buffer) -> u32 {
-    let bind = Bind {
-        lmr: &buffer.lmr,
-        triplet: buffer.piece(0, buffer.memory.len()),
-        privileges: Privileges::REMOTE_READ | Privileges::REMOTE_WRITE,
-        cookie: 5,
-        flags: NONE,
-    };
-    let context = rmr.bind(ep, &bind).expect("connected");
-    assert_eq!(expect_bind(&node.request, &[ep]).status, DtoStatus::Success);
-    context
 }
 
 /// Reads from and writes to a context of the peer; returns the status of the last attempt.
@@ -106,9 +94,7 @@ fn a_query_returns_the_scope() {
 
 fn a_freed_zone_is_refused() {
     let node = node();
-    let zone = node.ia.pz_create().expect("a zone");
-    zone.free().expect("empty");
-    refused(node.ia.rmr_create_for_ep(&zone), Subtype::InvalidHandlePz);
+    refused(node.ia.rmr_create_for_ep(&node.freed_pz()), Subtype::InvalidHandlePz);
     let other = Node::new();
     refused(node.ia.rmr_create_for_ep(&other.pz), Subtype::InvalidHandlePz);
 }

@@ -102,9 +102,7 @@ fn several_regions_can_share_it() {
     client.post_send(&[theirs.triplet(0, 5).expect("inside")], 2, NONE).expect("connected");
     assert_eq!(expect_dto(&other.recv, &[&client, &server]).status, DtoStatus::Success);
     assert_eq!(mapping.read(100, 5), b"still");
-    for lmr in [theirs, narrow] {
-        lmr.free().expect("live");
-    }
+    free_all(&[&theirs, &narrow]);
 }
 
 /// Registers shared memory.
@@ -123,9 +121,7 @@ fn the_same_memory_can_be_mapped_at_different_addresses() {
     client.post_send(&[theirs.triplet(0, 6).expect("inside")], 2, NONE).expect("connected");
     assert_eq!(expect_dto(&other.recv, &[&client, &server]).status, DtoStatus::Success);
     assert_eq!(here.read(100, 6), b"shared");
-    for lmr in [mine, theirs] {
-        lmr.free().expect("live");
-    }
+    free_all(&[&mine, &theirs]);
 }
 
 fn memory_can_have_two_names() {
@@ -189,8 +185,7 @@ fn a_name_is_available_after_the_last_free() {
     third.free().expect("live");
     drop((first, second));
     // A registration that fails for another reason does not take the name.
-    let freed = node.ia.pz_create().expect("a zone");
-    freed.free().expect("unused");
+    let freed = node.freed_pz();
     let source = MemorySource::Shared { id: id(13), span: one.span(0, PAGE) };
     refused(node.ia.lmr_create(source, &freed, Privileges::ALL), Subtype::InvalidHandlePz);
     register(&node, id(13), two.span(0, PAGE)).expect("still free").free().expect("live");

@@ -32,10 +32,12 @@ cases! {
         the_low_watermark_raises_one_event_per_setting;
 }
 
+/// The attributes of a queue for receives of two segments.
 fn shape(max_recv_dtos: u32) -> SrqAttributes {
     SrqAttributes { max_recv_dtos, max_recv_iov: 2, low_watermark: 0 }
 }
 
+/// A queue of [`shape`].
 #[track_caller]
 fn queue(node: &Node, max_recv_dtos: u32) -> SharedReceiveQueue {
     node.ia.srq_create(&node.pz, shape(max_recv_dtos)).expect("a queue")
@@ -48,6 +50,15 @@ fn pair(node: &Node, srq: &SharedReceiveQueue) -> (Endpoint, Endpoint) {
     let client = node.ep();
     link(node, &client, node, &server);
     (client, server)
+}
+
+/// A node with a queue of [`shape`], and a connected [`pair`] that uses it.
+#[track_caller]
+fn with_queue(max_recv_dtos: u32) -> (Node, SharedReceiveQueue, Endpoint, Endpoint) {
+    let node = Node::new();
+    let srq = queue(&node, max_recv_dtos);
+    let (client, server) = pair(&node, &srq);
+    (node, srq, client, server)
 }
 
 fn a_new_queue_is_empty_and_has_at_least_the_requested_size() {
@@ -83,10 +94,9 @@ fn a_refused_create_takes_no_resources() {
 }
 
 fn a_provider_without_support_refuses_the_create() {
-    let node = Node::on(fault_provider::open("", |it| it.provider.srq_supported = false));
+    let node = fault_provider::node(|it| it.provider.srq_supported = false);
     refused(node.ia.srq_create(&node.pz, shape(4)), ReturnType::ModelNotSupported);
-    let node =
-        Node::on(fault_provider::open("", |it| it.provider.srq_watermarks_supported = false));
+    let node = fault_provider::node(|it| it.provider.srq_watermarks_supported = false);
     let wanted = SrqAttributes { low_watermark: 1, ..shape(4) };
     refused(node.ia.srq_create(&node.pz, wanted), ReturnType::ModelNotSupported);
     let srq = queue(&node, 4);
@@ -94,7 +104,7 @@ fn a_provider_without_support_refuses_the_create() {
 }
 
 fn the_number_of_endpoints_of_a_queue_is_limited() {
-    let node = Node::on(fault_provider::open("", |it| it.ia.max_ep_per_srq = 2));
+    let node = fault_provider::node(|it| it.ia.max_ep_per_srq = 2);
     let srq = queue(&node, 4);
     let make = || node.ia.ep_create(&node.spec().srq(&srq));
     let (first, second) = (make().expect("within the limit"), make().expect("within the limit"));
@@ -145,8 +155,7 @@ fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
         (param.available_dto_count, param.outstanding_dto_count)
     };
     assert_eq!(counts(), (3, 3));
-    let source = node.buffer(8);
-    source.fill(0, b"message!");
+    let source = node.buffer_of(b"message!");
     let mut taken = Vec::new();
     for (client, server) in [(&second, &second_server), (&first, &first_server)] {
         client.post_send(&[source.piece(0, 8)], 0, NONE).expect("connected");
@@ -154,10 +163,8 @@ fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
         assert_eq!((completion.ep, completion.status), (server.id(), DtoStatus::Success));
         assert_eq!(completion.length, 8);
         let at = 16 * completion.cookie as usize;
-        assert_eq!(
-            (target.bytes(at, 4), target.bytes(at + 8, 4)),
-            (b"mess".to_vec(), b"age!".to_vec())
-        );
+        assert_eq!(target.bytes(at, 4), b"mess");
+        assert_eq!(target.bytes(at + 8, 4), b"age!");
         taken.push(completion.cookie);
     }
     taken.dedup();
@@ -193,12 +200,8 @@ fn long_messages_take_buffers_as_they_are_posted() {
 }
 
 fn the_counts_follow_arrival_and_dequeue() {
-    let node = Node::new();
-    let srq = queue(&node, 10);
-    let (client, server) = pair(&node, &srq);
-    for cookie in 0..3 {
-        srq.post_recv(&[], cookie).expect("within the limit");
-    }
+    let (node, srq, client, server) = with_queue(10);
+    post_shared(&srq, 0..3);
     let counts = || {
         let param = srq.query().expect("live");
         (param.attributes.max_recv_dtos, param.available_dto_count, param.outstanding_dto_count)
@@ -212,12 +215,9 @@ fn the_counts_follow_arrival_and_dequeue() {
 }
 
 fn a_message_without_a_buffer_waits_for_one() {
-    let node = Node::new();
-    let srq = queue(&node, 4);
-    let (client, server) = pair(&node, &srq);
+    let (node, srq, client, server) = with_queue(4);
     let target = node.buffer(8);
-    let source = node.buffer(8);
-    source.fill(0, b"patience");
+    let source = node.buffer_of(b"patience");
     client.post_send(&[source.piece(0, 8)], 1, NONE).expect("connected");
     expect_no_event(&node.recv);
     assert!(!client.status().expect("live").request_idle);
@@ -231,9 +231,7 @@ fn a_disconnect_leaves_the_buffers_to_other_endpoints() {
     let srq = queue(&node, 4);
     let (first, first_server) = pair(&node, &srq);
     let (second, second_server) = pair(&node, &srq);
-    for cookie in 0..2 {
-        srq.post_recv(&[], cookie).expect("within the limit");
-    }
+    post_shared(&srq, 0..2);
     first.disconnect(Close::Abrupt).expect("connected");
     becomes(&first_server, EpState::Disconnected);
     expect_no_event(&node.recv);
@@ -246,11 +244,8 @@ fn a_disconnect_leaves_the_buffers_to_other_endpoints() {
 }
 
 fn a_full_queue_refuses_receives_until_completions_are_dequeued() {
-    let node = Node::new();
-    let srq = queue(&node, 2);
-    let (client, server) = pair(&node, &srq);
-    srq.post_recv(&[], 1).expect("within the limit");
-    srq.post_recv(&[], 2).expect("within the limit");
+    let (node, srq, client, server) = with_queue(2);
+    post_shared(&srq, [1, 2]);
     refused(srq.post_recv(&[], 3), Subtype::ResourceCredits);
     client.post_send(&[], 0, NONE).expect("connected");
     refused(srq.post_recv(&[], 3), Subtype::ResourceCredits);
@@ -259,9 +254,7 @@ fn a_full_queue_refuses_receives_until_completions_are_dequeued() {
 }
 
 fn an_empty_segment_needs_no_valid_region() {
-    let node = Node::new();
-    let srq = queue(&node, 2);
-    let (client, server) = pair(&node, &srq);
+    let (node, srq, client, server) = with_queue(2);
     let memory = node.buffer(32);
     memory.fill(0, b"message!");
     let empty = LmrTriplet { length: 0, address: 1, context: 0xdead_beef };
@@ -280,13 +273,10 @@ fn invalid_buffers_are_refused() {
     refused(srq.post_recv(&[piece; 3], 1), Subtype::InvalidArg2);
     let outside = LmrTriplet { length: 17, ..piece };
     refused(srq.post_recv(&[outside], 1), Subtype::InvalidArg3);
-    let other = node.ia.pz_create().expect("made");
-    let elsewhere = Buffer::new(&node.ia, &other, 8);
+    let (_other, elsewhere) = node.elsewhere(8);
     refused(srq.post_recv(&[elsewhere.piece(0, 8)], 1), Subtype::ProtectionWrite);
-    let memory = Memory::zeroed(8).expect("memory");
-    let source = MemorySource::Memory(&memory);
-    let read = node.ia.lmr_create(source, &node.pz, Privileges::LOCAL_READ).expect("registered");
-    refused(srq.post_recv(&[read.triplet(0, 8).expect("inside")], 1), Subtype::PrivilegesWrite);
+    let read = node.buffer_with(8, Privileges::LOCAL_READ);
+    refused(srq.post_recv(&[read.piece(0, 8)], 1), Subtype::PrivilegesWrite);
     buffer.lmr.free().expect("unused");
     refused(srq.post_recv(&[piece], 1), Subtype::ProtectionWrite);
     assert_eq!(srq.query().expect("live").outstanding_dto_count, 0);
@@ -314,9 +304,7 @@ fn a_resize_keeps_outstanding_receives() {
     let node = Node::with("max_recv_per_srq=8");
     let srq = queue(&node, 4);
     let (client, server) = pair(&node, &srq);
-    for cookie in 0..3 {
-        srq.post_recv(&[], cookie).expect("within the limit");
-    }
+    post_shared(&srq, 0..3);
     client.post_send(&[], 0, NONE).expect("connected");
     for wrong in [0, 9] {
         refused(srq.resize(wrong), Subtype::InvalidArg2);
@@ -326,12 +314,8 @@ fn a_resize_keeps_outstanding_receives() {
     assert_eq!(srq.query().expect("live").attributes.max_recv_dtos, 4);
     srq.resize(3).expect("exactly what is outstanding");
     srq.resize(8).expect("the adapter's maximum");
-    for cookie in 3..8 {
-        srq.post_recv(&[], cookie).expect("within the limit");
-    }
-    for _ in 0..7 {
-        client.post_send(&[], 0, NONE).expect("connected");
-    }
+    post_shared(&srq, 3..8);
+    post_sends(&client, [0; 7]);
     let mut cookies: Vec<u64> =
         (0..8).map(|_| expect_dto(&node.recv, &[&client, &server]).cookie).collect();
     cookies.sort_unstable();
@@ -347,9 +331,7 @@ fn the_low_watermark_raises_one_event_per_setting() {
     let asynchronous = node.ia.async_evd().expect("made by the open");
     let srq = queue(&node, 4);
     let (client, server) = pair(&node, &srq);
-    for cookie in 0..4 {
-        srq.post_recv(&[], cookie).expect("within the limit");
-    }
+    post_shared(&srq, 0..4);
     refused(srq.set_lw(5), Subtype::InvalidArg2);
     srq.set_lw(3).expect("within the length");
     assert_eq!(srq.query().expect("live").attributes.low_watermark, 3);
@@ -360,15 +342,12 @@ fn the_low_watermark_raises_one_event_per_setting() {
     send();
     expect_no_event(&asynchronous);
     send();
-    let event = expect_event(&asynchronous, &[]);
-    let Event::Async(error) = event else { panic!("not asynchronous: {event:?}") };
-    assert_eq!((error.kind, error.object), (AsyncErrorKind::SrqLowWatermark, srq.id()));
+    expect_async(&asynchronous, AsyncErrorKind::SrqLowWatermark, srq.id());
     send();
     expect_no_event(&asynchronous);
     // If the watermark is set above the count, the event is raised at once.
     srq.set_lw(2).expect("within the length");
-    let event = expect_event(&asynchronous, &[]);
-    assert!(matches!(event, Event::Async(error) if error.kind == AsyncErrorKind::SrqLowWatermark));
+    expect_async(&asynchronous, AsyncErrorKind::SrqLowWatermark, srq.id());
     expect_no_event(&asynchronous);
 }
 
@@ -378,15 +357,11 @@ fn solicited_receives_notify_if_the_sender_requests_it() {
     let cno = node.ia.cno_create(None).expect("made");
     evd.modify_cno(Some(&cno)).expect("live");
     let srq = queue(&node, 4);
-    let attributes =
-        node.attributes_with(|it| it.recv_completion_flags = CompletionFlags::SOLICITED_WAIT);
-    let spec = node.spec().recv_evd(&evd).srq(&srq).attributes(&attributes);
-    let server = node.ia.ep_create(&spec).expect("an endpoint");
+    let spec = node.spec_with(|it| it.recv_completion_flags = CompletionFlags::SOLICITED_WAIT);
+    let server = node.ia.ep_create(&spec.recv_evd(&evd).srq(&srq)).expect("an endpoint");
     let client = node.ep();
     link(&node, &client, &node, &server);
-    for cookie in 0..2 {
-        srq.post_recv(&[], cookie).expect("within the limit");
-    }
+    post_shared(&srq, 0..2);
     client.post_send(&[], 0, NONE).expect("connected");
     refused(cno.wait(Timeout::ZERO), ReturnType::QueueEmpty);
     client.post_send(&[], 0, CompletionFlags::SOLICITED_WAIT).expect("connected");

@@ -89,8 +89,7 @@ fn a_closed_adapter_is_refused() {
 }
 
 fn a_read_after_a_sync_sees_the_changes() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (source, target) = (node.buffer(16), node.buffer(16));
     for round in 0..8_u8 {
         source.fill(0, &[round; 16]);
@@ -104,8 +103,7 @@ fn a_read_after_a_sync_sees_the_changes() {
 }
 
 fn the_data_of_a_write_is_visible_after_a_sync() {
-    let node = Node::new();
-    let (client, server) = node.pair();
+    let (node, client, server) = linked_pair();
     let (source, target, note) = (node.buffer(16), node.buffer(16), node.buffer(1));
     for round in 0..8_u8 {
         source.fill(0, &[round; 16]);

@@ -33,22 +33,25 @@ fn node() -> Node {
     node
 }
 
-fn receive(ep: &Endpoint, cookies: std::ops::Range<u64>) {
-    for cookie in cookies {
-        ep.post_recv(&[], cookie, NONE).expect("posted");
-    }
+/// A node with an endpoint that is not connected.
+fn endpoint() -> (Node, Endpoint) {
+    let node = node();
+    let ep = node.ep();
+    (node, ep)
+}
+
+/// A node with two endpoints that are connected: first the active side, then the passive.
+fn pair() -> (Node, Endpoint, Endpoint) {
+    let node = node();
+    let (client, server) = node.pair();
+    (node, client, server)
 }
 
 /// Takes the next asynchronous error, which must be the soft watermark of the endpoint.
 #[track_caller]
 fn expect_soft(node: &Node, ep: &Endpoint) {
     let evd = node.ia.async_evd().expect("a dispatcher of the adapter's own");
-    match expect_event(&evd, &[ep]) {
-        Event::Async(error) => {
-            assert_eq!((error.kind, error.object), (AsyncErrorKind::EpSoftHighWatermark, ep.id()));
-        }
-        other => panic!("the soft watermark of {ep:?} expected: {other:?}"),
-    }
+    expect_async(&evd, AsyncErrorKind::EpSoftHighWatermark, ep.id());
 }
 
 #[track_caller]
@@ -68,9 +71,9 @@ fn expect_kinds(node: &Node, ep: &Endpoint, peer: &Endpoint, expected: &[Connect
         }
     }
     assert_eq!(kinds, expected, "of {ep:?}");
-    until("both ends are disconnected", || {
-        state(ep) == EpState::Disconnected && state(peer) == EpState::Disconnected
-    });
+    for ep in [ep, peer] {
+        becomes(ep, EpState::Disconnected);
+    }
     for event in drain(&node.connect) {
         assert!(matches!(&event, Event::Connection(event) if event.ep == peer.id()), "{event:?}");
     }
@@ -94,7 +97,7 @@ fn a_receive_counts_until_it_completes() {
         assert!(buffers.span >= buffers.allocated, "{buffers:?}");
     };
     count(0);
-    receive(&server, 0..3);
+    post_receives(&server, 0..3);
     count(3);
     link(&node, &client, &node, &server);
     count(3);
@@ -109,12 +112,10 @@ fn a_receive_counts_until_it_completes() {
 }
 
 fn a_query_works_in_every_state() {
-    for wanted in STATES {
-        let node = Node::new();
-        let staged = ep_in_state(&node, wanted);
+    in_every_state(|_node, staged, wanted| {
         let buffers = staged.ep.recv_query().expect("live");
         assert_eq!((buffers.allocated, buffers.span), (0, 0), "{wanted}");
-    }
+    });
 }
 
 fn a_freed_endpoint_is_refused() {
@@ -136,35 +137,32 @@ fn receives_on_a_shared_queue_do_not_count() {
 }
 
 fn the_soft_watermark_is_reported_when_exceeded() {
-    let node = node();
-    let ep = node.ep();
+    let (node, ep) = endpoint();
     ep.set_watermark(Some(2), None).expect("supported");
-    receive(&ep, 0..2);
+    post_receives(&ep, 0..2);
     expect_no_soft(&node);
-    receive(&ep, 2..3);
+    post_receives(&ep, 2..3);
     expect_soft(&node, &ep);
 }
 
 fn the_soft_watermark_is_reported_once_per_setting() {
-    let node = node();
-    let ep = node.ep();
+    let (node, ep) = endpoint();
     ep.set_watermark(Some(1), None).expect("supported");
-    receive(&ep, 0..2);
+    post_receives(&ep, 0..2);
     expect_soft(&node, &ep);
-    receive(&ep, 2..6);
+    post_receives(&ep, 2..6);
     expect_no_soft(&node);
     // Setting the watermark again, even to the same value, raises another event.
     ep.set_watermark(Some(6), None).expect("supported");
     expect_no_soft(&node);
-    receive(&ep, 6..9);
+    post_receives(&ep, 6..9);
     expect_soft(&node, &ep);
     expect_no_soft(&node);
 }
 
 fn a_soft_watermark_below_the_count_is_reported_at_once() {
-    let node = node();
-    let ep = node.ep();
-    receive(&ep, 0..4);
+    let (node, ep) = endpoint();
+    post_receives(&ep, 0..4);
     ep.set_watermark(Some(4), None).expect("supported");
     expect_no_soft(&node);
     for _ in 0..2 {
@@ -175,10 +173,9 @@ fn a_soft_watermark_below_the_count_is_reported_at_once() {
 }
 
 fn the_soft_watermark_does_not_affect_the_connection() {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = pair();
     server.set_watermark(Some(0), None).expect("supported");
-    receive(&server, 0..1);
+    post_receives(&server, 0..1);
     expect_soft(&node, &server);
     assert_eq!(state(&server), EpState::Connected);
     client.post_send(&[], 1, NONE).expect("connected");
@@ -186,20 +183,18 @@ fn the_soft_watermark_does_not_affect_the_connection() {
 }
 
 fn the_hard_watermark_breaks_the_connection() {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = pair();
     server.set_watermark(None, Some(2)).expect("supported");
-    receive(&server, 0..2);
+    post_receives(&server, 0..2);
     assert_eq!(state(&server), EpState::Connected);
-    receive(&server, 2..3);
+    post_receives(&server, 2..3);
     expect_break(&node, &server, &client, 0..3);
     expect_no_soft(&node);
 }
 
 fn a_hard_watermark_below_the_count_breaks_at_once() {
-    let node = node();
-    let (client, server) = node.pair();
-    receive(&server, 0..3);
+    let (node, client, server) = pair();
+    post_receives(&server, 0..3);
     server.set_watermark(None, Some(3)).expect("supported");
     assert_eq!(state(&server), EpState::Connected);
     server.set_watermark(None, Some(2)).expect("supported");
@@ -210,7 +205,7 @@ fn the_hard_watermark_takes_effect_with_the_connection() {
     let node = node();
     let (client, server) = (node.ep(), node.ep());
     server.set_watermark(None, Some(1)).expect("supported");
-    receive(&server, 0..2);
+    post_receives(&server, 0..2);
     assert_eq!(state(&server), EpState::Unconnected, "there is nothing to break");
     connection_is_established_and_breaks(&node, &client, &server);
 }
@@ -225,23 +220,23 @@ fn connection_is_established_and_breaks(node: &Node, client: &Endpoint, server: 
 }
 
 fn the_hard_watermark_stays_set() {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = pair();
     server.set_watermark(None, Some(1)).expect("supported");
-    receive(&server, 0..2);
+    post_receives(&server, 0..2);
     expect_break(&node, &server, &client, 0..2);
-    for _ in 0..2 {
+    let reset = || {
         client.reset().expect("disconnected");
         server.reset().expect("disconnected");
         drain(&node.connect);
-        receive(&server, 0..2);
+    };
+    for _ in 0..2 {
+        reset();
+        post_receives(&server, 0..2);
         connection_is_established_and_breaks(&node, &client, &server);
     }
-    client.reset().expect("disconnected");
-    server.reset().expect("disconnected");
-    drain(&node.connect);
+    reset();
     server.set_watermark(None, None).expect("supported");
-    receive(&server, 0..2);
+    post_receives(&server, 0..2);
     link(&node, &client, &node, &server);
 }
 
@@ -250,7 +245,7 @@ fn an_endpoint_can_be_reset_at_once_after_a_break() {
     for _ in 0..5 {
         let (client, server) = node.pair();
         server.set_watermark(None, Some(1)).expect("supported");
-        receive(&server, 0..2);
+        post_receives(&server, 0..2);
         // Polls without sleeping, to reset as early as possible.
         while state(&server) != EpState::Disconnected {
             std::hint::spin_loop();
@@ -265,23 +260,21 @@ fn an_endpoint_can_be_reset_at_once_after_a_break() {
 }
 
 fn the_two_watermarks_are_independent() {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = pair();
     server.set_watermark(Some(1), Some(3)).expect("supported");
-    receive(&server, 0..2);
+    post_receives(&server, 0..2);
     expect_soft(&node, &server);
     assert_eq!(state(&server), EpState::Connected);
-    receive(&server, 2..4);
+    post_receives(&server, 2..4);
     expect_break(&node, &server, &client, 0..4);
     expect_no_soft(&node);
 }
 
 fn without_a_watermark_nothing_happens() {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = pair();
     server.set_watermark(Some(1), Some(1)).expect("supported");
     server.set_watermark(None, None).expect("supported");
-    receive(&server, 0..8);
+    post_receives(&server, 0..8);
     expect_no_soft(&node);
     client.post_send(&[], 1, NONE).expect("connected");
     assert_eq!(expect_dto(&node.recv, &[&client, &server]).status, DtoStatus::Success);
@@ -289,12 +282,11 @@ fn without_a_watermark_nothing_happens() {
 }
 
 fn watermarks_can_be_set_in_every_state() {
-    for wanted in STATES {
-        let node = node();
-        let staged = ep_in_state(&node, wanted);
+    drop(node());
+    in_every_state(|_node, staged, wanted| {
         staged.ep.set_watermark(Some(5), Some(6)).expect("supported in every state");
         assert_eq!(state(&staged.ep), wanted);
-    }
+    });
 }
 
 fn a_provider_without_support_refuses_the_call() {
@@ -306,12 +298,11 @@ fn a_provider_without_support_refuses_the_call() {
 }
 
 fn a_watermark_above_the_limit_of_endpoints_is_refused() {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = pair();
     let most = node.ia.attributes().max_dto_per_ep;
     let set = server.set_watermark(Some(most + 1), None);
     refused(set, Subtype::InvalidArg2);
-    receive(&server, 0..2);
+    post_receives(&server, 0..2);
     // If one watermark is invalid, neither is set.
     refused(server.set_watermark(Some(1), Some(most + 1)), Subtype::InvalidArg3);
     expect_no_soft(&node);

@@ -1,7 +1,15 @@
 //! Disconnects, and errors that end a connection.
 
-use super::{flushed, post_receives};
 use crate::prelude::*;
+
+/// Takes the event of the end of a connection at each side, which must then be disconnected.
+#[track_caller]
+fn expect_end(sides: [(&Node, &Endpoint); 2], kind: ConnectionEventKind) {
+    for (node, ep) in sides {
+        expect_connection(&node.connect, ep, kind);
+        assert_eq!(state(ep), EpState::Disconnected);
+    }
+}
 
 /// The result of dat_ep_disconnect(3DAT) in a state: `None` if it is refused, `Some(false)` if it
 /// has no effect, `Some(true)` if it ends the connection or the attempt.
@@ -25,13 +33,11 @@ pub(super) fn the_state_decides_what_a_disconnect_does() {
             let before = staged.ep.query().expect("live");
             let result = staged.ep.disconnect(how);
             match disconnects(wanted) {
-                None => {
-                    refused(result, wanted.invalid_state());
-                    assert_eq!(staged.ep.query().expect("live"), before);
-                    expect_no_event(&node.connect);
-                }
-                Some(false) => {
-                    result.expect("no operation");
+                unchanged @ (None | Some(false)) => {
+                    match unchanged {
+                        None => _ = refused(result, wanted.invalid_state()),
+                        Some(_) => result.expect("no operation"),
+                    }
                     assert_eq!(staged.ep.query().expect("live"), before);
                     expect_no_event(&node.connect);
                 }
@@ -61,7 +67,7 @@ pub(super) fn abandoning_an_attempt_flushes_the_receives_and_voids_the_request()
         let node = Node::new();
         let psp = node.psp();
         let (client, server) = (node.ep(), node.ep());
-        post_receives(&client);
+        post_receives(&client, 0..3);
         client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
         let request: ConnectionRequest = expect_request(&node.requests).request;
         client.disconnect(how).expect("pending");
@@ -83,12 +89,10 @@ pub(super) fn an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_s
         server.post_send(&[], 100 + cookie, NONE).expect("connected");
     }
     client.disconnect(Close::Abrupt).expect("connected");
-    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
-    expect_connection(&far.connect, &server, ConnectionEventKind::Disconnected);
+    expect_end([(&near, &client), (&far, &server)], ConnectionEventKind::Disconnected);
     assert_eq!(flushed(&near.request, &client), (0..20).collect::<Vec<_>>());
     assert_eq!(flushed(&far.request, &server), (100..120).collect::<Vec<_>>());
     for (node, ep) in [(&near, &client), (&far, &server)] {
-        assert_eq!(state(ep), EpState::Disconnected);
         let status = ep.status().expect("live");
         assert!(status.recv_idle && status.request_idle);
         expect_no_events(&[&node.recv, &node.connect]);
@@ -98,9 +102,7 @@ pub(super) fn an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_s
 pub(super) fn receives_are_flushed_once_each_in_posting_order() {
     let (near, far) = (Node::new(), Node::new());
     let (client, server) = (near.ep(), far.ep());
-    for cookie in 0..10 {
-        client.post_recv(&[], cookie, NONE).expect("unconnected");
-    }
+    post_receives(&client, 0..10);
     link(&near, &client, &far, &server);
     for cookie in 10..20 {
         client.post_recv(&[], cookie, NONE).expect("connected");
@@ -109,17 +111,14 @@ pub(super) fn receives_are_flushed_once_each_in_posting_order() {
     server.post_send(&[], 0, NONE).expect("connected");
     assert_eq!(expect_dto(&near.recv, &[&client]).cookie, 0);
     server.disconnect(Close::Graceful).expect("connected");
-    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
-    expect_connection(&far.connect, &server, ConnectionEventKind::Disconnected);
+    expect_end([(&near, &client), (&far, &server)], ConnectionEventKind::Disconnected);
     assert_eq!(flushed(&near.recv, &client), (1..20).collect::<Vec<_>>());
     assert_eq!(flushed(&far.recv, &server), (110..120).collect::<Vec<_>>());
 }
 
 pub(super) fn a_graceful_disconnect_lets_requests_finish_first() {
     let [(near, client), (far, server)] = linked_nodes();
-    for cookie in 0..5 {
-        client.post_send(&[], cookie, NONE).expect("connected");
-    }
+    post_sends(&client, 0..5);
     client.disconnect(Close::Graceful).expect("connected");
     assert_eq!(state(&client), EpState::DisconnectPending);
     assert_eq!(state(&server), EpState::Connected);
@@ -133,35 +132,24 @@ pub(super) fn a_graceful_disconnect_lets_requests_finish_first() {
         expect_completion(&near.request, &[&client, &server], cookie, DtoStatus::Success);
         assert_eq!(expect_dto(&far.recv, &[&server]).status, DtoStatus::Success);
     }
-    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
-    expect_connection(&far.connect, &server, ConnectionEventKind::Disconnected);
-    for ep in [&client, &server] {
-        assert_eq!(state(ep), EpState::Disconnected);
-    }
+    expect_end([(&near, &client), (&far, &server)], ConnectionEventKind::Disconnected);
     assert_eq!(flushed(&near.recv, &client), [50]);
-    for node in [&near, &far] {
-        expect_no_event(&node.connect);
-    }
+    expect_no_events(&[&near.connect, &far.connect]);
 }
 
 pub(super) fn an_abrupt_disconnect_overtakes_a_graceful_one() {
     for by_peer in [false, true] {
         let [(near, client), (far, server)] = linked_nodes();
-        for cookie in 0..5 {
-            client.post_send(&[], cookie, NONE).expect("connected");
-        }
+        post_sends(&client, 0..5);
         client.disconnect(Close::Graceful).expect("connected");
         client.disconnect(Close::Graceful).expect("no effect");
         assert_eq!(state(&client), EpState::DisconnectPending);
         if by_peer { &server } else { &client }
             .disconnect(Close::Abrupt)
             .expect("connected or pending");
-        expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
-        expect_connection(&far.connect, &server, ConnectionEventKind::Disconnected);
+        expect_end([(&near, &client), (&far, &server)], ConnectionEventKind::Disconnected);
         assert_eq!(flushed(&near.request, &client), [0, 1, 2, 3, 4]);
-        for node in [&near, &far] {
-            expect_no_event(&node.connect);
-        }
+        expect_no_events(&[&near.connect, &far.connect]);
     }
 }
 
@@ -218,9 +206,7 @@ pub(super) fn posts_that_race_with_a_disconnect_complete_once_each() {
                 posted
             })
         };
-        for cookie in 0..20 {
-            server.post_recv(&[], cookie, NONE).expect("any state");
-        }
+        post_receives(&server, 0..20);
         server.disconnect(Close::Abrupt).expect("connected");
         let posted = poster.join();
         expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
@@ -249,14 +235,10 @@ pub(super) fn an_error_breaks_the_connection_on_both_sides() {
     let sent = expect_dto(&near.request, &[&client, &server]);
     assert_eq!(sent.cookie, 3);
     assert_ne!(sent.status, DtoStatus::Success);
-    expect_connection(&near.connect, &client, ConnectionEventKind::Broken);
-    expect_connection(&far.connect, &server, ConnectionEventKind::Broken);
+    expect_end([(&near, &client), (&far, &server)], ConnectionEventKind::Broken);
     assert_eq!(flushed(&near.recv, &client), [2]);
     for ep in [&client, &server] {
-        assert_eq!(state(ep), EpState::Disconnected);
         ep.disconnect(Close::Abrupt).expect("no operation");
     }
-    for node in [&near, &far] {
-        expect_no_event(&node.connect);
-    }
+    expect_no_events(&[&near.connect, &far.connect]);
 }

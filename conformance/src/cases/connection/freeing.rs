@@ -1,6 +1,5 @@
 //! Endpoints that are freed or reset.
 
-use super::flushed;
 use crate::prelude::*;
 
 pub(super) fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
@@ -24,8 +23,7 @@ pub(super) fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
 pub(super) fn freeing_a_connecting_endpoint_abandons_the_attempt() {
     let node = Node::new();
     let psp = node.psp();
-    let client = node.connecting(psp.qualifier());
-    let request = expect_request(&node.requests).request;
+    let (client, request) = node.asking(psp.qualifier());
     client.free().expect("pending");
     let server = node.ep();
     request.accept(Some(&server), b"").expect("unconnected");
@@ -34,9 +32,7 @@ pub(super) fn freeing_a_connecting_endpoint_abandons_the_attempt() {
 }
 
 pub(super) fn an_endpoint_can_be_freed_unless_a_service_point_or_request_holds_it() {
-    for wanted in STATES {
-        let node = Node::new();
-        let staged = ep_in_state(&node, wanted);
+    in_every_state(|_node, staged, wanted| {
         let freed = staged.ep.free();
         let bound = matches!(
             wanted,
@@ -53,13 +49,11 @@ pub(super) fn an_endpoint_can_be_freed_unless_a_service_point_or_request_holds_i
             freed.unwrap_or_else(|error| panic!("in {wanted}: {error}"));
             assert!(!staged.ep.is_live());
         }
-    }
+    });
 }
 
 pub(super) fn only_unconnected_and_disconnected_endpoints_can_be_reset() {
-    for wanted in STATES {
-        let node = Node::new();
-        let staged = ep_in_state(&node, wanted);
+    in_every_state(|_node, staged, wanted| {
         let before = staged.ep.query().expect("live");
         let reset = staged.ep.reset();
         match wanted {
@@ -82,7 +76,7 @@ pub(super) fn only_unconnected_and_disconnected_endpoints_can_be_reset() {
                 assert_eq!(staged.ep.query().expect("live"), before);
             }
         }
-    }
+    });
 }
 
 pub(super) fn a_reset_endpoint_can_connect_again() {
@@ -110,12 +104,9 @@ pub(super) fn a_reset_endpoint_can_connect_again() {
 }
 
 pub(super) fn a_reset_keeps_queued_events() {
-    let node = Node::new();
-    let (client, server) = node.pair();
-    for cookie in 0..5 {
-        client.post_recv(&[], cookie, NONE).expect("connected");
-        client.post_send(&[], cookie, NONE).expect("connected");
-    }
+    let (node, client, server) = linked_pair();
+    post_receives(&client, 0..5);
+    post_sends(&client, 0..5);
     client.disconnect(Close::Abrupt).expect("connected");
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
     client.reset().expect("disconnected");
@@ -126,12 +117,9 @@ pub(super) fn a_reset_keeps_queued_events() {
 }
 
 pub(super) fn a_marker_posted_after_a_disconnect_is_flushed_last() {
-    let node = Node::new();
-    let (client, _server) = node.pair();
-    for cookie in 0..5 {
-        client.post_recv(&[], cookie, NONE).expect("connected");
-        client.post_send(&[], cookie, NONE).expect("connected");
-    }
+    let (node, client, _server) = linked_pair();
+    post_receives(&client, 0..5);
+    post_sends(&client, 0..5);
     client.disconnect(Close::Abrupt).expect("connected");
     expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
     client.post_recv(&[], 99, NONE).expect("disconnected");
@@ -142,8 +130,7 @@ pub(super) fn a_marker_posted_after_a_disconnect_is_flushed_last() {
 
 pub(super) fn late_events_of_a_connection_are_ignored_after_the_reset() {
     for _ in 0..rounds(50) {
-        let node = Node::new();
-        let (client, server) = node.pair();
+        let (node, client, server) = linked_pair();
         let closer = Background::with(&server, move |server| server.disconnect(Close::Abrupt));
         client.disconnect(Close::Abrupt).expect("connected or over");
         until("the end", || state(&client) == EpState::Disconnected);

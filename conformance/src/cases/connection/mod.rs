@@ -48,26 +48,3 @@ cases! {
     "dat_ep_query(3DAT)":
         the_ports_are_known_from_the_connect_call_on;
 }
-
-/// Posts receives with the cookies 0 to 2.
-#[track_caller]
-fn post_receives(ep: &Endpoint) {
-    for cookie in 0..3 {
-        ep.post_recv(&[], cookie, NONE).expect("possible in every state");
-    }
-}
-
-/// Takes the queued completions, which must all be flushes of the endpoint; returns their cookies.
-#[track_caller]
-fn flushed(evd: &EventDispatcher, ep: &Endpoint) -> Vec<u64> {
-    drain(evd)
-        .into_iter()
-        .map(|event| match event {
-            Event::Dto(completion) if completion.ep == ep.id() => {
-                assert_eq!(completion.status, DtoStatus::Flushed, "{completion:?}");
-                completion.cookie
-            }
-            other => panic!("no completion of {ep:?}: {other:?}"),
-        })
-        .collect()
-}

@@ -65,11 +65,8 @@ fn software(qlen: u32) -> EventDispatcher {
 
 /// Starts a thread that waits on the dispatcher; returns when it does.
 #[track_caller]
-fn waiter(evd: &EventDispatcher, threshold: u32) -> Background<Result<(Waited, Event)>> {
-    let thread = Background::with(evd, move |evd| {
-        let mut event = Event::default();
-        evd.wait(LIMIT.into(), threshold, &mut event).map(|waited| (waited, event))
-    });
+fn owner(evd: &EventDispatcher, threshold: u32) -> Background<Result<(Waited, Event)>> {
+    let thread = waiter(evd, threshold);
     until("the thread waits", || {
         // The queue is below the threshold, so the call fails only if a thread owns the dispatcher.
         evd.wait(Timeout::ZERO, evd.query().expect("live").qlen, &mut Event::default()).is_err()
@@ -79,8 +76,7 @@ fn waiter(evd: &EventDispatcher, threshold: u32) -> Background<Result<(Waited, E
 
 /// Starts a thread that posts software events 0, 1, 2 and so on, and retries while the queue is full.
 fn produce(evd: &EventDispatcher, events: u64) -> Background<()> {
-    let evd = evd.clone();
-    Background::run(move || {
+    Background::with(evd, move |evd| {
         for value in 0..events {
             while evd.post_se(value).is_err() {
                 std::thread::yield_now();
@@ -90,10 +86,4 @@ fn produce(evd: &EventDispatcher, events: u64) -> Background<()> {
             }
         }
     })
-}
-
-/// An endpoint without a dispatcher for requests.
-fn silent(node: &Node) -> Endpoint {
-    let spec = EpSpec::new(&node.pz).recv_evd(&node.recv).connect_evd(&node.connect);
-    node.ia.ep_create(&spec).expect("an endpoint")
 }

@@ -6,9 +6,7 @@ use crate::prelude::*;
 fn flood(node: &Node, evd: &EventDispatcher, count: u64) -> Endpoint {
     let spec = node.spec().recv_evd(evd);
     let ep = node.ia.ep_create(&spec).expect("an endpoint");
-    for cookie in 0..count {
-        ep.post_recv(&[], cookie, NONE).expect("unconnected");
-    }
+    post_receives(&ep, 0..count);
     ep.connect(&Connect::to(node.address(), 1)).expect("no service point listens there");
     expect_connection(&node.connect, &ep, ConnectionEventKind::NonPeerRejected);
     ep
@@ -16,7 +14,7 @@ fn flood(node: &Node, evd: &EventDispatcher, count: u64) -> Endpoint {
 
 pub(super) fn completions_within_the_length_are_never_lost() {
     let node = Node::new();
-    let evd = node.ia.evd_create(&EvdOptions::new(16, EvdFlags::DTO)).expect("made");
+    let evd = node.evd_of(16, EvdFlags::DTO);
     let ep = flood(&node, &evd, 16);
     for cookie in 0..16 {
         expect_completion(&evd, &[&ep], cookie, DtoStatus::Flushed);
@@ -27,12 +25,10 @@ pub(super) fn completions_within_the_length_are_never_lost() {
 pub(super) fn an_overflow_of_completions_is_reported_once_until_it_is_drained() {
     let node = Node::new();
     let asynchronous = node.ia.async_evd().expect("made by the open");
-    let evd = node.ia.evd_create(&EvdOptions::new(4, EvdFlags::DTO)).expect("made");
+    let evd = node.evd_of(4, EvdFlags::DTO);
     for dequeue in [true, false, true] {
         let _ep = flood(&node, &evd, 8);
-        let event = expect_event(&asynchronous, &[]);
-        let Event::Async(error) = event else { panic!("not asynchronous: {event:?}") };
-        assert_eq!((error.kind, error.object), (AsyncErrorKind::EvdOverflow, evd.id()));
+        expect_async(&asynchronous, AsyncErrorKind::EvdOverflow, evd.id());
         expect_no_event(&asynchronous);
         if dequeue {
             assert!(drain(&evd).len() >= 4);
@@ -53,12 +49,11 @@ pub(super) fn an_overflow_of_completions_is_reported_once_until_it_is_drained() 
 pub(super) fn an_overflow_by_requests_is_reported_once_until_it_is_drained() {
     let node = Node::new();
     let asynchronous = node.ia.async_evd().expect("made by the open");
-    let evd = node.ia.evd_create(&EvdOptions::new(1, EvdFlags::CONNECTION_REQUEST)).expect("made");
+    let evd = node.evd_of(1, EvdFlags::CONNECTION_REQUEST);
     let psp = node.ia.psp_create_any(&evd, PspMaker::Consumer).expect("a service point");
     for _ in 0..3 {
         let eps = [0, 1, 2].map(|_| node.connecting(psp.qualifier()));
-        let event = expect_event(&asynchronous, &[]);
-        assert!(matches!(event, Event::Async(error) if error.object == evd.id()), "{event:?}");
+        expect_async(&asynchronous, AsyncErrorKind::EvdOverflow, evd.id());
         expect_no_event(&asynchronous);
         for _ in 1..eps.len() {
             expect_connection_of(&node.connect, &eps, ConnectionEventKind::NonPeerRejected);
@@ -74,15 +69,14 @@ pub(super) fn an_overflow_by_requests_is_reported_once_until_it_is_drained() {
 pub(super) fn connection_events_beyond_the_length_are_kept_and_the_overflow_reported() {
     let node = Node::new();
     let asynchronous = node.ia.async_evd().expect("made by the open");
-    let evd = node.ia.evd_create(&EvdOptions::new(1, EvdFlags::CONNECTION)).expect("made");
+    let evd = node.evd_of(1, EvdFlags::CONNECTION);
     let spec = node.spec().connect_evd(&evd);
     let eps = [0, 1, 2].map(|_| {
         let ep = node.ia.ep_create(&spec).expect("an endpoint");
         ep.connect(&Connect::to(node.address(), 1)).expect("no service point listens there");
         ep
     });
-    let event = expect_event(&asynchronous, &[]);
-    assert!(matches!(event, Event::Async(error) if error.object == evd.id()), "{event:?}");
+    expect_async(&asynchronous, AsyncErrorKind::EvdOverflow, evd.id());
     expect_no_event(&asynchronous);
     expect_connections(&evd, &[&eps[0], &eps[1], &eps[2]], ConnectionEventKind::NonPeerRejected);
 }
@@ -93,12 +87,10 @@ pub(super) fn completions_come_before_the_disconnect_on_one_dispatcher() {
     let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
     for how in [Close::Abrupt, Close::Graceful] {
         let client = node.ia.ep_create(&spec).expect("an endpoint");
-        let server = node.ep();
-        link(&node, &client, &node, &server);
+        let server = node.linked_to(&client);
         drain(&evd);
         for cookie in 0..10 {
-            server.post_recv(&[], cookie, NONE).expect("connected");
-            client.post_send(&[], cookie, NONE).expect("connected");
+            post_message((&client, cookie), (&server, cookie));
             client.post_recv(&[], 100 + cookie, NONE).expect("connected");
         }
         let mut event = Event::default();
@@ -115,23 +107,18 @@ pub(super) fn completions_come_before_the_disconnect_on_one_dispatcher() {
                 event => events.push(event),
             }
         }
-        let mut sent = 0;
-        for event in &events {
-            if let Event::Dto(completion) = event {
-                sent += u64::from(completion.status == DtoStatus::Success);
-            }
-        }
-        assert_eq!(sent, 10, "every success precedes the end: {events:?}");
-        let flushed: Vec<u64> = events
-            .iter()
-            .chain(&drain(&evd))
-            .filter_map(|event| match event {
-                Event::Dto(completion) if completion.status == DtoStatus::Flushed => {
-                    Some(completion.cookie)
-                }
+        // The cookies of the completions with a status.
+        let cookies = |events: &[Event], status| -> Vec<u64> {
+            let is_it = |event: &Event| match event {
+                Event::Dto(completion) if completion.status == status => Some(completion.cookie),
                 _ => None,
-            })
-            .collect();
+            };
+            events.iter().filter_map(is_it).collect()
+        };
+        let sent = cookies(&events, DtoStatus::Success);
+        assert_eq!(sent.len(), 10, "every success precedes the end: {events:?}");
+        events.extend(drain(&evd));
+        let flushed = cookies(&events, DtoStatus::Flushed);
         assert_eq!(flushed, (100..110).collect::<Vec<_>>(), "in posting order, each once");
         drain(&node.connect);
         drain(&node.recv);

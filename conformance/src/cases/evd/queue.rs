@@ -54,7 +54,6 @@ pub(super) fn a_freed_dispatcher_is_refused() {
     let clone = evd.clone();
     evd.post_se(1).expect("within the limit");
     clone.free().expect("queued events are lost");
-    let handle = ReturnType::InvalidHandle;
     let mut event = Event::default();
     for error in [
         evd.free().expect_err("freed"),
@@ -70,7 +69,7 @@ pub(super) fn a_freed_dispatcher_is_refused() {
         evd.modify_cno(None).expect_err("freed"),
         evd.arm().expect_err("freed"),
     ] {
-        assert_eq!(error.return_type(), handle, "{error}");
+        assert_eq!(error.return_type(), ReturnType::InvalidHandle, "{error}");
     }
     assert_eq!(event, Event::None, "nothing was delivered");
 }
@@ -78,9 +77,7 @@ pub(super) fn a_freed_dispatcher_is_refused() {
 pub(super) fn software_events_come_in_order_until_the_queue_is_full() {
     let evd = software(4);
     let qlen = u64::from(evd.query().expect("live").qlen);
-    for value in 0..qlen {
-        evd.post_se(value).expect("at least as many as requested");
-    }
+    post_events(&evd, 0..qlen);
     for _ in 0..2 {
         refused(evd.post_se(99), ReturnType::QueueFull);
     }
@@ -107,18 +104,14 @@ pub(super) fn an_empty_queue_leaves_the_event_untouched() {
 
 pub(super) fn a_resize_keeps_software_events() {
     let evd = software(4);
-    for value in 0..4 {
-        evd.post_se(value).expect("within the limit");
-    }
+    post_events(&evd, 0..4);
     refused(evd.resize(3), Subtype::InvalidStateEvdInUse);
     assert_eq!(evd.query().expect("live").qlen, 4, "nothing has changed");
     for wrong in [0, u32::MAX] {
         refused(evd.resize(wrong), Subtype::InvalidArg2);
     }
     evd.resize(6).expect("the adapter has more");
-    for value in 4..6 {
-        evd.post_se(value).expect("within the limit");
-    }
+    post_events(&evd, 4..6);
     assert!(evd.post_se(6).is_err());
     evd.resize(6).expect("exactly what is queued");
     assert_eq!(drain(&evd), (0..6).map(Event::Software).collect::<Vec<_>>());
@@ -128,26 +121,17 @@ pub(super) fn a_resize_keeps_software_events() {
 }
 
 pub(super) fn a_resize_keeps_completions() {
-    let node = Node::new();
-    let (client, server) = node.pair();
-    for cookie in 0..20 {
-        server.post_recv(&[], cookie, NONE).expect("connected");
-        client.post_send(&[], cookie, NONE).expect("connected");
-    }
+    let (node, client, server) = linked_pair();
+    post_messages(&client, &server, 0..20);
     let mut first = Event::default();
     let waited = node.recv.wait(LIMIT.into(), 20, &mut first).expect("20 messages were sent");
     assert_eq!(waited, Waited::Event { more: 19 });
     assert!(matches!(first, Event::Dto(completion) if completion.cookie == 0), "{first:?}");
-    assert_eq!(
-        node.recv.resize(18).expect_err("19 are queued").return_type(),
-        ReturnType::InvalidState
-    );
+    let error = node.recv.resize(18).expect_err("19 are queued");
+    assert_eq!(error.return_type(), ReturnType::InvalidState);
     node.recv.resize(19).expect("exactly what is queued");
     node.recv.resize(40).expect("longer");
-    for cookie in 20..40 {
-        server.post_recv(&[], cookie, NONE).expect("connected");
-        client.post_send(&[], cookie, NONE).expect("connected");
-    }
+    post_messages(&client, &server, 20..40);
     for cookie in 1..40 {
         assert_eq!(expect_dto(&node.recv, &[&client, &server]).cookie, cookie);
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{produce, silent, software, waiter};
+use super::{owner, produce, software};
 use crate::prelude::*;
 
 pub(super) fn a_wait_with_a_timeout_of_0_polls() {
@@ -10,9 +10,7 @@ pub(super) fn a_wait_with_a_timeout_of_0_polls() {
     let mut event = Event::default();
     let wait = |event: &mut Event, threshold| evd.wait(Timeout::ZERO, threshold, event);
     assert_eq!(wait(&mut event, 1), Ok(Waited::TimedOut { queued: 0 }));
-    for value in 0..3 {
-        evd.post_se(value).expect("within the limit");
-    }
+    post_events(&evd, 0..3);
     assert_eq!(wait(&mut event, 4), Ok(Waited::TimedOut { queued: 3 }));
     assert_eq!(event, Event::None, "nothing is dequeued then");
     assert_eq!(wait(&mut event, 3), Ok(Waited::Event { more: 2 }));
@@ -24,12 +22,8 @@ pub(super) fn a_wait_with_a_timeout_of_0_polls() {
 
 pub(super) fn waits_and_dequeues_in_turn_take_each_completion_in_order() {
     const COUNT: u32 = 20;
-    let node = Node::new();
-    let (client, server) = node.pair();
-    for cookie in 0..COUNT.into() {
-        server.post_recv(&[], cookie, NONE).expect("connected");
-        client.post_send(&[], cookie, NONE).expect("connected");
-    }
+    let (node, client, server) = linked_pair();
+    post_messages(&client, &server, 0..COUNT.into());
     // Outstanding until the disconnect flushes it.
     server.post_recv(&[], COUNT.into(), NONE).expect("connected");
     let mut event = Event::default();
@@ -79,9 +73,8 @@ pub(super) fn thresholds_above_the_queue_length_are_refused() {
 
 pub(super) fn a_waiter_wakes_at_its_threshold_and_not_before() {
     let evd = software(8);
-    let thread = waiter(&evd, 3);
-    evd.post_se(1).expect("within the limit");
-    evd.post_se(2).expect("within the limit");
+    let thread = owner(&evd, 3);
+    post_events(&evd, [1, 2]);
     // The waiter still owns the dispatcher.
     refused(evd.dequeue(&mut Event::default()), Subtype::InvalidStateEvdWaiter);
     evd.post_se(3).expect("within the limit");
@@ -95,14 +88,11 @@ pub(super) fn the_threshold_counts_events_of_all_streams() {
     let evd = node.evd(EvdFlags::all());
     let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
     let client = node.ia.ep_create(&spec).expect("an endpoint");
-    let server = node.ep();
-    link(&node, &client, &node, &server);
-    let thread = waiter(&evd, 3);
-    server.post_recv(&[], 1, NONE).expect("connected");
-    client.post_send(&[], 2, NONE).expect("connected");
+    let server = node.linked_to(&client);
+    let thread = owner(&evd, 3);
+    post_message((&client, 2), (&server, 1));
     evd.post_se(3).expect("within the limit");
-    client.post_recv(&[], 4, NONE).expect("connected");
-    server.post_send(&[], 5, NONE).expect("connected");
+    post_message((&server, 5), (&client, 4));
     let (waited, event) = thread.join().expect("woken");
     assert!(matches!(waited, Waited::Event { more } if more >= 2), "{waited:?}");
     // A transport may complete the send later than the call that posts it.
@@ -122,7 +112,7 @@ pub(super) fn the_threshold_counts_events_of_all_streams() {
 
 pub(super) fn a_waiter_has_exclusive_access() {
     let evd = software(8);
-    let thread = waiter(&evd, 1);
+    let thread = owner(&evd, 1);
     let mut event = Event::default();
     for timeout in [Timeout::ZERO, Timeout::Infinite] {
         refused(evd.wait(timeout, 1, &mut event), Subtype::InvalidStateEvdWaiter);
@@ -162,7 +152,7 @@ pub(super) fn an_unwaitable_dispatcher_only_refuses_waits() {
 
 pub(super) fn a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable() {
     let evd = software(8);
-    let thread = waiter(&evd, 2);
+    let thread = owner(&evd, 2);
     evd.post_se(1).expect("within the limit");
     evd.set_unwaitable().expect("live");
     refused(thread.join(), Subtype::InvalidStateEvdUnwaitable);
@@ -173,7 +163,7 @@ pub(super) fn a_blocked_waiter_returns_even_if_the_dispatcher_becomes_waitable_a
     // The page: blocked threads are awakened and return without any further action.
     for _ in 0..rounds(200) {
         let evd = software(8);
-        let thread = waiter(&evd, 1);
+        let thread = owner(&evd, 1);
         evd.set_unwaitable().expect("live");
         evd.clear_unwaitable().expect("live");
         refused(thread.join(), Subtype::InvalidStateEvdUnwaitable);
@@ -190,21 +180,29 @@ pub(super) fn no_wake_up_is_lost_to_a_waiter() {
     producer.join();
 }
 
-pub(super) fn only_signalled_completions_wake_a_waiter() {
-    let node = Node::new();
+/// An endpoint whose requests are unsignalled, connected with one without a dispatcher for requests.
+fn unsignalled_pair(node: &Node) -> (Endpoint, Endpoint) {
     let client = node.ep_with(|it| it.request_completion_flags = CompletionFlags::UNSIGNALLED);
-    let server = silent(&node);
-    link(&node, &client, &node, &server);
-    for cookie in 0..3 {
-        server.post_recv(&[], cookie, NONE).expect("connected");
-    }
-    let thread = Background::with(&node.request, move |evd| {
-        let mut event = Event::default();
-        evd.wait(LIMIT.into(), 1, &mut event).map(|waited| (waited, event))
-    });
+    let spec = EpSpec::new(&node.pz).recv_evd(&node.recv).connect_evd(&node.connect);
+    let server = node.ia.ep_create(&spec).expect("an endpoint");
+    link(node, &client, node, &server);
+    (client, server)
+}
+
+/// Starts a thread that waits for the completion of a request; returns when it does.
+fn request_waiter(node: &Node) -> Background<Result<(Waited, Event)>> {
+    let thread = waiter(&node.request, 1);
     until("the thread waits", || {
         node.request.free().is_err_and(|error| error.subtype() == Subtype::InvalidStateEvdWaiter)
     });
+    thread
+}
+
+pub(super) fn only_signalled_completions_wake_a_waiter() {
+    let node = Node::new();
+    let (client, server) = unsignalled_pair(&node);
+    post_receives(&server, 0..3);
+    let thread = request_waiter(&node);
     thread.until_asleep();
     client.post_send(&[], 1, CompletionFlags::UNSIGNALLED).expect("the endpoint has the flag");
     expect_dto(&node.recv, &[&client, &server]);
@@ -218,19 +216,11 @@ pub(super) fn only_signalled_completions_wake_a_waiter() {
 
 pub(super) fn an_error_notifies_also_when_the_post_is_unsignalled() {
     let node = Node::new();
-    let client = node.ep_with(|it| it.request_completion_flags = CompletionFlags::UNSIGNALLED);
-    let server = silent(&node);
-    link(&node, &client, &node, &server);
+    let (client, server) = unsignalled_pair(&node);
     client.post_send(&[], 1, CompletionFlags::UNSIGNALLED).expect("connected");
-    let thread = Background::with(&node.request, move |evd| {
-        let mut event = Event::default();
-        evd.wait(LIMIT.into(), 1, &mut event).map(|_| event)
-    });
-    until("the thread waits", || {
-        node.request.free().is_err_and(|error| error.subtype() == Subtype::InvalidStateEvdWaiter)
-    });
+    let thread = request_waiter(&node);
     server.disconnect(Close::Abrupt).expect("connected");
-    let event = thread.join().expect("woken");
+    let (_, event) = thread.join().expect("woken");
     assert!(
         matches!(event, Event::Dto(completion) if completion.status == DtoStatus::Flushed),
         "{event:?}"

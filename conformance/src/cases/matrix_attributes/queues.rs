@@ -20,12 +20,10 @@ pub(super) fn queue_lengths_reach_the_limit() {
             names(&error, &[&"evd_min_qlen", &qlen, &most]);
         }
         for qlen in [1, most - 1, most] {
-            let evd = node.ia.evd_create(&EvdOptions::new(qlen, flags)).expect("a dispatcher");
+            let evd = node.evd_of(qlen, flags);
             assert!(evd.query().expect("live").qlen >= qlen);
             if flags == EvdFlags::SOFTWARE {
-                for value in 0..qlen {
-                    evd.post_se(value.into()).expect("it holds at least the requested number");
-                }
+                post_events(&evd, 0..qlen.into());
                 for value in 0..qlen {
                     assert_eq!(expect_event(&evd, &[]), Event::Software(value.into()));
                 }
@@ -39,7 +37,7 @@ pub(super) fn queue_lengths_reach_the_limit() {
 pub(super) fn a_resize_has_the_same_limits() {
     let node = small();
     let most = longest_queue(&node);
-    let evd = node.ia.evd_create(&EvdOptions::new(2, EvdFlags::SOFTWARE)).expect("a dispatcher");
+    let evd = node.evd_of(2, EvdFlags::SOFTWARE);
     evd.post_se(7).expect("within the limit");
     for qlen in [0, most + 1, MOST] {
         let before = evd.query();
@@ -51,16 +49,14 @@ pub(super) fn a_resize_has_the_same_limits() {
         evd.resize(qlen).expect("within the bound");
         assert!(evd.query().expect("live").qlen >= qlen);
     }
-    for value in 1..most {
-        evd.post_se(value.into()).expect("it holds at least the requested number");
-    }
+    post_events(&evd, 1..most.into());
     assert_eq!(drain(&evd).len(), most as usize);
     node.finish_with(&[&evd]);
 }
 
 pub(super) fn thresholds_reach_the_queue_length() {
     let node = small();
-    let evd = node.ia.evd_create(&EvdOptions::new(5, EvdFlags::SOFTWARE)).expect("a dispatcher");
+    let evd = node.evd_of(5, EvdFlags::SOFTWARE);
     let qlen = evd.query().expect("live").qlen;
     let mut event = Event::default();
     for threshold in [0, qlen + 1, MOST] {
@@ -125,9 +121,7 @@ pub(super) fn a_resize_of_a_shared_queue_has_the_same_limits() {
     let node = small();
     let most = node.ia.attributes().max_recv_per_srq;
     let srq = node.srq(2);
-    for cookie in 0..2 {
-        srq.post_recv(&[], cookie).expect("within the queue");
-    }
+    post_shared(&srq, 0..2);
     for wanted in [0, most + 1, MOST] {
         let before = srq.query();
         let error = refused(srq.resize(wanted), Subtype::InvalidArg2);
@@ -135,9 +129,7 @@ pub(super) fn a_resize_of_a_shared_queue_has_the_same_limits() {
         assert_eq!(srq.query(), before);
     }
     srq.resize(most).expect("within the bound");
-    for cookie in 2..most {
-        srq.post_recv(&[], cookie.into()).expect("within the queue");
-    }
+    post_shared(&srq, 2..most.into());
     assert_eq!(srq.query().expect("live").outstanding_dto_count, most);
     node.finish_with(&[&srq]);
 }
@@ -147,9 +139,7 @@ pub(super) fn low_watermarks_reach_the_queue_length() {
     node.need(|it| it.srq_watermarks_supported, "watermarks");
     let srq = node.srq(4);
     let limit = srq.query().expect("live").attributes.max_recv_dtos;
-    for cookie in 0..limit {
-        srq.post_recv(&[], cookie.into()).expect("within the queue");
-    }
+    post_shared(&srq, 0..limit.into());
     for watermark in [limit + 1, MOST] {
         let before = srq.query();
         let error = refused(srq.set_lw(watermark), Subtype::InvalidArg2);
@@ -190,9 +180,7 @@ pub(super) fn high_watermarks_reach_the_limit() {
     names(&error, &[&"hard_high_watermark", &above, &most]);
     let evd = node.ia.async_evd().expect("the adapter made one");
     // These two receives would exceed the soft watermark if the refused call had set it.
-    for cookie in 0..2 {
-        ep.post_recv(&[], cookie, NONE).expect("any state");
-    }
+    post_receives(&ep, 0..2);
     expect_no_event(&evd);
     ep.set_watermark(Some(most), Some(most)).expect("at the bound");
     ep.set_watermark(Some(most - 1), None).expect("below the bound");

@@ -41,8 +41,7 @@ pub(super) fn messages_are_limited_by_the_endpoint() {
     let attributes = EpAttributes { max_message_size: 10, max_rdma_size: 20, ..modest(&node) };
     // Only endpoints with a shared queue have bounds below the adapter's.
     let client = node.ia.ep_create(&node.spec().srq(&srq).attributes(&attributes)).expect("made");
-    let server = node.ep();
-    link(&node, &client, &node, &server);
+    let server = node.linked_to(&client);
     let (from, to) = (node.buffer(32), node.buffer(32));
     for cookie in 1..=2 {
         server.post_recv(&[to.piece(0, 32)], cookie, NONE).expect("any state");
@@ -143,9 +142,7 @@ pub(super) fn receives_reach_the_limit() {
         let ep = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
         let limit = ep.query().expect("live").attributes.max_recv_dtos;
         assert!(limit >= wanted);
-        for cookie in 0..limit {
-            ep.post_recv(&[], cookie.into(), NONE).expect("within the queue");
-        }
+        post_receives(&ep, 0..limit.into());
         let error = ep.post_recv(&[], 0, NONE).expect_err("the queue is full");
         assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
         assert_eq!(ep.recv_query().map(|buffers| buffers.allocated), Ok(limit));
@@ -162,14 +159,11 @@ pub(super) fn requests_reach_the_limit() {
         let evd = evd.expect("a dispatcher");
         let spec = node.spec().request_evd(&evd).attributes(&attributes);
         let client = node.ia.ep_create(&spec).expect("an endpoint");
-        let server = node.ep();
-        link(&node, &client, &node, &server);
+        let _server = node.linked_to(&client);
         let limit = client.query().expect("live").attributes.max_request_dtos;
         assert!(limit >= wanted);
         // No receive is posted for them.
-        for cookie in 0..limit {
-            client.post_send(&[], cookie.into(), NONE).expect("within the queue");
-        }
+        post_sends(&client, 0..limit.into());
         let error = client.post_send(&[], 0, NONE).expect_err("the queue is full");
         assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
         client.disconnect(Close::Abrupt).expect("connected");
