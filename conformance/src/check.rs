@@ -78,3 +78,19 @@ pub fn refused<T: Debug>(result: Result<T>, code: impl Code) -> Error {
     EXPECTED.lock().unwrap_or_else(PoisonError::into_inner).insert(expected);
     error
 }
+
+/// Returns the error of a call that must fail with the given return type and any subtype.
+#[track_caller]
+pub(crate) fn fails_with<T: Debug>(result: Result<T>, return_type: ReturnType) -> Error {
+    let error = result.expect_err("the call must fail");
+    assert_eq!(error.return_type(), return_type, "{error}");
+    error
+}
+
+/// As [`refused`]; the reason of the error must have a word.
+#[track_caller]
+pub(crate) fn refused_naming<T: Debug>(result: Result<T>, code: impl Code, word: &str) -> Error {
+    let error = refused(result, code);
+    assert!(error.reason().contains(word), "{word} is to be named: {error}");
+    error
+}

@@ -5,7 +5,7 @@ use dat_core::{
 };
 
 use crate::fixture::{Node, link};
-use crate::wait::{becomes, expect_connection, expect_request};
+use crate::wait::{becomes, expect_connection};
 
 /// The states in which an endpoint can be kept. Not among them are the multi-path states, which
 /// the transport does not have, and Completion Pending, which an endpoint leaves within the accept.
@@ -58,17 +58,13 @@ fn qualifier() -> u64 {
 #[track_caller]
 #[must_use]
 pub fn ep_in_state(node: &Node, wanted: EpState) -> EpInState {
-    let ask = |qualifier| {
-        let client = node.connecting(qualifier);
-        (client, expect_request(&node.requests).request)
-    };
     let reserve = |ep: Option<&Endpoint>| {
         let rsp = node.ia.rsp_create(qualifier(), ep, &node.requests).expect("a service point");
         let ep = rsp.query().expect("a live service point").ep;
         EpInState { rsp: Some(rsp), ..EpInState::alone(ep) }
     };
     let arrived = |mut staged: EpInState| {
-        let (peer, request) = ask(qualifier());
+        let (peer, request) = node.asking(qualifier());
         (staged.peer, staged.request) = (Some(peer), Some(request));
         staged
     };
@@ -89,12 +85,12 @@ pub fn ep_in_state(node: &Node, wanted: EpState) -> EpInState {
         }
         EpState::ActiveConnectionPending => {
             let psp = node.psp();
-            let (ep, request) = ask(psp.qualifier());
+            let (ep, request) = node.asking(psp.qualifier());
             EpInState { request: Some(request), psp: Some(psp), ..EpInState::alone(ep) }
         }
         EpState::TentativeConnectionPending => {
             let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("a point");
-            let (peer, request) = ask(psp.qualifier());
+            let (peer, request) = node.asking(psp.qualifier());
             let ep = request.query().expect("live").local_ep.expect("made by the provider");
             let change = EpChange::new()
                 .pz(&node.pz)

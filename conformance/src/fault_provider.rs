@@ -75,9 +75,6 @@ struct FaultProvider {
 }
 
 /// Opens the adapter under test with changed attributes.
-///
-/// # Panics
-/// If the open fails.
 #[track_caller]
 #[must_use]
 pub fn open(parameters: &str, change: Change) -> InterfaceAdapter {
@@ -91,9 +88,6 @@ pub(crate) fn node(change: Change) -> Node {
 }
 
 /// Opens the adapter under test with changed attributes, and returns its faults.
-///
-/// # Panics
-/// If the open fails.
 #[track_caller]
 #[must_use]
 pub fn open_with_faults(parameters: &str, change: Change) -> (InterfaceAdapter, Arc<Faults>) {

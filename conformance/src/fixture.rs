@@ -7,12 +7,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use dat_core::attr::ProviderAttributes;
 use dat_core::{
-    Address, Bind, Close, Cno, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest,
+    Address, Close, Cno, Comm, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest,
     Csp, DtoStatus, Endpoint, EpAttributes, EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher,
-    InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource, Privileges, ProtectionZone, Psp,
-    PspMaker, Result, Rmr, RmrTriplet, Rsp, SharedReceiveQueue, SrqAttributes,
+    InterfaceAdapter, Lmr, Privileges, ProtectionZone, Psp, PspMaker, Result, Rmr, Rsp,
+    SharedReceiveQueue, SrqAttributes,
 };
 
+pub use crate::buffer::Buffer;
 use crate::case::skip;
 use crate::target::try_open;
 use crate::wait::{expect_connection, expect_dto, expect_request, state, until};
@@ -175,11 +176,17 @@ impl Node {
         self.spec().attributes(&self.attributes_with(change))
     }
 
+    /// A new endpoint of a specification.
+    #[track_caller]
+    pub(crate) fn ep_of(&self, spec: &EpSpec) -> Endpoint {
+        self.ia.ep_create(spec).expect("an endpoint")
+    }
+
     /// A new endpoint of [`Node::spec_with`].
     #[track_caller]
     #[must_use]
     pub fn ep_with(&self, change: impl FnOnce(&mut EpAttributes)) -> Endpoint {
-        self.ia.ep_create(&self.spec_with(change)).expect("an endpoint")
+        self.ep_of(&self.spec_with(change))
     }
 
     /// A shared receive queue for receives of one segment. Skips the case if the provider has none.
@@ -195,7 +202,7 @@ impl Node {
     #[track_caller]
     #[must_use]
     pub fn ep(&self) -> Endpoint {
-        self.ia.ep_create(&self.spec()).expect("an endpoint")
+        self.ep_of(&self.spec())
     }
 
     /// Two endpoints that are connected with each other: first the active side, then the passive.
@@ -205,6 +212,13 @@ impl Node {
         let (client, server) = (self.ep(), self.ep());
         link(self, &client, self, &server);
         (client, server)
+    }
+
+    /// The node with two endpoints that are connected: first the active side, then the passive.
+    #[track_caller]
+    pub(crate) fn paired(self) -> (Self, Endpoint, Endpoint) {
+        let (client, server) = self.pair();
+        (self, client, server)
     }
 
     /// A new endpoint that connects to a qualifier of this adapter.
@@ -236,6 +250,14 @@ impl Node {
     #[must_use]
     pub fn psp(&self) -> Psp {
         self.ia.psp_create_any(&self.requests, PspMaker::Consumer).expect("a service point")
+    }
+
+    /// A common service point at a port, whose requests arrive on [`Node::requests`].
+    #[track_caller]
+    pub(crate) fn csp(&self, port: u16) -> Csp {
+        let socket = self.socket(port);
+        let comm = Comm::for_address(socket.ip());
+        self.ia.csp_create(comm, socket, &self.requests).expect("an unused port")
     }
 
     /// Registers `len` bytes of memory in the zone, with all privileges.
@@ -323,6 +345,11 @@ impl Free for Buffer {
     }
 }
 
+/// An object that another thread may free.
+pub(crate) fn boxed<T: Free + Send + 'static>(object: T) -> Box<dyn Free + Send> {
+    Box::new(object)
+}
+
 /// Frees objects in the given order.
 ///
 /// # Panics
@@ -334,87 +361,7 @@ pub fn free_all(objects: &[&dyn Free]) {
     }
 }
 
-/// Memory and its registration.
-#[derive(Debug)]
-pub struct Buffer {
-    /// The memory.
-    pub memory: Memory,
-    /// The local memory region.
-    pub lmr: Lmr,
-}
-
-impl Buffer {
-    /// Registers new memory with all privileges.
-    #[track_caller]
-    #[must_use]
-    pub fn new(ia: &InterfaceAdapter, pz: &ProtectionZone, len: usize) -> Self {
-        Self::with(ia, pz, len, Privileges::ALL)
-    }
-
-    /// Registers new memory with some privileges.
-    #[track_caller]
-    fn with(
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
-        len: usize,
-        privileges: Privileges,
-    ) -> Self {
-        let memory = Memory::zeroed(len).expect("memory");
-        let source = MemorySource::Memory(&memory);
-        let lmr = ia.lmr_create(source, pz, privileges).expect("a registration");
-        Self { memory, lmr }
-    }
-
-    /// A bind of the whole region, with the cookie 5.
-    pub(crate) fn bind(&self, privileges: Privileges) -> Bind<'_> {
-        let triplet = self.piece(0, self.memory.len());
-        Bind { lmr: &self.lmr, triplet, privileges, cookie: 5, flags: CompletionFlags::empty() }
-    }
-
-    /// A segment of the region for local use.
-    ///
-    /// # Panics
-    /// If the range is not inside the memory.
-    #[track_caller]
-    #[must_use]
-    pub fn piece(&self, offset: usize, len: usize) -> LmrTriplet {
-        self.lmr.triplet(offset as u64, len as u64).expect("a piece of the region")
-    }
-
-    /// A segment of the region for the peer's use.
-    ///
-    /// # Panics
-    /// If the range is not inside the memory.
-    #[track_caller]
-    #[must_use]
-    pub fn remote(&self, offset: usize, len: usize) -> RmrTriplet {
-        self.lmr.remote_triplet(offset as u64, len as u64).expect("a piece of the region")
-    }
-
-    /// Writes bytes into the memory.
-    ///
-    /// # Panics
-    /// If the bytes do not fit.
-    #[track_caller]
-    pub fn fill(&self, offset: usize, bytes: &[u8]) {
-        self.memory.write(offset, bytes).expect("inside the memory");
-    }
-
-    /// The bytes of a range.
-    ///
-    /// # Panics
-    /// If the range is not inside the memory.
-    #[track_caller]
-    #[must_use]
-    pub fn bytes(&self, offset: usize, len: usize) -> Vec<u8> {
-        self.memory.to_vec(offset, len).expect("inside the memory")
-    }
-}
-
 /// Sends a message from one endpoint to the other and takes both completions.
-///
-/// # Panics
-/// If the message does not arrive.
 #[track_caller]
 pub fn exchange(node: &Node, from: &Endpoint, to: &Endpoint) {
     let (source, target) = (node.buffer(16), node.buffer(16));
@@ -429,9 +376,6 @@ pub fn exchange(node: &Node, from: &Endpoint, to: &Endpoint) {
 
 /// Connects two endpoints through a public service point. If an endpoint has a dispatcher for
 /// connection events, takes its event.
-///
-/// # Panics
-/// If the endpoints do not connect.
 #[track_caller]
 pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
     let psp = to.psp();
@@ -454,9 +398,7 @@ pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
 /// An adapter with two endpoints that are connected: first the active side, then the passive.
 #[track_caller]
 pub(crate) fn linked_pair() -> (Node, Endpoint, Endpoint) {
-    let node = Node::new();
-    let (client, server) = node.pair();
-    (node, client, server)
+    Node::new().paired()
 }
 
 /// Two adapters with an endpoint each, which are connected: first the active side, then the passive.

@@ -8,6 +8,7 @@
 //! Cases use only the API of `dat-core`, through the helpers of [`fixture`], [`ep_states`],
 //! [`wait`] and [`check`], so they assume nothing about how a provider works.
 
+mod buffer;
 mod case;
 mod cases;
 pub mod check;

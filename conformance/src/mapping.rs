@@ -1,6 +1,7 @@
 //! Memory mappings: the only module of this crate with `unsafe` code.
 //!
-//! A mapping is never unmapped, so that a registration may outlive the [`Mapping`].
+//! A mapping is never unmapped, so that a registration may outlive the [`Mapping`]. The errors are
+//! those of the system calls.
 #![allow(unsafe_code, reason = "memory is mapped and reached by address here, and only here")]
 
 use std::fs::File;
@@ -24,17 +25,11 @@ pub struct Mapping {
 
 impl Mapping {
     /// Maps memory that a child of this process would share.
-    ///
-    /// # Errors
-    /// The error of the system call.
     pub fn shared(len: usize) -> io::Result<Self> {
         Ok(Self { base: map(None, len, MapFlags::MAP_SHARED)?, len })
     }
 
     /// Maps the same memory at two addresses, as two processes would have it.
-    ///
-    /// # Errors
-    /// The error of the system call.
     pub fn shared_twice(len: usize) -> io::Result<[Self; 2]> {
         let object = File::from(memfd_create("dat-conformance", MFdFlags::MFD_CLOEXEC)?);
         object.set_len(len as u64)?;
@@ -43,9 +38,6 @@ impl Mapping {
     }
 
     /// Maps twice [`PAGE`] bytes; the first half is shared and the second is private.
-    ///
-    /// # Errors
-    /// The error of the system call.
     pub fn half_shared() -> io::Result<Self> {
         let base = map(None, 2 * PAGE, MapFlags::MAP_PRIVATE)?;
         let first = map(

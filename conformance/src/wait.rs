@@ -369,9 +369,6 @@ pub(crate) fn until_owned(evd: &EventDispatcher) {
 }
 
 /// Whether a descriptor is readable now.
-///
-/// # Panics
-/// If `poll` fails.
 #[track_caller]
 #[must_use]
 pub fn is_readable(object: &impl AsFd) -> bool {
@@ -379,9 +376,6 @@ pub fn is_readable(object: &impl AsFd) -> bool {
 }
 
 /// Whether a descriptor becomes readable within [`LIMIT`].
-///
-/// # Panics
-/// If `poll` fails.
 #[track_caller]
 #[must_use]
 pub fn becomes_readable(object: &impl AsFd) -> bool {

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::thread;
 
-use dat_conformance::fixture::{Buffer, Node, link};
+use dat_conformance::fixture::{Buffer, Node, free_all, link};
 use dat_conformance::wait::expect_dto;
 use dat_conformance::{Target, set_target};
 use dat_core::{CompletionFlags, Endpoint, EvdCounter, EvdFlags, EventDispatcher, Registry};
@@ -78,9 +78,7 @@ impl Side {
     }
 
     fn free(self) {
-        self.ep.free().expect("no call uses the endpoint");
-        self.recv.free().expect("no endpoint uses the dispatcher");
-        self.request.free().expect("no endpoint uses the dispatcher");
+        free_all(&[&self.ep, &self.recv, &self.request]);
     }
 }
 

@@ -211,6 +211,15 @@ fn an_object_of_another_instance_is_refused() {
     foreign.free().expect("the failure left it unused");
 }
 
+/// Takes the next event of a dispatcher, for which the caller waits on its notification object.
+fn next_event(evd: &EventDispatcher, cno: &Cno) -> Event {
+    let mut event = Event::default();
+    while !evd.dequeue(&mut event).expect("live") {
+        cno.wait(LIMIT.into()).expect("a trigger was lost");
+    }
+    event
+}
+
 fn every_trigger_wakes_a_waiter() {
     const TRIGGERS: u64 = 5_000;
     let ia = open("");
@@ -221,22 +230,14 @@ fn every_trigger_wakes_a_waiter() {
         let (cno, ping, answer) = (cno.clone(), ping.clone(), answer.clone());
         Background::run(move || {
             for value in 0..TRIGGERS {
-                let mut event = Event::default();
-                while !ping.dequeue(&mut event).expect("live") {
-                    cno.wait(LIMIT.into()).expect("a trigger was lost");
-                }
-                assert_eq!(event, Event::Software(value));
+                assert_eq!(next_event(&ping, &cno), Event::Software(value));
                 answer.post_se(value).expect("within the limit");
             }
         })
     };
     for value in 0..TRIGGERS {
         ping.post_se(value).expect("within the limit");
-        let mut event = Event::default();
-        while !answer.dequeue(&mut event).expect("live") {
-            pong.wait(LIMIT.into()).expect("a trigger was lost");
-        }
-        assert_eq!(event, Event::Software(value));
+        assert_eq!(next_event(&answer, &pong), Event::Software(value));
     }
     thread.join();
 }
@@ -411,5 +412,5 @@ fn a_free_makes_the_descriptor_readable() {
     let free = Background::run(move || other.free());
     assert!(becomes_readable(&cno), "a thread that polls it must learn of the free");
     assert_eq!(free.join(), Ok(()));
-    assert_eq!(cno.trigger().expect_err("freed").return_type(), ReturnType::InvalidHandle);
+    fails_with(cno.trigger(), ReturnType::InvalidHandle);
 }

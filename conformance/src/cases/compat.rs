@@ -164,8 +164,7 @@ fn closing_an_instance_ends_its_dispatchers_for_the_other() {
 }
 
 fn flags_that_are_invalid_for_a_post_are_ignored() {
-    let node = lenient();
-    let (client, server) = node.pair();
+    let (node, client, server) = lenient().paired();
     let (near, far) = (node.buffer_of(b"abcdefgh"), node.buffer(8));
     let undefined = CompletionFlags::from_bits_retain(0x40);
     let every = undefined | CompletionFlags::SOLICITED_WAIT | UNSIGNALLED;
@@ -180,8 +179,7 @@ fn flags_that_are_invalid_for_a_post_are_ignored() {
 }
 
 fn a_wrong_remote_length_is_ignored() {
-    let node = lenient();
-    let (client, server) = node.pair();
+    let (node, client, server) = lenient().paired();
     let (near, far) = (node.buffer(16), node.buffer(16));
     for length in [0, 8, 1000] {
         near.fill(0, b"abcdefgh________");
@@ -204,13 +202,11 @@ fn a_wrong_remote_length_is_ignored() {
 }
 
 fn the_bounds_of_the_remote_region_are_not_relaxed() {
-    let node = lenient();
-    let (client, server) = node.pair();
+    let (node, client, server) = lenient().paired();
     let (near, far) = (node.buffer(16), node.buffer(8));
     let remote = RmrTriplet { length: 0, ..far.remote(0, 8) };
     client.post_rdma_write(&[near.piece(0, 16)], 1, remote, NONE).expect("the peer refuses it");
-    let refused = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!(refused.status, DtoStatus::RemoteAccess);
+    assert_eq!(expect_dto(&node.request, &[&client, &server]).status, DtoStatus::RemoteAccess);
     node.finish_with(&[&client, &server, &near, &far]);
 }
 
@@ -250,8 +246,7 @@ fn the_error_of_a_relaxed_rule_names_the_mode() {
 fn an_unknown_mode_is_refused() {
     for word in ["oaf", "OFA", ""] {
         let opened = try_open_as(&format!("compat={word}"));
-        let error = refused(opened, Subtype::InvalidArg1);
-        assert!(error.reason().contains(&format!("compat={word} ")), "{error}");
+        let error = refused_naming(opened, Subtype::InvalidArg1, &format!("compat={word} "));
         for (known, _) in Compat::WORDS {
             assert!(error.advice().contains(known), "{known} is to be named: {error}");
         }

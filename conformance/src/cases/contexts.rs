@@ -32,9 +32,7 @@ fn every_kind_of_object_has_a_context() {
     let cno = node.ia.cno_create(None).expect("a notification object");
     keeps!(node.ia, node.pz, buffer.lmr, node.recv, cno, staged.ep, psp, rsp, request,);
     if HAS_2_0 {
-        let place = node.socket(20_998);
-        let comm = Comm::for_address(place.ip());
-        keeps!(node.ia.csp_create(comm, place, &node.requests).expect("a point"));
+        keeps!(node.csp(20_998));
     }
     let offers = node.ia.provider_attributes();
     if offers.rmr_supported {
@@ -83,7 +81,6 @@ fn a_context_does_not_keep_its_object_in_use() {
     let evd = node.evd(EvdFlags::SOFTWARE);
     evd.set_consumer_context(1);
     node.pz.set_consumer_context(2);
-    let error = node.ia.close(Close::Graceful).expect_err("objects are left");
-    assert!(error.is(ReturnType::InvalidState), "{error}");
+    fails_with(node.ia.close(Close::Graceful), ReturnType::InvalidState);
     node.finish_with(&[&evd]);
 }

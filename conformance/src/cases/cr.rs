@@ -219,7 +219,7 @@ fn an_accept_of_an_abandoned_attempt_ends_in_an_error_event() {
 fn an_endpoint_without_dispatchers_can_accept() {
     let node = Node::new();
     let (_psp, client, request) = asked(&node, b"");
-    let server = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
+    let server = node.ep_of(&EpSpec::new(&node.pz));
     request.accept(Some(&server), b"").expect("unconnected");
     expect_connections(&node.connect, &[&client], ConnectionEventKind::Established);
     becomes(&server, EpState::Connected);

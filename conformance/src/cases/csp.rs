@@ -167,8 +167,7 @@ fn requests_that_arrived_before_a_free_stay_valid() {
 
 fn a_graceful_close_is_refused_while_it_is_live() {
     let (node, _place, csp) = listening();
-    let closed = node.ia.close(Close::Graceful).expect_err("the service point is left");
-    assert!(closed.is(ReturnType::InvalidState), "{closed}");
+    fails_with(node.ia.close(Close::Graceful), ReturnType::InvalidState);
     csp.query().expect("nothing has changed");
     node.finish_with(&[&csp]);
 }
@@ -210,12 +209,11 @@ fn a_reject_reaches_the_client() {
 fn arguments_are_checked_at_the_call() {
     let (node, place, _csp) = listening();
     let client = node.ep();
-    let error = client.common_connect(place, Timeout::ZERO, b"").expect_err("no time at all");
-    assert!(error.is(ReturnType::InvalidParameter), "{error}");
+    fails_with(client.common_connect(place, Timeout::ZERO, b""), ReturnType::InvalidParameter);
     let most = node.ia.provider_attributes().max_private_data_size as usize;
     let long = vec![0; most + 1];
-    let error = client.common_connect(place, Timeout::Infinite, &long).expect_err("too much data");
-    assert!(error.is(ReturnType::InvalidParameter), "{error}");
+    let result = client.common_connect(place, Timeout::Infinite, &long);
+    fails_with(result, ReturnType::InvalidParameter);
     assert_eq!(state(&client), EpState::Unconnected);
     expect_no_event(&node.requests);
 }

@@ -68,7 +68,7 @@ fn each_dispatcher_is_optional_and_a_query_returns_it() {
 /// Transfers data in both directions between an endpoint with some dispatchers and one with all.
 fn exchange(mask: u32) {
     let (bare_node, full_node) = (Node::new(), Node::new());
-    let bare = bare_node.ia.ep_create(&spec_with(&bare_node, mask)).expect("made");
+    let bare = bare_node.ep_of(&spec_with(&bare_node, mask));
     let full = full_node.ep();
     link(&bare_node, &bare, &full_node, &full);
     let (memory, other) = (bare_node.buffer(64), full_node.buffer(64));
@@ -126,8 +126,7 @@ exchanges! {
 fn one_dispatcher_can_serve_all_three_uses() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DEFAULT);
-    let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
-    let ep = node.ia.ep_create(&spec).expect("streams can be merged");
+    let ep = node.ep_of(&EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd));
     assert_eq!(state(&ep), EpState::Unconnected);
     refused(evd.free(), Subtype::InvalidStateEvdInUse);
     node.finish_with(&[&ep, &evd]);
@@ -148,8 +147,7 @@ fn the_number_of_endpoints_is_limited_and_a_free_makes_one_available() {
     let node = Node::with("max_eps=2");
     let (first, second) = (node.ep(), node.ep());
     for _ in 0..3 {
-        let error = refused(node.ia.ep_create(&node.spec()), Subtype::ResourceTep);
-        assert!(error.reason().contains('2'), "the limit is named: {error}");
+        refused_naming(node.ia.ep_create(&node.spec()), Subtype::ResourceTep, "2");
     }
     first.free().expect("unconnected");
     let third = node.ep();

@@ -31,12 +31,8 @@ const USES: [(Give, EvdFlags, Subtype); 3] = [
 #[track_caller]
 fn not_made(ia: &InterfaceAdapter, spec: &EpSpec, subtype: Subtype) {
     let error = refused(ia.ep_create(spec), subtype);
-    let page = if subtype == Subtype::InvalidHandleSrq {
-        "dat_ep_create_with_srq"
-    } else {
-        "dat_ep_create"
-    };
-    assert_eq!(error.operation(), page);
+    let suffix = if subtype == Subtype::InvalidHandleSrq { "_with_srq" } else { "" };
+    assert_eq!(error.operation(), format!("dat_ep_create{suffix}"));
 }
 
 fn a_dispatcher_of_the_wrong_streams_is_refused() {
@@ -54,9 +50,8 @@ fn a_dispatcher_with_additional_streams_is_accepted() {
     let node = Node::new();
     for (give, _, _) in USES {
         let merged = node.evd(EvdFlags::all());
-        let ep = node.ia.ep_create(&give(EpSpec::new(&node.pz), &merged)).expect("it will do");
-        ep.free().expect("unconnected");
-        merged.free().expect("unused");
+        let ep = node.ep_of(&give(EpSpec::new(&node.pz), &merged));
+        free_all(&[&ep, &merged]);
     }
     node.finish();
 }
@@ -128,8 +123,8 @@ fn a_failure_of_the_provider_leaves_nothing_in_use() {
     let srq = node.srq(4);
     faults.no_queue_pairs.store(true, Ordering::Relaxed);
     for _ in 0..3 {
-        let error = refused(node.ia.ep_create(&node.spec().srq(&srq)), Subtype::ResourceDevice);
-        assert!(error.reason().contains("queue pair"), "what the provider said: {error}");
+        let result = node.ia.ep_create(&node.spec().srq(&srq));
+        refused_naming(result, Subtype::ResourceDevice, "queue pair");
     }
     // The failure left no reference, no bound stream, and did not count as an endpoint.
     faults.no_queue_pairs.store(false, Ordering::Relaxed);

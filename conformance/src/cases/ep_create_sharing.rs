@@ -24,6 +24,13 @@ const UNSIGNALLED: CompletionFlags = CompletionFlags::UNSIGNALLED;
 const SOLICITED: CompletionFlags = CompletionFlags::SOLICITED_WAIT;
 const THRESHOLD: CompletionFlags = CompletionFlags::EVD_THRESHOLD;
 
+/// A node with a further dispatcher for completions.
+fn dispatcher() -> (Node, EventDispatcher) {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    (node, evd)
+}
+
 /// An endpoint whose receives complete on a dispatcher, in a mode.
 fn receiving(node: &Node, evd: &EventDispatcher, flags: CompletionFlags) -> Result<Endpoint> {
     let attributes = node.attributes_with(|it| it.recv_completion_flags = flags);
@@ -52,13 +59,11 @@ pub(super) fn both(
 
 #[track_caller]
 fn no_match(made: Result<Endpoint>, name: &str) {
-    let error = refused(made, Subtype::InvalidArg6);
-    assert!(error.reason().contains(name), "{name} is to be named: {error}");
+    refused_naming(made, Subtype::InvalidArg6, name);
 }
 
 fn by_default_any_number_of_streams_share_a_dispatcher() {
-    let node = Node::new();
-    let evd = node.evd(EvdFlags::DTO);
+    let (node, evd) = dispatcher();
     let eps = [
         receiving(&node, &evd, NONE),
         requesting(&node, &evd, NONE),
@@ -77,8 +82,7 @@ fn by_default_any_number_of_streams_share_a_dispatcher() {
 }
 
 fn unsignalled_streams_share_a_dispatcher_only_with_each_other() {
-    let node = Node::new();
-    let evd = node.evd(EvdFlags::DTO);
+    let (node, evd) = dispatcher();
     let first = receiving(&node, &evd, UNSIGNALLED).expect("the first decides");
     for flags in [NONE, THRESHOLD, SOLICITED] {
         no_match(receiving(&node, &evd, flags), "recv_completion_flags");
@@ -111,8 +115,7 @@ fn unsignalled_requests_exclude_other_receives() {
 }
 
 fn solicited_receives_share_a_dispatcher_only_with_each_other() {
-    let node = Node::new();
-    let evd = node.evd(EvdFlags::DTO);
+    let (node, evd) = dispatcher();
     let first = receiving(&node, &evd, SOLICITED).expect("the first decides");
     for flags in [NONE, THRESHOLD, UNSIGNALLED] {
         no_match(receiving(&node, &evd, flags), "recv_completion_flags");
@@ -126,8 +129,7 @@ fn solicited_receives_share_a_dispatcher_only_with_each_other() {
 }
 
 fn threshold_streams_share_a_dispatcher_only_with_each_other() {
-    let node = Node::new();
-    let evd = node.evd(EvdFlags::DTO);
+    let (node, evd) = dispatcher();
     for first_flags in [NONE, THRESHOLD] {
         let first = receiving(&node, &evd, first_flags).expect("the first decides");
         for flags in [UNSIGNALLED, SOLICITED] {
@@ -140,8 +142,7 @@ fn threshold_streams_share_a_dispatcher_only_with_each_other() {
 }
 
 fn the_two_streams_of_one_endpoint_must_match_on_one_dispatcher() {
-    let node = Node::new();
-    let evd = node.evd(EvdFlags::DTO);
+    let (node, evd) = dispatcher();
     no_match(both(&node, &evd, UNSIGNALLED, NONE), "request_completion_flags");
     no_match(both(&node, &evd, SOLICITED, UNSIGNALLED), "request_completion_flags");
     no_match(both(&node, &evd, THRESHOLD, UNSIGNALLED), "request_completion_flags");
@@ -185,8 +186,7 @@ fn a_dispatcher_of_other_streams_allows_only_the_threshold_mode() {
 }
 
 fn the_mode_of_a_freed_endpoint_no_longer_applies() {
-    let node = Node::new();
-    let evd = node.evd(EvdFlags::DTO);
+    let (node, evd) = dispatcher();
     let first = receiving(&node, &evd, UNSIGNALLED).expect("no stream is bound");
     let second = receiving(&node, &evd, UNSIGNALLED).expect("the same mode");
     first.free().expect("unconnected");
@@ -201,13 +201,11 @@ fn the_mode_of_a_freed_endpoint_no_longer_applies() {
 }
 
 fn endpoints_with_a_shared_queue_follow_the_same_rules() {
-    let node = Node::new();
-    let evd = node.evd(EvdFlags::DTO);
+    let (node, evd) = dispatcher();
     let srq = node.srq(4);
     let with = |flags| {
-        let attributes = node.attributes_with(|it| it.recv_completion_flags = flags);
-        let spec = EpSpec::new(&node.pz).recv_evd(&evd).srq(&srq).attributes(&attributes);
-        node.ia.ep_create(&spec)
+        let spec = node.spec_with(|it| it.recv_completion_flags = flags);
+        node.ia.ep_create(&spec.recv_evd(&evd).srq(&srq))
     };
     let first = with(THRESHOLD).expect("the first decides");
     assert!(with(UNSIGNALLED).is_err() && with(SOLICITED).is_err());
@@ -219,8 +217,7 @@ fn endpoints_with_a_shared_queue_follow_the_same_rules() {
 }
 
 fn a_threshold_above_1_needs_the_default_completion_mode() {
-    let node = Node::new();
-    let evd = node.evd(EvdFlags::DTO);
+    let (node, evd) = dispatcher();
     let mut event = Event::default();
     for (flags, subtype) in [
         (UNSIGNALLED, Subtype::InvalidStateEvdConfigNotify),

@@ -96,9 +96,8 @@ fn a_free_discards_or_flushes_its_receives() {
 
 fn it_can_connect() {
     let node = Node::new();
-    let (client, server) = (node.ep(), node.ep());
     let psp = node.psp();
-    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let (client, server) = (node.connecting(psp.qualifier()), node.ep());
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
     for ep in [&server, &client] {
@@ -109,9 +108,8 @@ fn it_can_connect() {
 
 fn it_can_accept_a_request() {
     let node = Node::new();
-    let (client, server) = (node.ep(), node.ep());
     let psp = node.psp();
-    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let (_client, server) = (node.connecting(psp.qualifier()), node.ep());
     let request = expect_request(&node.requests).request;
     assert_eq!(request.query().expect("a live request").local_ep, None, "none associated yet");
     assert_eq!(state(&server), EpState::Unconnected);
@@ -129,9 +127,7 @@ fn it_can_be_reserved() {
     assert_eq!(state(&server), EpState::PassiveConnectionPending);
     assert_eq!(request.query().expect("a live request").local_ep.as_ref(), Some(&server));
     request.accept(None, b"").expect("the request brought its endpoint");
-    for ep in [&server, &client] {
-        expect_connection(&node.connect, ep, ConnectionEventKind::Established);
-    }
+    expect_connections(&node.connect, &[&server, &client], ConnectionEventKind::Established);
 }
 
 #[track_caller]
@@ -154,15 +150,8 @@ fn sends_rdma_and_binds_are_refused() {
         wrong_state(ep.post_send(&[memory.piece(0, 8)], 1, NONE));
         wrong_state(ep.post_rdma_write(&[memory.piece(0, 8)], 2, remote, NONE));
         wrong_state(ep.post_rdma_read(&[memory.piece(0, 8)], 3, remote, NONE));
-        let bind = Bind {
-            lmr: &memory.lmr,
-            triplet: memory.piece(0, 8),
-            privileges: Privileges::REMOTE_READ,
-            cookie: 4,
-            flags: NONE,
-        };
         if let Some(rmr) = &rmr {
-            wrong_state(rmr.bind(&ep, &bind));
+            wrong_state(rmr.bind(&ep, &memory.bind(Privileges::REMOTE_READ)));
         }
     }
     let status = ep.status().expect("a live endpoint");
@@ -184,17 +173,11 @@ fn a_disconnect_is_refused_and_a_reset_has_no_effect() {
     let memory = node.buffer(8);
     ep.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("unconnected");
     for how in [Close::Graceful, Close::Abrupt] {
-        wrong_disconnect(ep.disconnect(how));
+        let error = refused(ep.disconnect(how), Subtype::InvalidStateEpUnconnected);
+        assert_eq!(error.operation(), "dat_ep_disconnect");
     }
     ep.reset().expect("no operation");
     assert_eq!(state(&ep), EpState::Unconnected);
     assert!(!ep.status().expect("live").recv_idle, "preposted receives are not affected");
-    expect_no_event(&node.recv);
-    expect_no_event(&node.connect);
-}
-
-#[track_caller]
-fn wrong_disconnect(result: Result<()>) {
-    let error = refused(result, Subtype::InvalidStateEpUnconnected);
-    assert_eq!(error.operation(), "dat_ep_disconnect");
+    expect_no_events(&[&node.recv, &node.connect]);
 }

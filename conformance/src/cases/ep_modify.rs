@@ -43,6 +43,13 @@ cases! {
         sizes_are_rounded_up_to_those_of_the_adapter;
 }
 
+/// Changes attributes of an endpoint.
+fn change(ep: &Endpoint, set: impl FnOnce(&mut EpAttributes)) -> Result<()> {
+    let mut wanted = ep.query().expect("live").attributes;
+    set(&mut wanted);
+    ep.modify(&EpChange::new().attributes(&wanted))
+}
+
 /// A node on an adapter with 20 RDMA reads in each direction.
 fn twenty_reads() -> Node {
     fault_provider::node(|it| (it.ia.max_rdma_read_in, it.ia.max_rdma_read_out) = (20, 20))
@@ -83,7 +90,7 @@ fn the_zone() {
 fn the_old_zone_is_no_longer_in_use() {
     let node = Node::new();
     let (first, second) = (node.ia.pz_create().expect("a zone"), node.ia.pz_create().expect("one"));
-    let ep = node.ia.ep_create(&EpSpec::new(&first)).expect("an endpoint");
+    let ep = node.ep_of(&EpSpec::new(&first));
     ep.modify(&EpChange::new().pz(&second)).expect("unconnected");
     first.free().expect("unused");
     ep.modify(&EpChange::new().pz(&second)).expect("the same again");
@@ -202,7 +209,7 @@ fn plain(node: &Node) -> (Endpoint, Option<SharedReceiveQueue>) {
 /// get more.
 fn exact(node: &Node) -> (Endpoint, Option<SharedReceiveQueue>) {
     let srq = node.srq(1);
-    let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+    let ep = node.ep_of(&node.spec().srq(&srq));
     (ep, Some(srq))
 }
 
@@ -210,8 +217,7 @@ fn sizes_are_rounded_up_to_those_of_the_adapter() {
     let node = Node::new();
     let ep = node.ep();
     let before = ep.query().expect("live").attributes;
-    let wanted = EpAttributes { max_message_size: 77, max_rdma_size: 77, ..before.clone() };
-    ep.modify(&EpChange::new().attributes(&wanted)).expect("unconnected");
+    change(&ep, |it| (it.max_message_size, it.max_rdma_size) = (77, 77)).expect("unconnected");
     assert_eq!(ep.query().expect("live").attributes, before);
     let most = node.ia.attributes();
     assert_eq!(before.max_message_size, most.max_message_size);
@@ -243,11 +249,9 @@ fn posts_are_limited_by_the_changed_attributes() {
     (wanted.max_rdma_read_iov, wanted.max_rdma_write_iov) = (1, 1);
     wanted.request_completion_flags = CompletionFlags::UNSIGNALLED;
     let other = node.evd(EvdFlags::DTO);
-    let change = EpChange::new().attributes(&wanted).request_evd(Some(&other));
-    client.modify(&change).expect("unconnected");
-    let mut more = server.query().expect("live").attributes;
-    more.max_recv_dtos = 1;
-    server.modify(&EpChange::new().attributes(&more)).expect("unconnected");
+    let changed = EpChange::new().attributes(&wanted).request_evd(Some(&other));
+    client.modify(&changed).expect("unconnected");
+    change(&server, |it| it.max_recv_dtos = 1).expect("unconnected");
     server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("the first");
     refused(server.post_recv(&[memory.piece(0, 8)], 1, NONE), Subtype::ResourceCredits);
     link(&node, &client, &node, &server);
@@ -261,17 +265,14 @@ fn posted_receives_stay_when_the_queue_grows() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
     let memory = node.buffer(64);
-    let mut wanted = server.query().expect("live").attributes;
-    wanted.max_recv_dtos = 2;
-    server.modify(&EpChange::new().attributes(&wanted)).expect("unconnected");
+    change(&server, |it| it.max_recv_dtos = 2).expect("unconnected");
     for cookie in [1, 2] {
         server.post_recv(&[memory.piece(0, 8)], cookie, NONE).expect("two receives fit");
     }
     assert!(server.post_recv(&[memory.piece(0, 8)], 3, NONE).is_err());
-    wanted.max_recv_dtos = 3;
     let segments = node.ia.attributes().max_iov_segments_per_dto.min(9);
-    wanted.max_recv_iov = segments;
-    server.modify(&EpChange::new().attributes(&wanted)).expect("unconnected");
+    let more = |it: &mut EpAttributes| (it.max_recv_dtos, it.max_recv_iov) = (3, segments);
+    change(&server, more).expect("unconnected");
     let pieces = vec![memory.piece(0, 8); segments as usize];
     server.post_recv(&pieces, 3, NONE).expect("three receives fit");
     link(&node, &client, &node, &server);
@@ -286,45 +287,39 @@ fn a_queue_cannot_shrink_below_what_is_posted() {
     let ep = node.ep();
     post_receives(&ep, 0..3);
     let before = ep.query().expect("live");
-    let mut wanted = before.attributes.clone();
-    wanted.max_recv_dtos = 2;
-    assert!(ep.modify(&EpChange::new().attributes(&wanted)).is_err());
+    assert!(change(&ep, |it| it.max_recv_dtos = 2).is_err());
     assert_eq!(ep.query().expect("live"), before);
     assert!(!ep.status().expect("live").recv_idle);
-    wanted.max_recv_dtos = 3;
-    ep.modify(&EpChange::new().attributes(&wanted)).expect("exactly what is posted");
+    change(&ep, |it| it.max_recv_dtos = 3).expect("exactly what is posted");
     assert!(ep.post_recv(&[], 4, NONE).is_err());
 }
 
 fn the_flags_of_receives_change_only_before_any_is_posted() {
     let node = Node::new();
     let ep = node.ep();
-    let mut wanted = ep.query().expect("live").attributes;
-    wanted.recv_completion_flags = CompletionFlags::UNSIGNALLED;
-    ep.modify(&EpChange::new().attributes(&wanted)).expect("none is posted");
-    ep.post_recv(&[], 1, CompletionFlags::UNSIGNALLED).expect("the endpoint has the flag");
-    wanted.recv_completion_flags = NONE;
-    refused(ep.modify(&EpChange::new().attributes(&wanted)), Subtype::InvalidStateEpUnconnected);
+    let unsignalled = CompletionFlags::UNSIGNALLED;
+    change(&ep, |it| it.recv_completion_flags = unsignalled).expect("none is posted");
+    ep.post_recv(&[], 1, unsignalled).expect("the endpoint has the flag");
+    let changed = change(&ep, |it| it.recv_completion_flags = NONE);
+    refused(changed, Subtype::InvalidStateEpUnconnected);
     let found = ep.query().expect("live").attributes;
-    assert_eq!(found.recv_completion_flags, CompletionFlags::UNSIGNALLED);
-    wanted.recv_completion_flags = CompletionFlags::UNSIGNALLED;
-    wanted.max_message_size = 9;
-    ep.modify(&EpChange::new().attributes(&wanted)).expect("the flags stay");
+    assert_eq!(found.recv_completion_flags, unsignalled);
+    change(&ep, |it| it.max_message_size = 9).expect("the flags stay");
 }
 
 fn both_modes_change_together_on_a_shared_dispatcher() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::COMPLETIONS);
-    let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
-    let ep = node.ia.ep_create(&spec).expect("an endpoint");
-    let mut wanted = ep.query().expect("live").attributes;
-    wanted.recv_completion_flags = CompletionFlags::UNSIGNALLED;
-    assert!(ep.modify(&EpChange::new().attributes(&wanted)).is_err(), "one alone does not match");
-    wanted.request_completion_flags = CompletionFlags::UNSIGNALLED;
-    ep.modify(&EpChange::new().attributes(&wanted)).expect("together they match");
+    let ep = node.ep_of(&EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd));
+    let unsignalled = CompletionFlags::UNSIGNALLED;
+    let alone = change(&ep, |it| it.recv_completion_flags = unsignalled);
+    assert!(alone.is_err(), "one alone does not match");
+    let both = |flags| {
+        change(&ep, |it| (it.recv_completion_flags, it.request_completion_flags) = (flags, flags))
+    };
+    both(unsignalled).expect("together they match");
     assert!(evd.query().expect("live").config_notify);
-    (wanted.recv_completion_flags, wanted.request_completion_flags) = (NONE, NONE);
-    ep.modify(&EpChange::new().attributes(&wanted)).expect("and back");
+    both(NONE).expect("and back");
     assert!(!evd.query().expect("live").config_notify);
     node.finish_with(&[&ep, &evd]);
 }
@@ -332,13 +327,12 @@ fn both_modes_change_together_on_a_shared_dispatcher() {
 fn the_modes_of_other_endpoints_limit_a_change() {
     let node = Node::new();
     let (first, second) = (node.ep(), node.ep());
-    let mut wanted = first.query().expect("live").attributes;
-    wanted.recv_completion_flags = CompletionFlags::SOLICITED_WAIT;
-    let change = EpChange::new().attributes(&wanted);
-    let error = first.modify(&change).expect_err("the other endpoint has the default");
-    assert_eq!(error.return_type(), ReturnType::InvalidParameter);
+    let solicit =
+        || change(&first, |it| it.recv_completion_flags = CompletionFlags::SOLICITED_WAIT);
+    // The other endpoint has the default.
+    fails_with(solicit(), ReturnType::InvalidParameter);
     second.free().expect("unconnected");
-    first.modify(&change).expect("no other stream is bound");
+    solicit().expect("no other stream is bound");
     assert!(node.recv.query().expect("live").config_solicited);
 }
 
@@ -360,7 +354,7 @@ fn a_refused_change_changes_nothing() {
         (it.max_rdma_read_in, it.max_rdma_read_out) = (5, 5);
         it.recv_completion_flags = CompletionFlags::UNSIGNALLED;
     });
-    let ep = node.ia.ep_create(&node.spec().attributes(&few)).expect("an endpoint");
+    let ep = node.ep_of(&node.spec().attributes(&few));
     let pz = node.ia.pz_create().expect("a zone");
     let evd = node.evd(EvdFlags::all());
     let freed = node.freed_evd(EvdFlags::all());
@@ -374,8 +368,7 @@ fn a_refused_change_changes_nothing() {
     // Unsignalled receives cannot share a dispatcher with other streams.
     fails_and_leaves_everything(&node, &ep, &good.clone().recv_evd(Some(&evd)));
     // The refused change left nothing in use.
-    pz.free().expect("unused");
-    evd.free().expect("unused");
+    free_all(&[&pz, &evd]);
     // 15 RDMA reads are left, as before.
     let other =
         |reads| node.ia.ep_create(&EpSpec::new(&node.pz).attributes(&with_reads(&node, reads)));
@@ -401,15 +394,14 @@ fn a_failure_of_the_provider_changes_nothing() {
     let other = node.evd(EvdFlags::COMPLETIONS);
     let change = EpChange::new().pz(&pz).request_evd(Some(&other)).attributes(&wanted);
     fails_and_leaves_everything(&node, &ep, &change);
-    pz.free().expect("unused");
-    other.free().expect("unused");
+    free_all(&[&pz, &other]);
 }
 
 fn a_change_of_rdma_reads_updates_the_totals_of_the_adapter() {
     let node = twenty_reads();
     let with = |reads| with_reads(&node, reads);
-    let first = node.ia.ep_create(&node.spec().attributes(&with(16))).expect("an endpoint");
-    let second = node.ia.ep_create(&node.spec().attributes(&with(4))).expect("the rest");
+    let first = node.ep_of(&node.spec().attributes(&with(16)));
+    let second = node.ep_of(&node.spec().attributes(&with(4)));
     let more = EpChange::new().attributes(&with(5));
     refused(second.modify(&more), Subtype::ResourceTep);
     first.modify(&EpChange::new().attributes(&with(10))).expect("fewer");
@@ -433,12 +425,8 @@ fn invalid_or_unsupported_attributes_are_invalid_parameters() {
         ("recv_completion_flags", |it| it.recv_completion_flags = CompletionFlags::SUPPRESS),
     ];
     for (name, set) in sets {
-        let mut wanted = before.clone();
-        set(&mut wanted);
-        let changed = ep.modify(&EpChange::new().attributes(&wanted));
         // Argument 3 of the call is invalid.
-        let error = refused(changed, Subtype::InvalidArg3);
-        assert!(error.reason().contains(name), "{name} is to be named: {error}");
+        let error = refused_naming(change(&ep, set), Subtype::InvalidArg3, name);
         assert_eq!(error.operation(), "dat_ep_modify");
     }
     assert_eq!(ep.query().expect("live").attributes, before);
@@ -458,8 +446,7 @@ fn invalid_handles_are_refused_as_in_a_create() {
             refused(ep.modify(&change), subtype);
         }
     }
-    let foreign = EpChange::new().pz(&other.pz);
-    refused(ep.modify(&foreign), Subtype::InvalidHandlePz);
+    refused(ep.modify(&EpChange::new().pz(&other.pz)), Subtype::InvalidHandlePz);
     node.finish_with(&[&ep, &wrong]);
     other.finish();
 }
@@ -495,8 +482,7 @@ fn the_state_decides_what_can_be_modified() {
             if rest {
                 changed.unwrap_or_else(|error| panic!("{name} in {wanted}: {error}"));
             } else {
-                let error = refused(changed, wanted.invalid_state());
-                assert!(error.reason().contains(wanted.name()), "{error}");
+                refused_naming(changed, wanted.invalid_state(), wanted.name());
             }
         }
         if rest {

@@ -28,8 +28,7 @@ const LATE_ON_CONNECT: &str = "fault.late_established=connect";
 #[track_caller]
 fn merged(node: &Node) -> (EventDispatcher, Endpoint) {
     let evd = node.evd(EvdFlags::DTO | EvdFlags::CONNECTION);
-    let spec = node.spec().recv_evd(&evd).connect_evd(&evd);
-    let ep = node.ia.ep_create(&spec).expect("an endpoint");
+    let ep = node.ep_of(&node.spec().recv_evd(&evd).connect_evd(&evd));
     (evd, ep)
 }
 
@@ -133,8 +132,7 @@ fn on_two_dispatchers_the_accepted_connection_is_queued_before_its_first_receive
     for waits in [false, true] {
         let node = Node::with(LATE_ON_ACCEPT);
         let connections = node.evd(EvdFlags::CONNECTION);
-        let spec = node.spec().connect_evd(&connections);
-        let server = node.ia.ep_create(&spec).expect("an endpoint");
+        let server = node.ep_of(&node.spec().connect_evd(&connections));
         let _client = half_way(&node, &server);
         let mut event = Event::default();
         let early = connections.dequeue(&mut event).expect("live");
@@ -221,8 +219,7 @@ fn receives_of_a_shared_queue_follow_the_connection() {
     let node = Node::with(LATE_ON_ACCEPT);
     let srq = node.srq(4);
     let evd = node.evd(EvdFlags::DTO | EvdFlags::CONNECTION);
-    let spec = node.spec().recv_evd(&evd).connect_evd(&evd).srq(&srq);
-    let server = node.ia.ep_create(&spec).expect("an endpoint");
+    let server = node.ep_of(&node.spec().recv_evd(&evd).connect_evd(&evd).srq(&srq));
     srq.post_recv(&[], 5).expect("within the limit");
     let client = node.ep();
     meet(&node, &client, &server);
@@ -241,7 +238,7 @@ fn receives_of_other_endpoints_are_not_held_back() {
     expect_receive(&event, &first, 1);
     expect_connection(&node.connect, &first, ConnectionEventKind::Established);
     // The second attempt waits, and no data comes on it.
-    let quiet = node.ia.ep_create(&node.spec().connect_evd(&connections)).expect("an endpoint");
+    let quiet = node.ep_of(&node.spec().connect_evd(&connections));
     meet(&node, &quiet, &second);
     assert_eq!(state(&second), EpState::CompletionPending);
     client.post_send(&[], 0, NONE).expect("connected");

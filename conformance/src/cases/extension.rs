@@ -18,12 +18,22 @@ cases! {
 }
 
 /// Memory that remote atomic operations may change.
+fn atomic(node: &Node, len: usize) -> Buffer {
+    node.buffer_with(len, Privileges::ALL | Privileges::REMOTE_ATOMIC)
+}
+
+/// A word that remote atomic operations may change.
 fn word(node: &Node, value: u64) -> Buffer {
-    let memory = Memory::copy_of(&value.to_ne_bytes()).expect("memory");
-    let privileges = Privileges::ALL | Privileges::REMOTE_ATOMIC;
-    let source = MemorySource::Memory(&memory);
-    let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("registered");
-    Buffer { memory, lmr }
+    let buffer = atomic(node, 8);
+    buffer.fill(0, &value.to_ne_bytes());
+    buffer
+}
+
+/// A node with two connected endpoints; skips the case if the provider has no atomic operations.
+fn pair() -> (Node, Endpoint, Endpoint) {
+    let node = Node::new();
+    node.need(|it| it.atomics_supported, "atomic operations");
+    node.paired()
 }
 
 fn value(buffer: &Buffer) -> u64 {
@@ -31,27 +41,23 @@ fn value(buffer: &Buffer) -> u64 {
 }
 
 fn fetch_and_add_returns_the_value_before() {
-    let node = Node::new();
-    node.need(|it| it.atomics_supported, "atomic operations");
-    let (client, server) = node.pair();
+    let (node, client, server) = pair();
     let (target, result) = (word(&node, u64::MAX - 1), node.buffer(8));
     for (round, before) in [u64::MAX - 1, 1, 4].into_iter().enumerate() {
         let cookie = round as u64;
         let local = result.piece(0, 8);
         let posted = client.post_fetch_and_add(3, local, cookie, target.remote(0, 8), NONE);
         posted.expect("connected");
-        let done = expect_dto(&node.request, &[&client, &server]);
-        assert_eq!((done.operation, done.status), (Operation::FetchAdd, DtoStatus::Success));
-        assert_eq!((done.cookie, done.length), (cookie, 8));
+        let watched = [&client, &server];
+        let done = expect_completion(&node.request, &watched, cookie, DtoStatus::Success);
+        assert_eq!((done.operation, done.length), (Operation::FetchAdd, 8));
         assert_eq!(value(&result), before);
         assert_eq!(value(&target), before.wrapping_add(3));
     }
 }
 
 fn compare_and_swap_changes_only_what_it_expects() {
-    let node = Node::new();
-    node.need(|it| it.atomics_supported, "atomic operations");
-    let (client, server) = node.pair();
+    let (node, client, server) = pair();
     let (target, result) = (word(&node, 10), node.buffer(8));
     for (pair, before, after) in [((11, 1), 10, 10), ((10, 7), 10, 7), ((7, 7), 7, 7)] {
         let local = result.piece(0, 8);
@@ -64,16 +70,8 @@ fn compare_and_swap_changes_only_what_it_expects() {
 }
 
 fn atomics_use_the_first_word_of_longer_segments() {
-    let node = Node::new();
-    node.need(|it| it.atomics_supported, "atomic operations");
-    let (client, server) = node.pair();
-    let memory = Memory::zeroed(32).expect("memory");
-    let privileges = Privileges::ALL | Privileges::REMOTE_ATOMIC;
-    let source = MemorySource::Memory(&memory);
-    let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("registered");
-    let target = Buffer { memory, lmr };
-    let result = node.buffer(32);
-    result.fill(0, &[9; 32]);
+    let (node, client, server) = pair();
+    let (target, result) = (atomic(&node, 32), node.buffer_of(&[9; 32]));
     let (local, remote) = (result.piece(0, 32), target.remote(0, 32));
     client.post_fetch_and_add(3, local, 1, remote, NONE).expect("connected");
     let done = expect_dto(&node.request, &[&client, &server]);
@@ -86,9 +84,7 @@ fn atomics_use_the_first_word_of_longer_segments() {
 }
 
 fn atomics_need_an_aligned_64_bit_word() {
-    let node = Node::new();
-    node.need(|it| it.atomics_supported, "atomic operations");
-    let (client, _server) = node.pair();
+    let (node, client, _server) = pair();
     let (target, result) = (word(&node, 0), node.buffer(8));
     let far = node.buffer(32);
     let odd = far.remote(if far.memory.address() % 8 == 0 { 4 } else { 0 }, 8);
@@ -106,9 +102,7 @@ fn atomics_need_an_aligned_64_bit_word() {
 }
 
 fn atomics_need_their_privilege() {
-    let node = Node::new();
-    node.need(|it| it.atomics_supported, "atomic operations");
-    let (client, server) = node.pair();
+    let (node, client, server) = pair();
     let (target, result) = (node.buffer(8), node.buffer(8));
     let posted = client.post_fetch_and_add(1, result.piece(0, 8), 5, target.remote(0, 8), NONE);
     posted.expect("only the other side can see it");
@@ -121,17 +115,11 @@ fn immediate_data_completes_a_receive() {
     let node = Node::new();
     node.need(|it| it.immediate_data_supported, "immediate data");
     let (client, server) = node.pair();
-    let (source, target, receive) = (node.buffer(16), node.buffer(16), node.buffer(16));
-    source.fill(0, b"immediate bytes!");
-    receive.fill(0, &[0xaa; 16]);
+    let (source, target) = (node.buffer_of(b"immediate bytes!"), node.buffer(16));
+    let receive = node.buffer_of(&[0xaa; 16]);
     server.post_recv(&[receive.piece(0, 16)], 21, NONE).expect("posted");
-    let posted = client.post_rdma_write_immediate(
-        &[source.piece(0, 16)],
-        20,
-        target.remote(0, 16),
-        0xdead_beef,
-        NONE,
-    );
+    let (local, remote) = ([source.piece(0, 16)], target.remote(0, 16));
+    let posted = client.post_rdma_write_immediate(&local, 20, remote, 0xdead_beef, NONE);
     posted.expect("connected");
     let done = expect_completion(&node.request, &[&client, &server], 20, DtoStatus::Success);
     assert_eq!(done.operation, Operation::RdmaWriteImmediate);
@@ -172,8 +160,7 @@ fn counters_count_from_their_start() {
     server.post_recv(&[buffer.piece(0, 16)], 1, NONE).expect("posted");
     client.post_send(&[buffer.piece(16, 12)], 2, NONE).expect("connected");
     expect_dto(&node.recv, &[&client, &server]);
-    let mut event = Event::default();
-    assert_eq!(node.recv.dequeue(&mut event), Ok(false));
+    expect_no_event(&node.recv);
 
     let of = client.counters(false).expect("live");
     assert_eq!((of.get(EpCounter::Connect), of.get(EpCounter::PostSend)), (1, 1));

@@ -47,12 +47,11 @@ fn every_open_creates_a_separate_instance() {
 
 fn invalid_parameters_and_queue_lengths_are_refused() {
     let registry = target().registry;
-    let error = try_open("max_eps=0").expect_err("at least one");
-    assert_eq!(error.return_type(), ReturnType::InvalidParameter);
+    let error = fails_with(try_open("max_eps=0"), ReturnType::InvalidParameter);
     assert!(error.reason().contains("max_eps"), "{error}");
     refused(registry.open("no such adapter"), Subtype::NameNotRegistered);
-    let options =
-        IaOptions { async_evd: AsyncErrors::Make { min_qlen: Some(0) }, ..IaOptions::default() };
+    let async_evd = AsyncErrors::Make { min_qlen: Some(0) };
+    let options = IaOptions { async_evd, ..IaOptions::default() };
     refused(registry.open_with(&target().name, &options), Subtype::InvalidArg2);
 }
 
@@ -74,16 +73,13 @@ fn an_open_without_an_asynchronous_dispatcher_creates_none() {
 }
 
 fn a_closed_adapter_is_refused() {
-    for (first, second) in [
-        (Close::Graceful, Close::Graceful),
-        (Close::Graceful, Close::Abrupt),
-        (Close::Abrupt, Close::Graceful),
-        (Close::Abrupt, Close::Abrupt),
-    ] {
-        let ia = open("");
-        ia.close(first).expect("nothing is on it");
-        refused(ia.clone().close(second), Subtype::InvalidHandleIa);
-        makes_nothing(&ia);
+    for first in [Close::Graceful, Close::Abrupt] {
+        for second in [Close::Graceful, Close::Abrupt] {
+            let ia = open("");
+            ia.close(first).expect("nothing is on it");
+            refused(ia.clone().close(second), Subtype::InvalidHandleIa);
+            makes_nothing(&ia);
+        }
     }
 }
 
@@ -95,42 +91,18 @@ fn makes_nothing(ia: &InterfaceAdapter) {
     refused(ia.evd_create(&options), Subtype::InvalidHandleIa);
 }
 
-/// The kind of an object, and a function that creates one and returns a function that frees it.
-type Maker = (&'static str, fn(&Node) -> Box<dyn Fn()>);
+/// The kind of an object, and a function that creates one.
+type Maker = (&'static str, fn(&Node) -> Box<dyn Free + Send>);
 
 const MAKERS: [Maker; 8] = [
-    ("PZ", |node| {
-        let pz = node.ia.pz_create().expect("made");
-        Box::new(move || pz.free().expect("live"))
-    }),
-    ("EVD", |node| {
-        let evd = node.evd(EvdFlags::SOFTWARE);
-        Box::new(move || evd.free().expect("live"))
-    }),
-    ("CNO", |node| {
-        let cno = node.ia.cno_create(None).expect("made");
-        Box::new(move || cno.free().expect("live"))
-    }),
-    ("LMR", |node| {
-        let buffer = node.buffer(8);
-        Box::new(move || buffer.lmr.free().expect("live"))
-    }),
-    ("RMR", |node| {
-        let rmr = node.rmr();
-        Box::new(move || rmr.free().expect("live"))
-    }),
-    ("EP", |node| {
-        let ep = node.ep();
-        Box::new(move || ep.free().expect("live"))
-    }),
-    ("PSP", |node| {
-        let psp = node.psp();
-        Box::new(move || psp.free().expect("live"))
-    }),
-    ("SRQ", |node| {
-        let srq = node.srq(4);
-        Box::new(move || srq.free().expect("live"))
-    }),
+    ("PZ", |node| boxed(node.ia.pz_create().expect("made"))),
+    ("EVD", |node| boxed(node.evd(EvdFlags::SOFTWARE))),
+    ("CNO", |node| boxed(node.ia.cno_create(None).expect("made"))),
+    ("LMR", |node| boxed(node.buffer(8))),
+    ("RMR", |node| boxed(node.rmr())),
+    ("EP", |node| boxed(node.ep())),
+    ("PSP", |node| boxed(node.psp())),
+    ("SRQ", |node| boxed(node.srq(4))),
 ];
 
 fn a_graceful_close_is_refused_while_an_object_exists() {
@@ -139,15 +111,13 @@ fn a_graceful_close_is_refused_while_an_object_exists() {
         if kind == "RMR" && !node.has_rmrs() {
             continue;
         }
-        let free = make(&node);
+        let object = make(&node);
         for _ in 0..2 {
-            let error = refused(node.ia.close(Close::Graceful), Subtype::InvalidStateIaInUse);
-            assert!(error.reason().contains(kind), "{kind} is to be named: {error}");
+            refused_naming(node.ia.close(Close::Graceful), Subtype::InvalidStateIaInUse, kind);
         }
         assert!(node.ia.is_live());
         node.ia.pz_create().expect("still open").free().expect("unused");
-        free();
-        node.finish();
+        node.finish_with(&[&*object]);
     }
 }
 
@@ -165,16 +135,13 @@ fn dropping_all_handles_frees_the_object() {
 }
 
 fn an_abrupt_close_frees_everything_in_every_state() {
-    for wanted in STATES {
-        let node = Node::new();
-        let staged = ep_in_state(&node, wanted);
+    in_every_state(|node, staged, _| {
         let buffer = node.buffer(64);
         let rmr = node.has_rmrs().then(|| node.rmr());
         let cno = node.ia.cno_create(None).expect("made");
         let srq = node.srq(4);
         srq.post_recv(&[buffer.piece(0, 8)], 1).expect("posted");
         node.ia.close(Close::Abrupt).expect("always possible");
-        let handle = ReturnType::InvalidHandle;
         refused(staged.ep.query(), Subtype::InvalidHandleEp);
         refused(staged.ep.status(), Subtype::InvalidHandleEp);
         refused(staged.ep.free(), Subtype::InvalidHandleEp);
@@ -204,23 +171,21 @@ fn an_abrupt_close_frees_everything_in_every_state() {
         refused(node.pz.free(), Subtype::InvalidHandlePz);
         let mut event = Event::default();
         for evd in [&node.recv, &node.request, &node.connect, &node.requests] {
-            assert_eq!(evd.free().expect_err("freed").return_type(), handle);
-            assert_eq!(evd.dequeue(&mut event).expect_err("freed").return_type(), handle);
-            let waited = evd.wait(Timeout::ZERO, 1, &mut event);
-            assert_eq!(waited.expect_err("freed").return_type(), handle);
+            fails_with(evd.free(), ReturnType::InvalidHandle);
+            fails_with(evd.dequeue(&mut event), ReturnType::InvalidHandle);
+            fails_with(evd.wait(Timeout::ZERO, 1, &mut event), ReturnType::InvalidHandle);
         }
         makes_nothing(&node.ia);
-    }
+    });
 }
 
 fn the_memory_outlives_an_abrupt_close() {
     let node = Node::new();
-    let memory = Memory::copy_of(b"still there").expect("memory");
-    let source = MemorySource::Memory(&memory);
-    let lmr = node.ia.lmr_create(source, &node.pz, Privileges::ALL).expect("made");
+    let buffer = node.buffer_of(b"still there");
     let ep = node.ep();
-    ep.post_recv(&[lmr.triplet(0, 8).expect("inside")], 1, Default::default()).expect("posted");
+    ep.post_recv(&[buffer.piece(0, 8)], 1, NONE).expect("posted");
     node.ia.close(Close::Abrupt).expect("always possible");
+    let Buffer { memory, lmr } = buffer;
     drop((lmr, ep));
     assert_eq!(memory.to_vec(0, 11).expect("inside"), b"still there");
 }
@@ -235,11 +200,9 @@ fn an_abrupt_close_ends_the_connections_of_other_adapters() {
 fn an_abrupt_close_aborts_waiters_on_dispatchers() {
     let node = Node::new();
     let evds = [node.recv.clone(), node.connect.clone(), node.ia.async_evd().expect("made")];
-    let waiters = evds
-        .clone()
-        .map(|evd| Background::run(move || evd.wait(Timeout::Infinite, 1, &mut Event::default())));
+    let waiters = evds.each_ref().map(|evd| waiter(evd, 1));
     for evd in &evds {
-        until("the thread waits", || evd.dequeue(&mut Event::default()).is_err());
+        until_owned(evd);
     }
     node.ia.close(Close::Abrupt).expect("always possible");
     for waiter in waiters {
@@ -312,8 +275,7 @@ fn dropping_everything_closes_the_adapter() {
     let name = format!("{}?{}", below.adapter_name, below.parameters);
     let ia = registry.open(&name).expect("the adapter under test");
     refused(registry.remove_provider(provider), ReturnType::ProviderInUse);
-    let node = Node::on(ia);
-    let (client, server) = node.pair();
+    let (node, client, server) = Node::on(ia).paired();
     let buffer = node.buffer(8);
     drop(node);
     client.post_recv(&[buffer.piece(0, 8)], 1, Default::default()).expect("its parents live");

@@ -53,8 +53,7 @@ struct Opened {
 
 /// Connects two endpoints and binds a remote region to memory of the server.
 fn opened() -> Opened {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = node().paired();
     let memory = node.buffer(16);
     let rmr = region(&node, &node.pz);
     let context = open(&node, &server, &rmr, &memory);
@@ -185,16 +184,14 @@ fn a_provider_without_support_refuses_the_send() {
 
 fn invalidating_an_unknown_context_breaks_the_connection() {
     for context in [0, 0x7fff_fff1, u32::MAX] {
-        let node = node();
-        let (client, server) = node.pair();
+        let (node, client, server) = node().paired();
         breaks(&node, &client, &server, context);
         expect_connection(&node.connect, &client, ConnectionEventKind::Broken);
     }
 }
 
 fn invalidating_a_context_of_another_zone_breaks_the_connection() {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = node().paired();
     let other = node.ia.pz_create().expect("a zone");
     let (peer, theirs) = (node.ep(), node.ep());
     theirs.modify(&EpChange::new().pz(&other)).expect("unconnected");
@@ -214,8 +211,7 @@ fn invalidating_a_context_twice_breaks_the_connection() {
 }
 
 fn the_context_of_a_local_region_stays_valid() {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = node().paired();
     let (other, _peer) = node.pair();
     let memory = node.buffer(16);
     let context = memory.lmr.rmr_context();

@@ -94,8 +94,7 @@ fn a_refused_registration_takes_no_resources() {
     refused(make(MemorySource::Memory(&memory), &node.pz, all), Subtype::ResourceMemoryRegion);
     lmr.free().expect("unused");
     let again = make(MemorySource::Memory(&memory), &node.pz, all).expect("within the limit again");
-    again.free().expect("live");
-    node.finish_with(&[&foreign]);
+    node.finish_with(&[&again, &foreign]);
     other.finish();
 }
 
@@ -218,8 +217,7 @@ fn operations_on_dropped_regions_fail_or_are_flushed() {
         }
         completions.push(completion);
     }
-    client.free().expect("any state");
-    server.free().expect("any state");
+    free_all(&[&client, &server]);
     for event in drain(&node.recv).into_iter().chain(drain(&node.request)) {
         let Event::Dto(completion) = event else { panic!("not a DTO: {event:?}") };
         completions.push(completion);

@@ -80,15 +80,11 @@ impl World {
         let offers = ia.provider_attributes();
         let (client, server) = (node.ep(), node.ep());
         link(&node, &client, &node, &server);
-        let psp = ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+        let psp = node.psp();
         let asking = node.connecting(psp.qualifier());
         let reserved = node.ep();
         let rsp = ia.rsp_create(fresh_port().into(), Some(&reserved), &node.requests);
-        let socket = node.socket(fresh_port());
-        let csp = HAS_2_0.then(|| {
-            let csp = ia.csp_create(Comm::for_address(socket.ip()), socket, &node.requests);
-            csp.expect("a port")
-        });
+        let csp = HAS_2_0.then(|| node.csp(fresh_port()));
         let buffer = node.buffer(64);
         Self {
             software: node.evd(EvdFlags::SOFTWARE),
@@ -135,11 +131,6 @@ impl World {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let points = (
-            self.psp.query().expect("live").qualifier,
-            self.rsp.query().expect("live").qualifier,
-            self.csp.as_ref().map(|csp| csp.query().expect("live").address),
-        );
         Snapshot {
             eps: self.eps().map(|ep| ep.query().expect("live")).into(),
             evds: self.evds().map(|evd| evd.query().expect("live")).into(),
@@ -147,7 +138,11 @@ impl World {
             rmr: self.rmr.as_ref().map(|rmr| rmr.query().expect("live")),
             srq: self.srq.as_ref().map(|srq| srq.query().expect("live")),
             request: self.request.query().expect("waiting"),
-            points,
+            points: (
+                self.psp.query().expect("live").qualifier,
+                self.rsp.query().expect("live").qualifier,
+                self.csp.as_ref().map(|csp| csp.query().expect("live").address),
+            ),
         }
     }
 
@@ -164,28 +159,18 @@ impl World {
 
     /// Frees every object, but does not close the adapter.
     fn free(&self) {
-        self.psp.free().expect("live");
-        if let Some(csp) = &self.csp {
-            csp.free().expect("live");
-        }
-        self.rsp.free().expect("live");
+        free_all(&[&self.psp, &self.rsp]);
         self.request.reject(b"").expect("waiting");
-        for ep in self.eps() {
-            ep.free().expect("not bound to a service point");
-        }
-        if let Some(rmr) = &self.rmr {
-            rmr.free().expect("live");
-        }
-        if let Some(srq) = &self.srq {
-            srq.free().expect("unused");
-        }
+        let optional = [
+            self.csp.as_ref().map(|csp| csp as &dyn Free),
+            self.rmr.as_ref().map(|rmr| rmr as &dyn Free),
+            self.srq.as_ref().map(|srq| srq as &dyn Free),
+        ];
+        free_all(&self.eps().map(|ep| ep as &dyn Free));
+        free_all(&optional.into_iter().flatten().collect::<Vec<_>>());
         self.buffer.lmr.free().expect("unused");
-        for evd in self.evds() {
-            evd.free().expect("unused");
-        }
-        self.cno.free().expect("unused");
-        self.pz.free().expect("empty");
-        self.node.pz.free().expect("empty");
+        free_all(&self.evds().map(|evd| evd as &dyn Free));
+        free_all(&[&self.cno, &self.pz, &self.node.pz]);
     }
 
     fn finish(self) {
@@ -476,13 +461,7 @@ fn rmr(world: &World) -> &Rmr {
 
 /// A bind of a whole local region.
 fn opening(world: &World) -> Bind<'_> {
-    Bind {
-        lmr: &world.buffer.lmr,
-        triplet: world.local,
-        privileges: Privileges::REMOTE_READ,
-        cookie: 3,
-        flags: NONE,
-    }
+    Bind { triplet: world.local, ..world.buffer.bind(Privileges::REMOTE_READ) }
 }
 
 /// Whether a provider supports a call.
@@ -511,10 +490,7 @@ fn try_rows(fate: Fate, rows: &[&[Row]]) {
             continue;
         }
         let what = format!("{} with {fate:?} objects", row.call);
-        let error = match (row.run)(&good, &bad) {
-            Ok(()) => panic!("{what}: it worked"),
-            Err(error) => error,
-        };
+        let Err(error) = (row.run)(&good, &bad) else { panic!("{what}: it worked") };
         assert_eq!(error.return_type(), ReturnType::InvalidHandle, "{what}: {error}");
         assert!(row.subtypes.contains(&error.subtype()), "{what}: {error}");
         let call = row.call.split([',', ' ']).next().unwrap_or_default();
@@ -553,8 +529,7 @@ fn calls_on_objects_of_a_closed_adapter() {
 fn calls_on_a_closed_adapter() {
     try_rows(Fate::Closed, &[ADAPTER]);
     // A graceful close has the same effect.
-    let good = World::new();
-    let bad = World::new();
+    let (good, bad) = (World::new(), World::new());
     bad.free();
     bad.ia().close(Close::Graceful).expect("nothing is left");
     let offers = good.ia().provider_attributes().clone();
@@ -567,15 +542,12 @@ fn calls_on_a_closed_adapter() {
 
 fn asynchronous_dispatchers() {
     let open_to = |evd: &EventDispatcher| {
-        let target = target();
-        let name = if takes_parameters() {
-            let separator = if target.name.contains('?') { ',' } else { '?' };
-            format!("{}{separator}address={}", target.name, fresh_address())
-        } else {
-            target.name
-        };
+        let Target { registry, mut name, .. } = target();
+        if takes_parameters() {
+            name = with_parameters(&name, &format!("address={}", fresh_address()));
+        }
         let options = IaOptions { async_evd: AsyncErrors::To(evd.clone()), ..Default::default() };
-        target.registry.open_with(&name, &options)
+        registry.open_with(&name, &options)
     };
     let wrong = |evd: &EventDispatcher| refused(open_to(evd), Subtype::InvalidHandleEvdAsync);
     let node = Node::new();
@@ -600,9 +572,8 @@ fn try_segments(fate: Fate, types: &[ReturnType]) {
     let good = World::new();
     let bad = fate.world(&good);
     let before = good.snapshot();
-    let World { client, ep, local, remote, .. } = &good;
-    let ours = *local;
-    let segment = bad.local;
+    let World { client, ep, local: ours, remote, .. } = &good;
+    let (ours, segment) = (*ours, bad.local);
     let mut results = vec![
         ("dat_ep_post_recv", ep.post_recv(&[segment], 1, NONE)),
         ("dat_ep_post_recv, the second", ep.post_recv(&[ours, segment], 1, NONE)),
@@ -612,19 +583,15 @@ fn try_segments(fate: Fate, types: &[ReturnType]) {
         ("dat_ep_post_rdma_read", client.post_rdma_read(&[segment], 1, *remote, NONE)),
     ];
     if good.ia().provider_attributes().atomics_supported {
-        let posted = client.post_fetch_and_add(1, segment, 1, *remote, NONE);
-        results.push(("fetch and add", posted));
-        let posted = client.post_compare_and_swap((1, 2), segment, 1, *remote, NONE);
-        results.push(("compare and swap", posted));
+        let added = client.post_fetch_and_add(1, segment, 1, *remote, NONE);
+        let swapped = client.post_compare_and_swap((1, 2), segment, 1, *remote, NONE);
+        results.extend([("fetch and add", added), ("compare and swap", swapped)]);
     }
     if let Some(srq) = &good.srq {
         results.push(("dat_srq_post_recv", srq.post_recv(&[segment], 1)));
     }
     for (call, result) in results {
-        let error = match result {
-            Ok(()) => panic!("{call} with a {fate:?} segment: it worked"),
-            Err(error) => error,
-        };
+        let Err(error) = result else { panic!("{call} with a {fate:?} segment: it worked") };
         assert!(types.contains(&error.return_type()), "{call} with a {fate:?} segment: {error}");
     }
     for result in [

@@ -15,15 +15,28 @@ cases! {
 const SINGLE: [EpState; 3] =
     [EpState::Connected, EpState::ConnectedSinglePath, EpState::ConnectedMultiPath];
 
+/// An attempt to connect to a service point of the node, with flags.
+fn to(node: &Node, psp: &Psp, flags: ConnectFlags) -> Connect<'static> {
+    Connect { flags, ..Connect::to(node.address(), psp.qualifier()) }
+}
+
+/// Accepts the next request on a new endpoint, which it returns; takes the events of both sides.
+fn accept(node: &Node, client: &Endpoint, psp: &Psp) -> Endpoint {
+    let server = node.ep();
+    let arrival = expect_request(&node.requests);
+    assert_eq!(arrival.qualifier, psp.qualifier());
+    arrival.request.accept(Some(&server), b"").expect("unconnected");
+    expect_connections(&node.connect, &[&server, client], ConnectionEventKind::Established);
+    server
+}
+
 fn requested_multipath_may_be_ignored() {
     let node = Node::new();
     let psp = node.psp();
-    let (client, server) = (node.ep(), node.ep());
-    let mut connect = Connect::to(node.address(), psp.qualifier());
-    connect.flags = ConnectFlags::MULTIPATH;
-    client.connect(&connect).expect("a wish can't be refused");
-    expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
-    expect_connections(&node.connect, &[&server, &client], ConnectionEventKind::Established);
+    let client = node.ep();
+    let wish = to(&node, &psp, ConnectFlags::MULTIPATH);
+    client.connect(&wish).expect("a wish can't be refused");
+    let server = accept(&node, &client, &psp);
     if node.ia.provider_attributes().supports_multipath {
         assert!(SINGLE.contains(&state(&client)));
     } else {
@@ -40,8 +53,7 @@ fn required_multipath_needs_support() {
         ConnectFlags::MULTIPATH_REQUIRED,
         ConnectFlags::MULTIPATH_REQUIRED | ConnectFlags::MULTIPATH,
     ] {
-        let mut connect = Connect::to(node.address(), psp.qualifier());
-        connect.flags = flags;
+        let connect = to(&node, &psp, flags);
         if node.ia.provider_attributes().supports_multipath {
             // Whether several paths exist depends on the network.
             let ep = node.ep();
@@ -50,8 +62,7 @@ fn required_multipath_needs_support() {
         }
         refused(client.connect(&connect), ReturnType::ModelNotSupported);
         assert_eq!(state(&client), EpState::Unconnected);
-        expect_no_event(&node.requests);
-        expect_no_event(&node.connect);
+        expect_no_events(&[&node.requests, &node.connect]);
     }
 }
 
@@ -60,8 +71,7 @@ fn unknown_connect_flags_are_refused() {
     let psp = node.psp();
     let client = node.ep();
     for bits in [0x4, 0x8000_0000, 0x5] {
-        let mut connect = Connect::to(node.address(), psp.qualifier());
-        connect.flags = ConnectFlags::from_bits_retain(bits);
+        let connect = to(&node, &psp, ConnectFlags::from_bits_retain(bits));
         refused(client.connect(&connect), Subtype::InvalidArg8);
         assert_eq!(state(&client), EpState::Unconnected);
     }
@@ -71,17 +81,11 @@ fn unknown_connect_flags_are_refused() {
 fn a_duplicate_inherits_the_flags() {
     let node = Node::new();
     let psp = node.psp();
-    let mut connect = Connect::to(node.address(), psp.qualifier());
-    connect.flags = ConnectFlags::MULTIPATH;
     let (first, second) = (node.ep(), node.ep());
-    let servers = [node.ep(), node.ep()];
-    first.connect(&connect).expect("a wish can't be refused");
-    expect_request(&node.requests).request.accept(Some(&servers[0]), b"").expect("unconnected");
-    expect_connections(&node.connect, &[&servers[0], &first], ConnectionEventKind::Established);
+    let wish = to(&node, &psp, ConnectFlags::MULTIPATH);
+    first.connect(&wish).expect("a wish can't be refused");
+    let _server = accept(&node, &first, &psp);
     second.dup_connect(&first, Timeout::Infinite, b"", Qos::BEST_EFFORT).expect("connected");
-    let arrival = expect_request(&node.requests);
-    assert_eq!(arrival.qualifier, psp.qualifier());
-    arrival.request.accept(Some(&servers[1]), b"").expect("unconnected");
-    expect_connections(&node.connect, &[&servers[1], &second], ConnectionEventKind::Established);
-    exchange(&node, &second, &servers[1]);
+    let server = accept(&node, &second, &psp);
+    exchange(&node, &second, &server);
 }

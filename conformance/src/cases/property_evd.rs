@@ -70,9 +70,9 @@ impl Bench {
             it.max_request_dtos = DEPTH;
         });
         let spec = node.spec().recv_evd(&evd).request_evd(&evd).attributes(&attributes);
-        let near = node.ia.ep_create(&spec).expect("an endpoint");
+        let near = node.ep_of(&spec);
         let far = node.linked_to(&near);
-        let caller = node.ia.ep_create(&node.spec().connect_evd(&evd)).expect("an endpoint");
+        let caller = node.ep_of(&node.spec().connect_evd(&evd));
         Self {
             capacity: evd.query().expect("live").qlen,
             psp: node.psp(),
@@ -321,11 +321,7 @@ impl Bench {
         if threshold > self.capacity {
             return;
         }
-        let evd = self.evd.clone();
-        let waiter = Background::run(move || {
-            let mut event = Event::default();
-            (evd.wait(LIMIT.into(), threshold, &mut event), event)
-        });
+        let waiter = waiter(&self.evd, threshold);
         until("the thread waits", || {
             let mut event = Event::default();
             match self.evd.wait(Timeout::ZERO, self.capacity, &mut event) {
@@ -343,8 +339,8 @@ impl Bench {
             self.evd.post_se(value).expect("a waiter does not keep events out");
             self.model.push_back(Expected::Software(value));
         }
-        let (waited, event) = waiter.join();
-        assert_eq!(waited, Ok(Waited::Event { more: threshold - 1 }));
+        let (waited, event) = waiter.join().expect("woken");
+        assert_eq!(waited, Waited::Event { more: threshold - 1 });
         self.takes(&event);
         // The waiter may have returned before the last arrival.
         let _ = self.cno.trigger();
@@ -365,11 +361,7 @@ impl Bench {
         }
         expect_no_event(&self.evd);
         let Self { near, far, caller, callee, buffer, psp, evd, cno, node, .. } = self;
-        free_all(&[&near, &far, &caller, &callee]);
-        buffer.lmr.free().expect("unused");
-        psp.free().expect("live");
-        evd.free().expect("unused");
-        cno.free().expect("unused");
+        free_all(&[&near, &far, &caller, &callee, &buffer, &psp, &evd, &cno]);
         drain(&node.connect);
         node.finish();
     }
@@ -396,7 +388,7 @@ fn streams_of_many_threads_keep_their_order() {
         merged(&node);
         let flags = EvdFlags::SOFTWARE | EvdFlags::COMPLETIONS;
         let evd = node.evd_of(64, flags);
-        let taker = node.ia.ep_create(&node.spec().recv_evd(&evd)).expect("an endpoint");
+        let taker = node.ep_of(&node.spec().recv_evd(&evd));
         let sender = node.ep();
         link(&node, &sender, &node, &taker);
         let window = 16.min(taker.query().expect("live").attributes.max_recv_dtos.into());

@@ -234,8 +234,7 @@ fn an_endpoint_of_the_provider_must_be_configured_before_the_accept() {
     assert_eq!(param.remote_address, Some(node.address()));
     assert_eq!(param.remote_port, Some(request.query().expect("live").remote_port));
     // Accepting without a protection zone fails and changes nothing.
-    let error = request.accept(None, b"").expect_err("no zone");
-    assert_eq!(error.return_type(), ReturnType::InvalidState);
+    fails_with(request.accept(None, b""), ReturnType::InvalidState);
     assert_eq!(state(&ep), EpState::TentativeConnectionPending);
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     let change = EpChange::new().pz(&node.pz).connect_evd(Some(&node.connect));

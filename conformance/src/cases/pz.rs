@@ -40,7 +40,7 @@ fn a_freed_zone_is_refused() {
 
 fn a_zone_in_use_is_not_freed() {
     let node = Node::new();
-    let ep = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
+    let ep = node.ep_of(&EpSpec::new(&node.pz));
     refused(node.pz.free(), Subtype::InvalidStatePzInUse);
     ep.free().expect("unconnected");
     let buffer = node.buffer(8);
@@ -60,7 +60,7 @@ fn a_zone_in_use_is_not_freed() {
 
 fn a_zone_can_be_freed_after_its_users_are_dropped() {
     let node = Node::new();
-    let ep = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
+    let ep = node.ep_of(&EpSpec::new(&node.pz));
     let Buffer { lmr, .. } = node.buffer(8);
     let rmr = node.has_rmrs().then(|| node.rmr());
     drop((ep, lmr, rmr));

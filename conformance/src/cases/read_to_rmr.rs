@@ -22,13 +22,6 @@ fn node() -> Node {
     node
 }
 
-fn with_privileges(node: &Node, privileges: Privileges) -> Buffer {
-    let memory = Memory::zeroed(32).expect("memory");
-    let source = MemorySource::Memory(&memory);
-    let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("registered");
-    Buffer { memory, lmr }
-}
-
 /// Posts a read that must fail with a status and break the connection.
 fn breaks(node: &Node, client: &Endpoint, to: RmrTriplet, from: RmrTriplet, status: DtoStatus) {
     client.post_rdma_read_to_rmr(to, 71, from, NONE).expect("seen later");
@@ -42,13 +35,7 @@ fn a_bound_region_is_a_target() {
     let rmr = node.rmr();
     let (client, server) = node.pair();
     let (source, target) = (node.buffer_of(b"through the window of the reader"), node.buffer(32));
-    let bind = Bind {
-        lmr: &target.lmr,
-        triplet: target.piece(8, 16),
-        privileges: Privileges::REMOTE_WRITE,
-        cookie: 1,
-        flags: NONE,
-    };
+    let bind = Bind { triplet: target.piece(8, 16), ..target.bind(Privileges::REMOTE_WRITE) };
     let context = rmr.bind(&client, &bind).expect("connected");
     assert_eq!(expect_bind(&node.request, &[&client]).status, DtoStatus::Success);
     let to = RmrTriplet { context, ..target.remote(8, 16) };
@@ -59,8 +46,7 @@ fn a_bound_region_is_a_target() {
 }
 
 fn a_target_that_is_too_short_is_refused() {
-    let node = node();
-    let (client, _server) = node.pair();
+    let (node, client, _server) = node().paired();
     let (source, target) = (node.buffer(32), node.buffer(32));
     let (to, from) = (target.remote(0, 15), source.remote(0, 16));
     refused(client.post_rdma_read_to_rmr(to, 1, from, NONE), ReturnType::LengthError);
@@ -70,8 +56,7 @@ fn a_target_that_is_too_short_is_refused() {
 }
 
 fn flags_that_reads_do_not_have_are_refused() {
-    let node = node();
-    let (client, _server) = node.pair();
+    let (node, client, _server) = node().paired();
     let (source, target) = (node.buffer(8), node.buffer(8));
     for flags in [CompletionFlags::SOLICITED_WAIT, CompletionFlags::UNSIGNALLED] {
         let (to, from) = (target.remote(0, 8), source.remote(0, 8));
@@ -88,8 +73,7 @@ fn an_endpoint_without_rdma_reads_refuses_them() {
     let _server = node.linked_to(&client);
     let (source, target) = (node.buffer(8), node.buffer(8));
     let (to, from) = (target.remote(0, 8), source.remote(0, 8));
-    let error = client.post_rdma_read_to_rmr(to, 1, from, NONE).expect_err("no reads");
-    assert!(error.is(ReturnType::InvalidParameter), "{error}");
+    fails_with(client.post_rdma_read_to_rmr(to, 1, from, NONE), ReturnType::InvalidParameter);
 }
 
 fn only_a_connected_endpoint_posts() {
@@ -104,16 +88,15 @@ fn a_source_without_remote_read_breaks_the_connection() {
     let node = node();
     let target = node.buffer(32);
     let (client, _server) = node.pair();
-    let source = with_privileges(&node, Privileges::LOCAL_READ | Privileges::REMOTE_WRITE);
+    let source = node.buffer_with(32, Privileges::LOCAL_READ | Privileges::REMOTE_WRITE);
     breaks(&node, &client, target.remote(0, 8), source.remote(0, 8), DtoStatus::RemoteAccess);
     assert_eq!(target.bytes(0, 8), [0; 8]);
 }
 
 fn a_target_without_remote_write_breaks_the_connection() {
-    let node = node();
-    let (client, _server) = node.pair();
+    let (node, client, _server) = node().paired();
     let privileges = Privileges::LOCAL_WRITE | Privileges::REMOTE_READ;
-    let (source, target) = (node.buffer(8), with_privileges(&node, privileges));
+    let (source, target) = (node.buffer(8), node.buffer_with(32, privileges));
     source.fill(0, b"unwanted");
     let (to, from) = (target.remote(0, 8), source.remote(0, 8));
     breaks(&node, &client, to, from, DtoStatus::LocalProtection);
@@ -121,8 +104,7 @@ fn a_target_without_remote_write_breaks_the_connection() {
 }
 
 fn a_target_outside_its_region_breaks_the_connection() {
-    let node = node();
-    let (client, _server) = node.pair();
+    let (node, client, _server) = node().paired();
     let (source, target) = (node.buffer(8), node.buffer(8));
     let to = RmrTriplet { length: 16, ..target.remote(4, 4) };
     breaks(&node, &client, to, source.remote(0, 8), DtoStatus::LocalProtection);
@@ -130,8 +112,7 @@ fn a_target_outside_its_region_breaks_the_connection() {
 }
 
 fn an_unknown_target_context_breaks_the_connection() {
-    let node = node();
-    let (client, _server) = node.pair();
+    let (node, client, _server) = node().paired();
     let (source, target) = (node.buffer(8), node.buffer(8));
     let to = RmrTriplet { context: 0x7fff_fff1, ..target.remote(0, 8) };
     breaks(&node, &client, to, source.remote(0, 8), DtoStatus::LocalProtection);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::prelude::*;
+use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{
-    Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship, unsupported,
+    Adapter, Description, Discovered, OpenRequest, Provider, Relationship, unsupported,
 };
 
 cases! {
@@ -42,12 +43,7 @@ struct Opinionated {
 
 impl Provider for Opinionated {
     fn describe(&self) -> Description {
-        Description {
-            name: self.name,
-            vendor: "the conformance suite",
-            version: (1, 0),
-            reach: Reach::Process,
-        }
+        Description { name: self.name, ..StubProvider.describe() }
     }
 
     fn discover(&self) -> Vec<Discovered> {

@@ -187,8 +187,7 @@ fn only_connected_and_disconnected_endpoints_post_binds() {
                 assert_eq!(completion.status, DtoStatus::Flushed);
             }
             _ => {
-                let error = refused(bound, wanted.invalid_state());
-                assert!(error.reason().contains(wanted.name()), "{error}");
+                refused_naming(bound, wanted.invalid_state(), wanted.name());
                 assert_eq!(rmr.query().expect("live").lmr_triplet, None);
             }
         }
@@ -241,10 +240,10 @@ fn an_invalid_bind_is_refused_and_changes_nothing() {
     }
     // Different protection zones.
     let bound = rmr.bind(&server, &elsewhere.bind(all));
-    assert_eq!(bound.expect_err("another zone").return_type(), ReturnType::ProtectionViolation);
+    fails_with(bound, ReturnType::ProtectionViolation);
     let stranger = node.ia.rmr_create(&other_pz).expect("made");
     let bound = stranger.bind(&server, &bind(&buffer.lmr, piece, all, 1));
-    assert_eq!(bound.expect_err("another zone").return_type(), ReturnType::ProtectionViolation);
+    fails_with(bound, ReturnType::ProtectionViolation);
     // A remote privilege without the local privilege.
     for (privileges, subtype) in [
         (Privileges::REMOTE_READ, Subtype::PrivilegesRead),

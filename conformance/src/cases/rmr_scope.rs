@@ -33,8 +33,7 @@ fn touch(node: &Node, ep: &Endpoint, target: &Buffer, context: u32) -> DtoStatus
 }
 
 fn the_region_is_accessible_only_over_the_endpoint_that_bound_it() {
-    let node = node();
-    let (client, server) = node.pair();
+    let (node, client, server) = node().paired();
     let (stranger, _beside) = node.pair();
     let memory = node.buffer(8);
     let rmr = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
@@ -102,8 +101,7 @@ fn a_freed_zone_is_refused() {
 fn the_region_keeps_its_zone_in_use() {
     let node = node();
     let rmr = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
-    let error = node.pz.free().expect_err("the region is in it");
-    assert!(error.is(ReturnType::InvalidState), "{error}");
+    fails_with(node.pz.free(), ReturnType::InvalidState);
     node.finish_with(&[&rmr]);
 }
 

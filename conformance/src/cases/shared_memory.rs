@@ -36,37 +36,43 @@ fn id(last: u8) -> [u8; 40] {
     id
 }
 
+/// Registers shared memory.
+fn register(node: &Node, id: [u8; 40], span: Span) -> Result<Lmr> {
+    node.ia.lmr_create(MemorySource::Shared { id, span }, &node.pz, Privileges::ALL)
+}
+
+/// Sends a message from one place of a region to another.
+fn send_within(node: &Node, lmr: &Lmr, from: u64, to: u64, length: u64) {
+    let piece = |offset| lmr.triplet(offset, length).expect("inside");
+    let (client, server) = node.pair();
+    server.post_recv(&[piece(to)], 1, NONE).expect("posted");
+    client.post_send(&[piece(from)], 2, NONE).expect("connected");
+    for evd in [&node.recv, &node.request] {
+        assert_eq!(expect_dto(evd, &[&client, &server]).status, DtoStatus::Success);
+    }
+}
+
 fn private_memory_is_refused() {
     let node = node();
     let memory = Memory::zeroed(3 * PAGE).expect("memory");
-    let source = MemorySource::Shared { id: id(1), span: memory.span() };
-    refused(node.ia.lmr_create(source, &node.pz, Privileges::ALL), ReturnType::InvalidState);
+    refused(register(&node, id(1), memory.span()), ReturnType::InvalidState);
     node.finish();
 }
 
 fn partly_shared_memory_is_refused() {
     let node = node();
     let mapping = Mapping::half_shared().expect("a mapping");
-    let all = MemorySource::Shared { id: id(2), span: mapping.span(0, 2 * PAGE) };
-    refused(node.ia.lmr_create(all, &node.pz, Privileges::ALL), ReturnType::InvalidState);
-    let half = MemorySource::Shared { id: id(2), span: mapping.span(0, PAGE) };
-    let lmr = node.ia.lmr_create(half, &node.pz, Privileges::ALL).expect("the part is shared");
+    refused(register(&node, id(2), mapping.span(0, 2 * PAGE)), ReturnType::InvalidState);
+    let lmr = register(&node, id(2), mapping.span(0, PAGE)).expect("the part is shared");
     node.finish_with(&[&lmr]);
 }
 
 fn shared_memory_carries_messages() {
     let node = node();
-    let (client, server) = node.pair();
     let mapping = Mapping::shared(2 * PAGE).expect("a mapping");
-    let span = mapping.span(0, 2 * PAGE);
-    let source = MemorySource::Shared { id: id(3), span };
-    let lmr = node.ia.lmr_create(source, &node.pz, Privileges::ALL).expect("shared memory");
+    let lmr = register(&node, id(3), mapping.span(0, 2 * PAGE)).expect("shared memory");
     mapping.write(PAGE - 4, b"page over");
-    let piece = |offset, length| -> LmrTriplet { lmr.triplet(offset, length).expect("inside") };
-    server.post_recv(&[piece(0, 9)], 1, NONE).expect("posted");
-    client.post_send(&[piece(PAGE as u64 - 4, 9)], 2, NONE).expect("connected");
-    assert_eq!(expect_dto(&node.recv, &[&client, &server]).status, DtoStatus::Success);
-    assert_eq!(expect_dto(&node.request, &[&client, &server]).status, DtoStatus::Success);
+    send_within(&node, &lmr, PAGE as u64 - 4, 0, 9);
     assert_eq!(mapping.read(0, 9), b"page over");
     lmr.free().expect("live");
 }
@@ -75,8 +81,7 @@ fn a_query_names_the_memory_type() {
     let node = node();
     let mapping = Mapping::shared(PAGE).expect("a mapping");
     let span = mapping.span(0, PAGE);
-    let source = MemorySource::Shared { id: id(4), span };
-    let lmr = node.ia.lmr_create(source, &node.pz, Privileges::ALL).expect("shared memory");
+    let lmr = register(&node, id(4), span).expect("shared memory");
     let param = lmr.query().expect("live");
     assert_eq!(param.memory_type, MemoryTypes::SHARED_VIRTUAL);
     let registered = param.registered_address..param.registered_address + param.registered_size;
@@ -88,26 +93,19 @@ fn a_query_names_the_memory_type() {
 fn several_regions_can_share_it() {
     let (node, other) = (node(), Node::new());
     let mapping = Mapping::shared(PAGE).expect("a mapping");
-    let source = || MemorySource::Shared { id: id(5), span: mapping.span(0, PAGE) };
-    let mine = node.ia.lmr_create(source(), &node.pz, Privileges::ALL).expect("shared memory");
-    let theirs = other.ia.lmr_create(source(), &other.pz, Privileges::ALL).expect("again");
-    let narrow = node.ia.lmr_create(source(), &node.pz, Privileges::LOCAL_READ);
+    let span = mapping.span(0, PAGE);
+    let mine = register(&node, id(5), span).expect("shared memory");
+    let theirs = register(&other, id(5), span).expect("again");
+    let source = MemorySource::Shared { id: id(5), span };
+    let narrow = node.ia.lmr_create(source, &node.pz, Privileges::LOCAL_READ);
     let narrow = narrow.expect("with other privileges");
     assert_ne!(narrow.context(), mine.context(), "regions of their own");
     mine.free().expect("live");
     // Freeing one registration does not affect the others.
-    let (client, server) = other.pair();
     mapping.write(0, b"still");
-    server.post_recv(&[theirs.triplet(100, 5).expect("inside")], 1, NONE).expect("posted");
-    client.post_send(&[theirs.triplet(0, 5).expect("inside")], 2, NONE).expect("connected");
-    assert_eq!(expect_dto(&other.recv, &[&client, &server]).status, DtoStatus::Success);
+    send_within(&other, &theirs, 0, 100, 5);
     assert_eq!(mapping.read(100, 5), b"still");
     free_all(&[&theirs, &narrow]);
-}
-
-/// Registers shared memory.
-fn register(node: &Node, id: [u8; 40], span: Span) -> Result<Lmr> {
-    node.ia.lmr_create(MemorySource::Shared { id, span }, &node.pz, Privileges::ALL)
 }
 
 fn the_same_memory_can_be_mapped_at_different_addresses() {
@@ -115,11 +113,8 @@ fn the_same_memory_can_be_mapped_at_different_addresses() {
     let [here, there] = Mapping::shared_twice(PAGE).expect("two mappings");
     let mine = register(&node, id(8), here.span(0, PAGE)).expect("shared memory");
     let theirs = register(&other, id(8), there.span(0, PAGE)).expect("the same memory");
-    let (client, server) = other.pair();
     there.write(0, b"shared");
-    server.post_recv(&[theirs.triplet(100, 6).expect("inside")], 1, NONE).expect("posted");
-    client.post_send(&[theirs.triplet(0, 6).expect("inside")], 2, NONE).expect("connected");
-    assert_eq!(expect_dto(&other.recv, &[&client, &server]).status, DtoStatus::Success);
+    send_within(&other, &theirs, 0, 100, 6);
     assert_eq!(here.read(100, 6), b"shared");
     free_all(&[&mine, &theirs]);
 }
@@ -198,6 +193,5 @@ fn a_provider_without_support_refuses_the_registration() {
         return;
     }
     let mapping = Mapping::shared(PAGE).expect("a mapping");
-    let source = MemorySource::Shared { id: id(7), span: mapping.span(0, PAGE) };
-    refused(node.ia.lmr_create(source, &node.pz, Privileges::ALL), ReturnType::ModelNotSupported);
+    refused(register(&node, id(7), mapping.span(0, PAGE)), ReturnType::ModelNotSupported);
 }

@@ -46,10 +46,16 @@ fn queue(node: &Node, max_recv_dtos: u32) -> SharedReceiveQueue {
 /// A connected pair: a client, and a server that takes its receives from the queue.
 #[track_caller]
 fn pair(node: &Node, srq: &SharedReceiveQueue) -> (Endpoint, Endpoint) {
-    let server = node.ia.ep_create(&node.spec().srq(srq)).expect("an endpoint");
+    let server = node.ep_of(&node.spec().srq(srq));
     let client = node.ep();
     link(node, &client, node, &server);
     (client, server)
+}
+
+/// The numbers of available and of outstanding receives of a queue.
+pub(super) fn counts(srq: &SharedReceiveQueue) -> (u32, u32) {
+    let param = srq.query().expect("live");
+    (param.available_dto_count, param.outstanding_dto_count)
 }
 
 /// A node with a queue of [`shape`], and a connected [`pair`] that uses it.
@@ -108,8 +114,7 @@ fn the_number_of_endpoints_of_a_queue_is_limited() {
     let srq = queue(&node, 4);
     let make = || node.ia.ep_create(&node.spec().srq(&srq));
     let (first, second) = (make().expect("within the limit"), make().expect("within the limit"));
-    let error = make().expect_err("the queue has its maximum");
-    assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
+    fails_with(make(), ReturnType::InsufficientResources);
     first.free().expect("unconnected");
     let third = make().expect("within the limit again");
     node.finish_with(&[&second, &third, &srq]);
@@ -118,7 +123,7 @@ fn the_number_of_endpoints_of_a_queue_is_limited() {
 fn a_queue_in_use_is_not_freed_and_a_freed_one_is_refused() {
     let node = Node::new();
     let srq = queue(&node, 4);
-    let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+    let ep = node.ep_of(&node.spec().srq(&srq));
     refused(srq.free(), Subtype::InvalidStateSrqInUse);
     srq.query().expect("nothing has changed");
     srq.post_recv(&[], 1).expect("nothing has changed");
@@ -135,9 +140,8 @@ fn a_queue_in_use_is_not_freed_and_a_freed_one_is_refused() {
 fn receives_are_posted_to_the_queue_and_not_to_its_endpoints() {
     let node = Node::new();
     let srq = queue(&node, 4);
-    let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
-    let error = ep.post_recv(&[], 1, NONE).expect_err("to the queue instead");
-    assert_eq!(error.return_type(), ReturnType::InvalidState);
+    let ep = node.ep_of(&node.spec().srq(&srq));
+    fails_with(ep.post_recv(&[], 1, NONE), ReturnType::InvalidState);
 }
 
 fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
@@ -150,11 +154,7 @@ fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
         let pieces = [target.piece(16 * cookie, 4), target.piece(16 * cookie + 8, 4)];
         srq.post_recv(&pieces, cookie as u64).expect("within the limit");
     }
-    let counts = || {
-        let param = srq.query().expect("live");
-        (param.available_dto_count, param.outstanding_dto_count)
-    };
-    assert_eq!(counts(), (3, 3));
+    assert_eq!(counts(&srq), (3, 3));
     let source = node.buffer_of(b"message!");
     let mut taken = Vec::new();
     for (client, server) in [(&second, &second_server), (&first, &first_server)] {
@@ -169,7 +169,7 @@ fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
     }
     taken.dedup();
     assert_eq!(taken.len(), 2, "each message took its own buffer");
-    assert_eq!(counts(), (1, 1));
+    assert_eq!(counts(&srq), (1, 1));
 }
 
 fn long_messages_take_buffers_as_they_are_posted() {
@@ -202,16 +202,13 @@ fn long_messages_take_buffers_as_they_are_posted() {
 fn the_counts_follow_arrival_and_dequeue() {
     let (node, srq, client, server) = with_queue(10);
     post_shared(&srq, 0..3);
-    let counts = || {
-        let param = srq.query().expect("live");
-        (param.attributes.max_recv_dtos, param.available_dto_count, param.outstanding_dto_count)
-    };
-    assert_eq!(counts(), (10, 3, 3));
+    assert_eq!(counts(&srq), (3, 3));
     client.post_send(&[], 0, NONE).expect("connected");
     expect_dto(&node.request, &[&client]);
-    assert_eq!(counts(), (10, 2, 3), "arrived, not dequeued");
+    assert_eq!(counts(&srq), (2, 3), "arrived, not dequeued");
     expect_dto(&node.recv, &[&server]);
-    assert_eq!(counts(), (10, 2, 2), "dequeued");
+    assert_eq!(counts(&srq), (2, 2), "dequeued");
+    assert_eq!(srq.query().expect("live").attributes.max_recv_dtos, 10);
 }
 
 fn a_message_without_a_buffer_waits_for_one() {
@@ -294,8 +291,7 @@ fn buffers_belong_to_the_zone_of_the_queue_not_of_the_endpoint() {
     source.fill(0, b"message!");
     srq.post_recv(&[target.piece(0, 8)], 1).expect("of the queue's zone");
     client.post_send(&[source.piece(0, 8)], 2, NONE).expect("of the endpoint's zone");
-    let completion = expect_dto(&node.recv, &[&client, &server]);
-    assert_eq!(completion.status, DtoStatus::Success);
+    assert_eq!(expect_dto(&node.recv, &[&client, &server]).status, DtoStatus::Success);
     assert_eq!(target.bytes(0, 8), b"message!");
     refused(srq.post_recv(&[source.piece(0, 8)], 3), Subtype::ProtectionWrite);
 }
@@ -358,7 +354,7 @@ fn solicited_receives_notify_if_the_sender_requests_it() {
     evd.modify_cno(Some(&cno)).expect("live");
     let srq = queue(&node, 4);
     let spec = node.spec_with(|it| it.recv_completion_flags = CompletionFlags::SOLICITED_WAIT);
-    let server = node.ia.ep_create(&spec.recv_evd(&evd).srq(&srq)).expect("an endpoint");
+    let server = node.ep_of(&spec.recv_evd(&evd).srq(&srq));
     let client = node.ep();
     link(&node, &client, &node, &server);
     post_shared(&srq, 0..2);

@@ -96,8 +96,7 @@ fn a_read_after_a_sync_sees_the_changes() {
         node.ia.lmr_sync_rdma_read(&[source.piece(0, 16)]).expect("inside");
         let local = [target.piece(0, 16)];
         client.post_rdma_read(&local, 1, source.remote(0, 16), NONE).expect("connected");
-        let done = expect_dto(&node.request, &[&client, &server]);
-        assert_eq!(done.status, DtoStatus::Success);
+        assert_eq!(expect_dto(&node.request, &[&client, &server]).status, DtoStatus::Success);
         assert_eq!(target.bytes(0, 16), [round; 16]);
     }
 }
@@ -112,8 +111,7 @@ fn the_data_of_a_write_is_visible_after_a_sync() {
         client.post_rdma_write(&local, 2, target.remote(0, 16), NONE).expect("connected");
         client.post_send(&[], 3, NONE).expect("connected");
         // The message arrives after the data of the write that precedes it.
-        let got = expect_dto(&node.recv, &[&client, &server]);
-        assert_eq!(got.status, DtoStatus::Success);
+        assert_eq!(expect_dto(&node.recv, &[&client, &server]).status, DtoStatus::Success);
         node.ia.lmr_sync_rdma_write(&[target.piece(0, 16)]).expect("inside");
         assert_eq!(target.bytes(0, 16), [round; 16]);
         for _ in 0..2 {

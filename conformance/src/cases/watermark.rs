@@ -40,13 +40,6 @@ fn endpoint() -> (Node, Endpoint) {
     (node, ep)
 }
 
-/// A node with two endpoints that are connected: first the active side, then the passive.
-fn pair() -> (Node, Endpoint, Endpoint) {
-    let node = node();
-    let (client, server) = node.pair();
-    (node, client, server)
-}
-
 /// Takes the next asynchronous error, which must be the soft watermark of the endpoint.
 #[track_caller]
 fn expect_soft(node: &Node, ep: &Endpoint) {
@@ -129,7 +122,7 @@ fn a_freed_endpoint_is_refused() {
 fn receives_on_a_shared_queue_do_not_count() {
     let node = Node::new();
     let srq = node.srq(4);
-    let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+    let ep = node.ep_of(&node.spec().srq(&srq));
     let buffer = node.buffer(8);
     srq.post_recv(&[buffer.piece(0, 8)], 1).expect("posted");
     srq.post_recv(&[buffer.piece(0, 8)], 2).expect("posted");
@@ -173,7 +166,7 @@ fn a_soft_watermark_below_the_count_is_reported_at_once() {
 }
 
 fn the_soft_watermark_does_not_affect_the_connection() {
-    let (node, client, server) = pair();
+    let (node, client, server) = node().paired();
     server.set_watermark(Some(0), None).expect("supported");
     post_receives(&server, 0..1);
     expect_soft(&node, &server);
@@ -183,7 +176,7 @@ fn the_soft_watermark_does_not_affect_the_connection() {
 }
 
 fn the_hard_watermark_breaks_the_connection() {
-    let (node, client, server) = pair();
+    let (node, client, server) = node().paired();
     server.set_watermark(None, Some(2)).expect("supported");
     post_receives(&server, 0..2);
     assert_eq!(state(&server), EpState::Connected);
@@ -193,7 +186,7 @@ fn the_hard_watermark_breaks_the_connection() {
 }
 
 fn a_hard_watermark_below_the_count_breaks_at_once() {
-    let (node, client, server) = pair();
+    let (node, client, server) = node().paired();
     post_receives(&server, 0..3);
     server.set_watermark(None, Some(3)).expect("supported");
     assert_eq!(state(&server), EpState::Connected);
@@ -220,7 +213,7 @@ fn connection_is_established_and_breaks(node: &Node, client: &Endpoint, server: 
 }
 
 fn the_hard_watermark_stays_set() {
-    let (node, client, server) = pair();
+    let (node, client, server) = node().paired();
     server.set_watermark(None, Some(1)).expect("supported");
     post_receives(&server, 0..2);
     expect_break(&node, &server, &client, 0..2);
@@ -260,7 +253,7 @@ fn an_endpoint_can_be_reset_at_once_after_a_break() {
 }
 
 fn the_two_watermarks_are_independent() {
-    let (node, client, server) = pair();
+    let (node, client, server) = node().paired();
     server.set_watermark(Some(1), Some(3)).expect("supported");
     post_receives(&server, 0..2);
     expect_soft(&node, &server);
@@ -271,7 +264,7 @@ fn the_two_watermarks_are_independent() {
 }
 
 fn without_a_watermark_nothing_happens() {
-    let (node, client, server) = pair();
+    let (node, client, server) = node().paired();
     server.set_watermark(Some(1), Some(1)).expect("supported");
     server.set_watermark(None, None).expect("supported");
     post_receives(&server, 0..8);
@@ -298,7 +291,7 @@ fn a_provider_without_support_refuses_the_call() {
 }
 
 fn a_watermark_above_the_limit_of_endpoints_is_refused() {
-    let (node, client, server) = pair();
+    let (node, client, server) = node().paired();
     let most = node.ia.attributes().max_dto_per_ep;
     let set = server.set_watermark(Some(most + 1), None);
     refused(set, Subtype::InvalidArg2);

@@ -138,8 +138,7 @@ pub(super) fn an_accept_establishes_the_connection_with_one_event_per_side() {
         assert_eq!(state(ep), EpState::Connected);
         assert_eq!(ep.query().expect("live").remote_address, Some(peer.address()));
         assert!(!ep.status().expect("live").recv_idle, "preposted receives stay");
-        expect_no_event(&node.recv);
-        expect_no_event(&node.connect);
+        expect_no_events(&[&node.recv, &node.connect]);
     }
 }
 
@@ -234,6 +233,6 @@ pub(super) fn an_endpoint_without_a_zone_does_not_connect() {
     let node = Node::new();
     let staged = ep_in_state(&node, EpState::UnconfiguredUnconnected);
     let connected = staged.ep.connect(&Connect::to(node.address(), 1));
-    assert_eq!(connected.expect_err("no zone").return_type(), ReturnType::InvalidState);
+    fails_with(connected, ReturnType::InvalidState);
     assert_eq!(state(&staged.ep), EpState::UnconfiguredUnconnected);
 }

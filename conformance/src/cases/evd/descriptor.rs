@@ -36,7 +36,7 @@ pub(super) fn a_free_makes_the_armed_descriptor_readable() {
     let free = Background::with(&evd, |evd| evd.free());
     assert!(becomes_readable(&evd), "a thread that polls it must learn of the free");
     assert_eq!(free.join(), Ok(()));
-    assert_eq!(evd.arm().expect_err("freed").return_type(), ReturnType::InvalidHandle);
+    fails_with(evd.arm(), ReturnType::InvalidHandle);
 }
 
 pub(super) fn a_dispatcher_with_a_waiter_cannot_be_armed() {

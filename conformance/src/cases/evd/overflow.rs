@@ -4,8 +4,7 @@ use crate::prelude::*;
 
 /// Posts receives that are flushed at once: the fastest way to get many completions.
 fn flood(node: &Node, evd: &EventDispatcher, count: u64) -> Endpoint {
-    let spec = node.spec().recv_evd(evd);
-    let ep = node.ia.ep_create(&spec).expect("an endpoint");
+    let ep = node.ep_of(&node.spec().recv_evd(evd));
     post_receives(&ep, 0..count);
     ep.connect(&Connect::to(node.address(), 1)).expect("no service point listens there");
     expect_connection(&node.connect, &ep, ConnectionEventKind::NonPeerRejected);
@@ -72,7 +71,7 @@ pub(super) fn connection_events_beyond_the_length_are_kept_and_the_overflow_repo
     let evd = node.evd_of(1, EvdFlags::CONNECTION);
     let spec = node.spec().connect_evd(&evd);
     let eps = [0, 1, 2].map(|_| {
-        let ep = node.ia.ep_create(&spec).expect("an endpoint");
+        let ep = node.ep_of(&spec);
         ep.connect(&Connect::to(node.address(), 1)).expect("no service point listens there");
         ep
     });
@@ -86,7 +85,7 @@ pub(super) fn completions_come_before_the_disconnect_on_one_dispatcher() {
     let evd = node.evd(EvdFlags::all());
     let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
     for how in [Close::Abrupt, Close::Graceful] {
-        let client = node.ia.ep_create(&spec).expect("an endpoint");
+        let client = node.ep_of(&spec);
         let server = node.linked_to(&client);
         drain(&evd);
         for cookie in 0..10 {

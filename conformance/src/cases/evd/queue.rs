@@ -127,8 +127,7 @@ pub(super) fn a_resize_keeps_completions() {
     let waited = node.recv.wait(LIMIT.into(), 20, &mut first).expect("20 messages were sent");
     assert_eq!(waited, Waited::Event { more: 19 });
     assert!(matches!(first, Event::Dto(completion) if completion.cookie == 0), "{first:?}");
-    let error = node.recv.resize(18).expect_err("19 are queued");
-    assert_eq!(error.return_type(), ReturnType::InvalidState);
+    fails_with(node.recv.resize(18), ReturnType::InvalidState);
     node.recv.resize(19).expect("exactly what is queued");
     node.recv.resize(40).expect("longer");
     post_messages(&client, &server, 20..40);

@@ -86,8 +86,7 @@ pub(super) fn a_waiter_wakes_at_its_threshold_and_not_before() {
 pub(super) fn the_threshold_counts_events_of_all_streams() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::all());
-    let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
-    let client = node.ia.ep_create(&spec).expect("an endpoint");
+    let client = node.ep_of(&EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd));
     let server = node.linked_to(&client);
     let thread = owner(&evd, 3);
     post_message((&client, 2), (&server, 1));
@@ -183,8 +182,7 @@ pub(super) fn no_wake_up_is_lost_to_a_waiter() {
 /// An endpoint whose requests are unsignalled, connected with one without a dispatcher for requests.
 fn unsignalled_pair(node: &Node) -> (Endpoint, Endpoint) {
     let client = node.ep_with(|it| it.request_completion_flags = CompletionFlags::UNSIGNALLED);
-    let spec = EpSpec::new(&node.pz).recv_evd(&node.recv).connect_evd(&node.connect);
-    let server = node.ia.ep_create(&spec).expect("an endpoint");
+    let server = node.ep_of(&EpSpec::new(&node.pz).recv_evd(&node.recv).connect_evd(&node.connect));
     link(node, &client, node, &server);
     (client, server)
 }

@@ -1,5 +1,6 @@
 //! An adapter with low limits, and checks of what its errors say.
 
+use crate::check::Code;
 use crate::prelude::*;
 
 /// Maximum memory of a case, in bytes.
@@ -34,19 +35,23 @@ pub(super) fn names(error: &Error, words: &[&dyn std::fmt::Display]) {
     }
 }
 
+/// Checks a refused call, whose error must have words.
+#[track_caller]
+pub(super) fn refused_with<T: std::fmt::Debug>(
+    result: Result<T>,
+    code: impl Code,
+    words: &[&dyn std::fmt::Display],
+) {
+    names(&refused(result, code), words);
+}
+
 /// Checks the error of a call with a parameter above its limit.
 #[track_caller]
 pub(super) fn out_of_bounds<T: std::fmt::Debug>(
     result: Result<T>,
     words: &[&dyn std::fmt::Display],
 ) {
-    match result {
-        Ok(value) => panic!("it worked: {value:?}"),
-        Err(error) => {
-            assert_eq!(error.return_type(), ReturnType::InvalidParameter, "{error}");
-            names(&error, words);
-        }
-    }
+    names(&fails_with(result, ReturnType::InvalidParameter), words);
 }
 
 /// Attributes with small values, so that only one reaches its limit.

@@ -2,7 +2,7 @@
 
 use dat_core::attr::IaAttributes;
 
-use super::bounds::{modest, names, out_of_bounds, small};
+use super::bounds::{modest, out_of_bounds, refused_with, small};
 use crate::prelude::*;
 
 /// An endpoint attribute with a limit.
@@ -134,8 +134,7 @@ pub(super) fn endpoint_attributes_with_a_shared_queue() {
     for attribute in BOUNDED {
         let bound = (attribute.bound)(node.ia.attributes());
         for value in attribute.good(&node) {
-            let spec = node.spec().srq(&srq).attributes(&attribute.with(&modest, value));
-            let ep = node.ia.ep_create(&spec).expect("within the bound");
+            let ep = node.ep_of(&node.spec().srq(&srq).attributes(&attribute.with(&modest, value)));
             if attribute.name != "max_recv_iov" {
                 attribute.check(&ep, value);
             }
@@ -148,8 +147,7 @@ pub(super) fn endpoint_attributes_with_a_shared_queue() {
                 // The page says that it is ignored: the segments are on the queue.
                 made.expect("ignored").free().expect("unconnected");
             } else {
-                let error = refused(made, Subtype::InvalidArg7);
-                names(&error, &[&attribute.name, &value, &bound]);
+                refused_with(made, Subtype::InvalidArg7, &[&attribute.name, &value, &bound]);
             }
         }
     }
@@ -159,15 +157,15 @@ pub(super) fn endpoint_attributes_with_a_shared_queue() {
 pub(super) fn modified_attributes_have_the_same_limits() {
     let node = small();
     let modest = modest(&node);
-    let ep = node.ia.ep_create(&node.spec().attributes(&modest)).expect("an endpoint");
+    let ep = node.ep_of(&node.spec().attributes(&modest));
     for attribute in BOUNDED {
         let bound = (attribute.bound)(node.ia.attributes());
         for value in attribute.bad(&node) {
             let before = ep.query();
             let changed = attribute.with(&modest, value);
             let change = EpChange::new().pz(&node.pz).recv_evd(None).attributes(&changed);
-            let error = refused(ep.modify(&change), Subtype::InvalidArg3);
-            names(&error, &[&attribute.name, &value, &bound]);
+            let result = ep.modify(&change);
+            refused_with(result, Subtype::InvalidArg3, &[&attribute.name, &value, &bound]);
             assert_eq!(ep.query(), before, "all of a change or nothing");
         }
         for value in attribute.good(&node) {
@@ -192,13 +190,13 @@ pub(super) fn a_refused_change_of_completion_flags_changes_nothing() {
         EpAttributes { recv_completion_flags: own, request_completion_flags: own, ..plain.clone() };
     let spec = node.spec().attributes(&unsignalled);
     let other = node.evd(EvdFlags::DTO);
-    let ep = node.ia.ep_create(&spec).expect("an endpoint");
-    let neighbour = node.ia.ep_create(&spec.clone().recv_evd(&other)).expect("an endpoint");
+    let ep = node.ep_of(&spec);
+    let neighbour = node.ep_of(&spec.clone().recv_evd(&other));
     let looks = || (ep.query(), node.recv.query(), node.request.query(), other.query());
     let before = looks();
     assert!(node.recv.query().expect("live").config_notify);
-    let error = refused(ep.modify(&EpChange::new().attributes(&plain)), Subtype::InvalidArg3);
-    names(&error, &[&"request_completion_flags"]);
+    let result = ep.modify(&EpChange::new().attributes(&plain));
+    refused_with(result, Subtype::InvalidArg3, &[&"request_completion_flags"]);
     assert_eq!(looks(), before);
     neighbour.free().expect("unconnected");
     ep.modify(&EpChange::new().attributes(&plain)).expect("nothing contradicts any more");

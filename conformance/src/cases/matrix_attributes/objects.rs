@@ -1,6 +1,6 @@
 //! Regions, and the number of objects.
 
-use super::bounds::{names, small};
+use super::bounds::{names, refused_with, small};
 use crate::prelude::*;
 
 pub(super) fn region_lengths_are_limited() {
@@ -14,8 +14,7 @@ pub(super) fn region_lengths_are_limited() {
     refused(register(3..3), ReturnType::LengthError);
     refused(register(1..len + 2), Subtype::InvalidArg3);
     if most == len as u64 {
-        let error = refused(register(0..len + 1), Subtype::InvalidArg4);
-        names(&error, &[&"length", &(len + 1), &most]);
+        refused_with(register(0..len + 1), Subtype::InvalidArg4, &[&"length", &(len + 1), &most]);
     }
     for range in [0..1, len..len + 1, 1..len + 1] {
         let (start, length) = (range.start as u64, range.len() as u64);
@@ -42,21 +41,15 @@ pub(super) fn the_number_of_objects_is_limited() {
     let memory = Memory::zeroed(8).expect("memory");
     let source = || MemorySource::Memory(&memory);
     let srq = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
-    type Free = Box<dyn Fn() -> Result<()>>;
-    fn frees<T: 'static>(made: Result<T>, free: fn(&T) -> Result<()>) -> Result<Free> {
-        made.map(|object| Box::new(move || free(&object)) as Free)
-    }
-    type Make<'a> = &'a dyn Fn() -> Result<Free>;
+    let evd = EvdOptions::new(1, EvdFlags::SOFTWARE);
+    type Make<'a> = &'a dyn Fn() -> Result<Box<dyn Free + Send>>;
     let kinds: [(&str, u32, Make<'_>); 6] = [
-        ("EP", 3, &|| frees(ia.ep_create(&node.spec()), Endpoint::free)),
-        ("EVD", 2, &|| {
-            let options = EvdOptions::new(1, EvdFlags::SOFTWARE);
-            frees(ia.evd_create(&options), |evd| evd.free())
-        }),
-        ("LMR", 2, &|| frees(ia.lmr_create(source(), &node.pz, Privileges::ALL), |lmr| lmr.free())),
-        ("RMR", 2, &|| frees(ia.rmr_create(&node.pz), |rmr| rmr.free())),
-        ("PZ", 2, &|| frees(ia.pz_create(), |pz| pz.free())),
-        ("SRQ", 2, &|| frees(ia.srq_create(&node.pz, srq), |srq| srq.free())),
+        ("EP", 3, &|| ia.ep_create(&node.spec()).map(boxed)),
+        ("EVD", 2, &|| ia.evd_create(&evd).map(boxed)),
+        ("LMR", 2, &|| ia.lmr_create(source(), &node.pz, Privileges::ALL).map(boxed)),
+        ("RMR", 2, &|| ia.rmr_create(&node.pz).map(boxed)),
+        ("PZ", 2, &|| ia.pz_create().map(boxed)),
+        ("SRQ", 2, &|| ia.srq_create(&node.pz, srq).map(boxed)),
     ];
     for (kind, limit, make) in kinds {
         let mut made = Vec::new();
@@ -64,14 +57,13 @@ pub(super) fn the_number_of_objects_is_limited() {
             made.push(make().unwrap_or_else(|error| panic!("{kind}: {error}")));
         }
         for _ in 0..2 {
-            let Err(error) = make() else { panic!("{kind}: more than the adapter has") };
-            assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
+            let error = fails_with(make(), ReturnType::InsufficientResources);
             names(&error, &[&kind, &"maximum"]);
-            made.pop().expect("made before")().expect("unused");
+            made.pop().expect("made before").free().expect("unused");
             made.push(make().unwrap_or_else(|error| panic!("{kind}, freed: {error}")));
         }
-        for free in made {
-            free().expect("unused");
+        for object in made {
+            object.free().expect("unused");
         }
     }
     node.finish();

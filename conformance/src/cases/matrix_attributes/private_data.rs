@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::bounds::{names, small};
+use super::bounds::{refused_with, small};
 use crate::prelude::*;
 
 /// Checks that private data arrived as sent, followed by zeros only.
@@ -14,16 +14,12 @@ pub(super) fn private_data_of_a_request_reach_the_limit() {
     let address = node.address();
     let socket = node.socket(5_151);
     let can_ask_commonly = HAS_2_0 && address.ip().is_some();
-    let csp = can_ask_commonly.then(|| {
-        let csp = node.ia.csp_create(Comm::for_address(socket.ip()), socket, &node.requests);
-        csp.expect("a port")
-    });
+    let csp = can_ask_commonly.then(|| node.csp(socket.port()));
     let to = Connect::to(address, psp.qualifier());
-    let base = node.ep();
-    base.connect(&to).expect("an attempt");
+    let (base, request) = node.asking(psp.qualifier());
     let server = node.ep();
-    expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
-    until("the connection is established", || state(&base) == EpState::Connected);
+    request.accept(Some(&server), b"").expect("unconnected");
+    becomes(&base, EpState::Connected);
     type Call<'a> = &'a dyn Fn(&Endpoint, &[u8]) -> Result<()>;
     let calls: [(Call<'_>, Subtype); 3] = [
         (&|ep, data| ep.connect(&to.clone().private_data(data)), Subtype::InvalidArg5),
@@ -35,8 +31,7 @@ pub(super) fn private_data_of_a_request_reach_the_limit() {
     ];
     for (call, argument) in calls.into_iter().take(if can_ask_commonly { 3 } else { 2 }) {
         let ep = node.ep();
-        let error = refused(call(&ep, &data), argument);
-        names(&error, &[&"private data", &(most + 1), &most]);
+        refused_with(call(&ep, &data), argument, &[&"private data", &(most + 1), &most]);
         assert_eq!(state(&ep), EpState::Unconnected);
         expect_no_event(&node.requests);
         call(&ep, &data[..most]).expect("within the bound");
@@ -51,14 +46,10 @@ pub(super) fn private_data_of_an_answer_reach_the_limit() {
     let most = node.ia.provider_attributes().max_private_data_size as usize;
     let data: Vec<u8> = (1..=200).cycle().take(most + 1).collect();
     let psp = node.psp();
-    let ask = || {
-        let ep = node.connecting(psp.qualifier());
-        (ep, expect_request(&node.requests).request)
-    };
-    let (client, request) = ask();
-    let server = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("an endpoint");
-    let error = refused(request.accept(Some(&server), &data), Subtype::InvalidArg3);
-    names(&error, &[&"private data", &(most + 1), &most]);
+    let (client, request) = node.asking(psp.qualifier());
+    let server = node.ep_of(&EpSpec::new(&node.pz));
+    let result = request.accept(Some(&server), &data);
+    refused_with(result, Subtype::InvalidArg3, &[&"private data", &(most + 1), &most]);
     assert_eq!(state(&server), EpState::Unconnected);
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     request.accept(Some(&server), &data[..most]).expect("within the bound");
@@ -67,9 +58,9 @@ pub(super) fn private_data_of_an_answer_reach_the_limit() {
     if !HAS_2_0 {
         return;
     }
-    let (client, request) = ask();
-    let error = refused(request.reject(&data), Subtype::InvalidArg2);
-    names(&error, &[&"private data", &(most + 1), &most]);
+    let (client, request) = node.asking(psp.qualifier());
+    let result = request.reject(&data);
+    refused_with(result, Subtype::InvalidArg2, &[&"private data", &(most + 1), &most]);
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     request.reject(&data[..most]).expect("within the bound");
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
@@ -92,8 +83,7 @@ pub(super) fn a_timeout_is_positive() {
     .into_iter()
     .flatten()
     {
-        let error = refused(result, argument);
-        names(&error, &[&"timeout", &0]);
+        refused_with(result, argument, &[&"timeout", &0]);
         assert_eq!(state(&ep), EpState::Unconnected);
     }
     expect_no_event(&node.requests);

@@ -1,6 +1,6 @@
 //! Dispatchers, shared receive queues and watermarks.
 
-use super::bounds::{affordable, modest, names, out_of_bounds, small};
+use super::bounds::{affordable, modest, out_of_bounds, refused_with, small};
 use crate::prelude::*;
 
 /// The longest queue, if it is affordable.
@@ -16,8 +16,7 @@ pub(super) fn queue_lengths_reach_the_limit() {
     for flags in [EvdFlags::SOFTWARE, EvdFlags::COMPLETIONS, EvdFlags::CONNECTION] {
         for qlen in [0, most + 1, MOST] {
             let made = node.ia.evd_create(&EvdOptions::new(qlen, flags));
-            let error = refused(made, Subtype::InvalidArg2);
-            names(&error, &[&"evd_min_qlen", &qlen, &most]);
+            refused_with(made, Subtype::InvalidArg2, &[&"evd_min_qlen", &qlen, &most]);
         }
         for qlen in [1, most - 1, most] {
             let evd = node.evd_of(qlen, flags);
@@ -41,8 +40,7 @@ pub(super) fn a_resize_has_the_same_limits() {
     evd.post_se(7).expect("within the limit");
     for qlen in [0, most + 1, MOST] {
         let before = evd.query();
-        let error = refused(evd.resize(qlen), Subtype::InvalidArg2);
-        names(&error, &[&"evd_min_qlen", &qlen, &most]);
+        refused_with(evd.resize(qlen), Subtype::InvalidArg2, &[&"evd_min_qlen", &qlen, &most]);
         assert_eq!(evd.query(), before);
     }
     for qlen in [1, most] {
@@ -61,8 +59,8 @@ pub(super) fn thresholds_reach_the_queue_length() {
     let mut event = Event::default();
     for threshold in [0, qlen + 1, MOST] {
         for timeout in [Timeout::ZERO, Timeout::Infinite] {
-            let error = refused(evd.wait(timeout, threshold, &mut event), Subtype::InvalidArg3);
-            names(&error, &[&"threshold", &threshold, &qlen]);
+            let result = evd.wait(timeout, threshold, &mut event);
+            refused_with(result, Subtype::InvalidArg3, &[&"threshold", &threshold, &qlen]);
         }
     }
     for value in 0..qlen {
@@ -83,8 +81,7 @@ pub(super) fn shared_queues_reach_the_limits() {
     let (most, segments) = (ia.max_recv_per_srq, ia.max_iov_segments_per_dto);
     let good = SrqAttributes { max_recv_dtos: 2, max_recv_iov: 1, low_watermark: 0 };
     let bad = |attributes, words: &[&dyn std::fmt::Display]| {
-        let error = refused(node.ia.srq_create(&node.pz, attributes), Subtype::InvalidArg3);
-        names(&error, words);
+        refused_with(node.ia.srq_create(&node.pz, attributes), Subtype::InvalidArg3, words);
     };
     for max_recv_dtos in [0, most + 1, MOST] {
         let words: [&dyn std::fmt::Display; 3] = [&"max_recv_dtos", &max_recv_dtos, &most];
@@ -108,11 +105,9 @@ pub(super) fn shared_queues_reach_the_limits() {
         for cookie in 0..has.max_recv_dtos {
             srq.post_recv(&iov[1..], cookie.into()).expect("within the queue");
         }
-        let error = srq.post_recv(&iov[1..], 0).expect_err("the queue is full");
-        assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
+        fails_with(srq.post_recv(&iov[1..], 0), ReturnType::InsufficientResources);
         assert_eq!(srq.query().expect("live").outstanding_dto_count, has.max_recv_dtos);
-        srq.free().expect("unused");
-        buffer.lmr.free().expect("unused");
+        free_all(&[&srq, &buffer]);
     }
     node.finish();
 }
@@ -124,8 +119,8 @@ pub(super) fn a_resize_of_a_shared_queue_has_the_same_limits() {
     post_shared(&srq, 0..2);
     for wanted in [0, most + 1, MOST] {
         let before = srq.query();
-        let error = refused(srq.resize(wanted), Subtype::InvalidArg2);
-        names(&error, &[&"srq_max_recv_dto", &wanted, &most]);
+        let result = srq.resize(wanted);
+        refused_with(result, Subtype::InvalidArg2, &[&"srq_max_recv_dto", &wanted, &most]);
         assert_eq!(srq.query(), before);
     }
     srq.resize(most).expect("within the bound");
@@ -142,8 +137,8 @@ pub(super) fn low_watermarks_reach_the_queue_length() {
     post_shared(&srq, 0..limit.into());
     for watermark in [limit + 1, MOST] {
         let before = srq.query();
-        let error = refused(srq.set_lw(watermark), Subtype::InvalidArg2);
-        names(&error, &[&"low_watermark", &watermark, &limit]);
+        let result = srq.set_lw(watermark);
+        refused_with(result, Subtype::InvalidArg2, &[&"low_watermark", &watermark, &limit]);
         assert_eq!(srq.query(), before);
     }
     for watermark in [0, 1, limit] {
@@ -154,7 +149,7 @@ pub(super) fn low_watermarks_reach_the_queue_length() {
     let evd = node.ia.async_evd().expect("the adapter made one");
     expect_no_event(&evd);
     let client = node.ep();
-    let server = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+    let server = node.ep_of(&node.spec().srq(&srq));
     link(&node, &client, &node, &server);
     client.post_send(&[], 1, NONE).expect("connected");
     expect_dto(&node.recv, &[&server]);
@@ -171,13 +166,12 @@ pub(super) fn high_watermarks_reach_the_limit() {
     node.need(|it| it.srq_watermarks_supported, "watermarks");
     let most = node.ia.attributes().max_dto_per_ep;
     let attributes = EpAttributes { max_recv_dtos: most, ..modest(&node) };
-    let ep = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let ep = node.ep_of(&node.spec().attributes(&attributes));
     let above = most + 1;
     let soft = ep.set_watermark(Some(above), None);
-    let error = refused(soft, Subtype::InvalidArg2);
-    names(&error, &[&"soft_high_watermark", &above, &most]);
-    let error = refused(ep.set_watermark(Some(1), Some(above)), Subtype::InvalidArg3);
-    names(&error, &[&"hard_high_watermark", &above, &most]);
+    refused_with(soft, Subtype::InvalidArg2, &[&"soft_high_watermark", &above, &most]);
+    let result = ep.set_watermark(Some(1), Some(above));
+    refused_with(result, Subtype::InvalidArg3, &[&"hard_high_watermark", &above, &most]);
     let evd = node.ia.async_evd().expect("the adapter made one");
     // These two receives would exceed the soft watermark if the refused call had set it.
     post_receives(&ep, 0..2);

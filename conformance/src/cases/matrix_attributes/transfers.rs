@@ -5,10 +5,18 @@ use crate::prelude::*;
 
 /// A pair whose active side has attributes; the passive side has those of the adapter.
 fn pair_with(node: &Node, attributes: &EpAttributes) -> (Endpoint, Endpoint) {
-    let client = node.ia.ep_create(&node.spec().attributes(attributes)).expect("an endpoint");
+    let client = node.ep_of(&node.spec().attributes(attributes));
     let server = node.ep();
     link(node, &client, node, &server);
     (client, server)
+}
+
+/// Two buffers that are one byte longer than a transfer, and the bytes that the first one has.
+fn buffers(node: &Node, len: usize) -> (Buffer, Buffer, Vec<u8>) {
+    let (from, to) = (node.buffer(len + 1), node.buffer(len + 1));
+    let bytes = pattern(len);
+    from.fill(0, &bytes);
+    (from, to, bytes)
 }
 
 fn pattern(len: usize) -> Vec<u8> {
@@ -21,9 +29,7 @@ pub(super) fn messages_reach_the_limit() {
     let len = affordable(bound.saturating_mul(2), "two messages") / 2;
     let attributes = EpAttributes { max_message_size: bound, ..modest(&node) };
     let (client, server) = pair_with(&node, &attributes);
-    let (from, to) = (node.buffer(len + 1), node.buffer(len + 1));
-    let bytes = pattern(len);
-    from.fill(0, &bytes);
+    let (from, to, bytes) = buffers(&node, len);
     server.post_recv(&[to.piece(0, len)], 1, NONE).expect("any state");
     let long = client.post_send(&[from.piece(0, len + 1)], 2, NONE);
     out_of_bounds(long, &[&(len + 1), &bound]);
@@ -40,7 +46,7 @@ pub(super) fn messages_are_limited_by_the_endpoint() {
     let srq = node.srq(1);
     let attributes = EpAttributes { max_message_size: 10, max_rdma_size: 20, ..modest(&node) };
     // Only endpoints with a shared queue have bounds below the adapter's.
-    let client = node.ia.ep_create(&node.spec().srq(&srq).attributes(&attributes)).expect("made");
+    let client = node.ep_of(&node.spec().srq(&srq).attributes(&attributes));
     let server = node.linked_to(&client);
     let (from, to) = (node.buffer(32), node.buffer(32));
     for cookie in 1..=2 {
@@ -70,9 +76,7 @@ pub(super) fn writes_reach_the_limit() {
     let len = affordable(bound.saturating_mul(2), "two transfers") / 2;
     let attributes = EpAttributes { max_rdma_size: bound, ..modest(&node) };
     let (client, _server) = pair_with(&node, &attributes);
-    let (from, to) = (node.buffer(len + 1), node.buffer(len + 1));
-    let bytes = pattern(len);
-    from.fill(0, &bytes);
+    let (from, to, bytes) = buffers(&node, len);
     let long = client.post_rdma_write(&[from.piece(0, len + 1)], 1, to.remote(0, len + 1), NONE);
     out_of_bounds(long, &[&(len + 1), &bound]);
     client.post_rdma_write(&[from.piece(0, len)], 2, to.remote(0, len), NONE).expect("allowed");
@@ -88,9 +92,7 @@ pub(super) fn reads_reach_the_limit() {
     let len = affordable(bound.saturating_mul(2), "two transfers") / 2;
     let attributes = EpAttributes { max_rdma_size: bound, max_rdma_read_out: 1, ..modest(&node) };
     let (client, _server) = pair_with(&node, &attributes);
-    let (from, to) = (node.buffer(len + 1), node.buffer(len + 1));
-    let bytes = pattern(len);
-    from.fill(0, &bytes);
+    let (from, to, bytes) = buffers(&node, len);
     let long = client.post_rdma_read(&[to.piece(0, len + 1)], 1, from.remote(0, len + 1), NONE);
     assert_eq!(long.as_ref().expect_err("too long").subtype(), Subtype::InvalidArg5);
     out_of_bounds(long, &[&(len + 1), &bound]);
@@ -117,10 +119,10 @@ pub(super) fn more_reads_than_can_be_in_flight_are_queued() {
     let posts = (reads + 2).min(ia.max_dto_per_ep);
     let attributes =
         EpAttributes { max_rdma_read_out: reads, max_request_dtos: posts, ..modest(&node) };
-    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let client = node.ep_of(&node.spec().attributes(&attributes));
     let attributes =
         EpAttributes { max_rdma_read_in: reads, max_rdma_read_out: 0, ..modest(&node) };
-    let server = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let server = node.ep_of(&node.spec().attributes(&attributes));
     link(&node, &client, &node, &server);
     let (from, to) = (node.buffer(8), node.buffer(8));
     for cookie in 0..posts {
@@ -139,12 +141,11 @@ pub(super) fn receives_reach_the_limit() {
     let node = small();
     for wanted in [1, node.ia.attributes().max_dto_per_ep] {
         let attributes = EpAttributes { max_recv_dtos: wanted, ..modest(&node) };
-        let ep = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+        let ep = node.ep_of(&node.spec().attributes(&attributes));
         let limit = ep.query().expect("live").attributes.max_recv_dtos;
         assert!(limit >= wanted);
         post_receives(&ep, 0..limit.into());
-        let error = ep.post_recv(&[], 0, NONE).expect_err("the queue is full");
-        assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
+        fails_with(ep.post_recv(&[], 0, NONE), ReturnType::InsufficientResources);
         assert_eq!(ep.recv_query().map(|buffers| buffers.allocated), Ok(limit));
         ep.free().expect("unconnected");
     }
@@ -157,15 +158,13 @@ pub(super) fn requests_reach_the_limit() {
         let attributes = EpAttributes { max_request_dtos: wanted, ..modest(&node) };
         let evd = node.ia.evd_create(&EvdOptions::new(wanted + 1, EvdFlags::COMPLETIONS));
         let evd = evd.expect("a dispatcher");
-        let spec = node.spec().request_evd(&evd).attributes(&attributes);
-        let client = node.ia.ep_create(&spec).expect("an endpoint");
+        let client = node.ep_of(&node.spec().request_evd(&evd).attributes(&attributes));
         let _server = node.linked_to(&client);
         let limit = client.query().expect("live").attributes.max_request_dtos;
         assert!(limit >= wanted);
         // No receive is posted for them.
         post_sends(&client, 0..limit.into());
-        let error = client.post_send(&[], 0, NONE).expect_err("the queue is full");
-        assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
+        fails_with(client.post_send(&[], 0, NONE), ReturnType::InsufficientResources);
         client.disconnect(Close::Abrupt).expect("connected");
         for cookie in 0..limit {
             expect_completion(&evd, &[&client], cookie.into(), DtoStatus::Flushed);
@@ -190,16 +189,11 @@ pub(super) fn segments_reach_the_limit() {
         max_rdma_read_out: u32::from(has_reads),
         ..modest(&node)
     };
-    let (client, server) = (0..2)
-        .map(|_| node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint"))
-        .fold((None, None), |(_, first), ep| (first, Some(ep)));
-    let (client, server) = (client.expect("two"), server.expect("two"));
+    let [client, server] = [(); 2].map(|()| node.ep_of(&node.spec().attributes(&attributes)));
     link(&node, &client, &node, &server);
     let limit = client.query().expect("live").attributes;
     let longest = dto.max(writes).max(reads);
-    let (from, to) = (node.buffer(longest + 1), node.buffer(longest + 1));
-    let bytes = pattern(longest);
-    from.fill(0, &bytes);
+    let (from, to, bytes) = buffers(&node, longest);
     // Single bytes, so that one in the wrong place shows.
     let iov = |count: usize| (0..count).map(|at| from.piece(at, 1)).collect::<Vec<_>>();
     let into = |count: usize| (0..count).map(|at| to.piece(at, 1)).collect::<Vec<_>>();

@@ -2,15 +2,14 @@
 
 use super::scene::Scene;
 use super::table;
-use super::trial::{Outcome, try_everywhere};
+use super::trial::try_everywhere;
 use crate::prelude::*;
 
 pub(super) fn modify_zone() {
     let call = |scene: &Scene| scene.ep().modify(&EpChange::new().pz(&scene.zone));
-    let done = |scene: &Scene, _: EpState, _: Outcome| {
+    try_everywhere(table::ZONE, call, |scene, _, _| {
         assert_eq!(scene.ep().query().expect("live").pz.as_ref(), Some(&scene.zone));
-    };
-    try_everywhere(table::ZONE, call, done);
+    });
 }
 
 pub(super) fn modify_dispatchers() {
@@ -19,12 +18,11 @@ pub(super) fn modify_dispatchers() {
         let change = EpChange::new().recv_evd(Some(recv)).request_evd(Some(request));
         scene.ep().modify(&change.connect_evd(Some(connect)))
     };
-    let done = |scene: &Scene, _: EpState, _: Outcome| {
+    try_everywhere(table::DISPATCHERS, call, |scene, _, _| {
         let param = scene.ep().query().expect("live");
         let after = [param.recv_evd, param.request_evd, param.connect_evd];
         assert_eq!(after.map(|evd| evd.expect("given")), scene.evds);
-    };
-    try_everywhere(table::DISPATCHERS, call, done);
+    });
 }
 
 pub(super) fn modify_attributes() {
@@ -36,13 +34,12 @@ pub(super) fn modify_attributes() {
         attributes
     }
     let call = |scene: &Scene| scene.ep().modify(&EpChange::new().attributes(&smaller(scene)));
-    let done = |scene: &Scene, _: EpState, _: Outcome| {
+    try_everywhere(table::ATTRIBUTES, call, |scene, _, _| {
         let (after, wanted) = (scene.ep().query().expect("live").attributes, smaller(scene));
         assert!(after.max_message_size >= wanted.max_message_size);
         assert_eq!(after.max_rdma_read_out, wanted.max_rdma_read_out);
         assert!(after.max_recv_dtos >= wanted.max_recv_dtos);
-    };
-    try_everywhere(table::ATTRIBUTES, call, done);
+    });
 }
 
 pub(super) fn query() {

@@ -45,13 +45,12 @@ pub(super) fn dup_connect_of() {
         let other = scene.ep();
         scene.spare.dup_connect(other, Timeout::Infinite, b"", Default::default())
     };
-    let done = |scene: &Scene, _: EpState, _: Outcome| {
+    try_everywhere(table::DUP_CONNECT_OF, call, |scene, _, _| {
         // The duplicate goes to the same qualifier, whose service point is freed.
         let kind = ConnectionEventKind::NonPeerRejected;
         expect_connection(&scene.node.connect, &scene.spare, kind);
         assert_eq!(state(&scene.spare), EpState::Disconnected);
-    };
-    try_everywhere(table::DUP_CONNECT_OF, call, done);
+    });
 }
 
 pub(super) fn dup_connect_of_the_passive_side() {
@@ -110,11 +109,10 @@ fn one_disconnected_event(scene: &Scene, _: EpState, outcome: Outcome) {
 
 pub(super) fn reset() {
     let call = |scene: &Scene| scene.ep().reset();
-    let done = |scene: &Scene, _: EpState, _: Outcome| {
+    try_everywhere(table::RESET, call, |scene, _, _| {
         let param = scene.ep().query().expect("live");
         assert_eq!(param.remote_address, None);
-    };
-    try_everywhere(table::RESET, call, done);
+    });
 }
 
 pub(super) fn free() {
@@ -130,21 +128,19 @@ pub(super) fn rsp_create() {
         *scene.rsp.borrow_mut() = Some(rsp);
         Ok(())
     };
-    let done = |scene: &Scene, from: EpState, _: Outcome| {
+    try_everywhere(table::RSP_CREATE, call, |scene, from, _| {
         let rsp = scene.rsp.take().expect("made");
         rsp.free().expect("live");
         assert_eq!(state(scene.ep()), from, "it is given back");
-    };
-    try_everywhere(table::RSP_CREATE, call, done);
+    });
 }
 
 pub(super) fn accept() {
     let call = |scene: &Scene| scene.request.accept(Some(scene.ep()), b"");
-    let done = |scene: &Scene, _: EpState, _: Outcome| {
+    try_everywhere(table::ACCEPT, call, |scene, _, _| {
         until("the other side is connected", || state(&scene.asking) == EpState::Connected);
         refused(scene.request.query(), Subtype::InvalidHandleCr);
-    };
-    try_everywhere(table::ACCEPT, call, done);
+    });
 }
 
 /// A refused accept leaves the request valid: another endpoint can accept it.

@@ -10,7 +10,7 @@ const COOKIE: u64 = 0x00c0_0c1e;
 
 pub(super) fn post_recv() {
     let call = |scene: &Scene| scene.ep().post_recv(&[scene.buffer.piece(0, 32)], COOKIE, NONE);
-    let done = |scene: &Scene, _: EpState, outcome: Outcome| {
+    try_everywhere(table::RECEIVE, call, |scene, _, outcome| {
         if outcome == Outcome::Flushed {
             let done =
                 expect_completion(&scene.node.recv, &[scene.ep()], COOKIE, DtoStatus::Flushed);
@@ -19,8 +19,7 @@ pub(super) fn post_recv() {
             assert!(!scene.ep().status().expect("live").recv_idle);
             assert_eq!(scene.ep().recv_query().expect("live").allocated, 1);
         }
-    };
-    try_everywhere(table::RECEIVE, call, done);
+    });
 }
 
 /// Takes the completion of a request, which must be a success if the call was.
@@ -74,13 +73,8 @@ pub(super) fn post_send_with_invalidate() {
 }
 
 fn whole(scene: &Scene) -> Bind<'_> {
-    Bind {
-        lmr: &scene.target.lmr,
-        triplet: scene.target.piece(0, 64),
-        privileges: Privileges::REMOTE_READ | Privileges::REMOTE_WRITE,
-        cookie: COOKIE,
-        flags: NONE,
-    }
+    let privileges = Privileges::REMOTE_READ | Privileges::REMOTE_WRITE;
+    Bind { cookie: COOKIE, ..scene.target.bind(privileges) }
 }
 
 pub(super) fn post_rdma_write() {
@@ -133,10 +127,9 @@ pub(super) fn post_compare_and_swap() {
 pub(super) fn bind() {
     Node::new().need(|it| it.rmr_supported, "remote memory regions");
     let call = |scene: &Scene| scene.rmr().bind(scene.ep(), &whole(scene)).map(|_| ());
-    let done = |scene: &Scene, _: EpState, outcome: Outcome| {
+    try_everywhere(table::REQUEST, call, |scene, _, outcome| {
         let done = expect_bind(&scene.node.request, &[scene.ep()]);
         assert_eq!((done.cookie, done.status), (COOKIE, expected(outcome)));
         assert_eq!(done.rmr, scene.rmr().id());
-    };
-    try_everywhere(table::REQUEST, call, done);
+    });
 }

@@ -53,20 +53,11 @@ impl Scene {
             Privileges::ALL
         };
         let rmr = node.has_rmrs().then(|| node.rmr());
-        let memory = Memory::zeroed(64).expect("memory");
-        let source = MemorySource::Memory(&memory);
-        let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("a region");
+        let target = node.buffer_with(64, privileges);
         let staged = ep_in_state(&node, wanted);
         let psp = node.psp();
-        let address = node.address();
-        let csp = HAS_2_0.then(|| {
-            let socket = node.socket(PORT);
-            let csp = node.ia.csp_create(Comm::for_address(socket.ip()), socket, &node.requests);
-            csp.expect("a port of the adapter's")
-        });
-        let asking = node.ep();
-        asking.connect(&Connect::to(address, psp.qualifier())).expect("an attempt");
-        let request = expect_request(&node.requests).request;
+        let csp = HAS_2_0.then(|| node.csp(PORT));
+        let (asking, request) = node.asking(psp.qualifier());
         let scene = Self {
             spare: node.ep(),
             csp,
@@ -77,7 +68,7 @@ impl Scene {
                 node.evd(EvdFlags::CONNECTION),
             ],
             buffer: node.buffer(64),
-            target: Buffer { memory, lmr },
+            target,
             staged,
             psp,
             request,

@@ -68,7 +68,7 @@ impl Arena {
 
     pub(super) fn endpoint(&self) -> Endpoint {
         let spec = self.node.spec().recv_evd(&self.recv).request_evd(&self.request);
-        self.node.ia.ep_create(&spec.connect_evd(&self.connect)).expect("an endpoint")
+        self.node.ep_of(&spec.connect_evd(&self.connect))
     }
 
     /// Ends the connection of an endpoint and waits until nothing is outstanding.

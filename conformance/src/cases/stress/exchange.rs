@@ -20,7 +20,7 @@ pub(super) fn own_endpoints() {
                 break;
             }
             link(&here, &client, &there, &server);
-            exchange(&mut random, &here, &client, &near, &there, &server, &far);
+            exchange(&mut random, (&here, &client, &near), (&there, &server, &far));
             let extra = 1 + random.u32(..5);
             for cookie in 0..extra {
                 server.post_recv(&[far.piece(0, 8)], cookie.into(), NONE).expect("any state");
@@ -42,16 +42,11 @@ pub(super) fn own_endpoints() {
     });
 }
 
+/// A side of a connection, with its memory.
+type Side<'a> = (&'a Node, &'a Endpoint, &'a Buffer);
+
 /// Sends messages from one side to the other, and checks their data and order.
-fn exchange(
-    random: &mut Rng,
-    here: &Node,
-    client: &Endpoint,
-    near: &Buffer,
-    there: &Node,
-    server: &Endpoint,
-    far: &Buffer,
-) {
+fn exchange(random: &mut Rng, (here, client, near): Side<'_>, (there, server, far): Side<'_>) {
     for cookie in 0..u64::from(random.u32(..12)) {
         let len = random.usize(..64);
         let bytes: Vec<u8> = (0..len).map(|_| random.u8(..)).collect();

@@ -17,8 +17,8 @@ pub(super) fn an_accept_races_with_a_disconnect() {
     let node = Node::new();
     let psp = node.psp();
     let (far, heard) = (node.evd(EvdFlags::CONNECTION), node.evd(EvdFlags::CONNECTION));
-    let client = node.ia.ep_create(&node.spec().connect_evd(&far)).expect("an endpoint");
-    let server = node.ia.ep_create(&node.spec().connect_evd(&heard)).expect("an endpoint");
+    let client = node.ep_of(&node.spec().connect_evd(&far));
+    let server = node.ep_of(&node.spec().connect_evd(&heard));
     let round = Arc::new(AtomicU64::new(0));
     let (gone, turn) = (client.clone(), Arc::clone(&round));
     let start = Instant::now();
@@ -74,8 +74,7 @@ pub(super) fn an_accept_races_with_a_disconnect() {
             until("the end", || state(ep) == EpState::Disconnected);
             ep.reset().expect("disconnected");
         }
-        expect_no_event(&far);
-        expect_no_event(&heard);
+        expect_no_events(&[&far, &heard]);
     }
     round.store(OVER, Ordering::Release);
     other.join();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::threads::THREADS;
+use crate::cases::srq::counts;
 use crate::prelude::*;
 
 /// Several threads send on separate connections into the buffers of one shared receive queue.
@@ -21,7 +22,7 @@ pub(super) fn a_shared_receive_queue() {
             let client = node.ep();
             let requests = node.evd(EvdFlags::COMPLETIONS);
             client.modify(&EpChange::new().request_evd(Some(&requests))).expect("unconnected");
-            let server = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+            let server = node.ep_of(&node.spec().srq(&srq));
             link(&node, &client, &node, &server);
             (client, server, requests)
         })
@@ -56,9 +57,7 @@ pub(super) fn a_shared_receive_queue() {
     finish_shared(&srq, DEPTH, &pairs);
     expect_no_event(&node.recv);
     assert!(next.values().all(|count| *count == EACH));
-    srq.free().expect("no endpoint uses it");
-    buffer.lmr.free().expect("unused");
-    source.lmr.free().expect("unused");
+    free_all(&[&srq, &buffer, &source]);
     drain(&node.connect);
     node.finish();
 }
@@ -68,18 +67,13 @@ type Pair = (Endpoint, Endpoint, EventDispatcher);
 
 /// Checks that all buffers are on the queue again, and stay there when the connections end.
 fn finish_shared(srq: &SharedReceiveQueue, depth: u32, pairs: &[Pair]) {
-    let counts = || {
-        let param = srq.query().expect("live");
-        (param.available_dto_count, param.outstanding_dto_count)
-    };
-    assert_eq!(counts(), (depth, depth));
+    assert_eq!(counts(srq), (depth, depth));
     for (client, server, requests) in pairs {
         client.disconnect(Close::Abrupt).expect("connected");
         until("the other side gets the event", || state(server) == EpState::Disconnected);
-        client.free().expect("disconnected");
-        server.free().expect("disconnected");
+        free_all(&[client, server]);
         expect_no_event(requests);
         requests.free().expect("unused");
     }
-    assert_eq!(counts(), (depth, depth));
+    assert_eq!(counts(srq), (depth, depth));
 }
