@@ -1,4 +1,4 @@
-//! Registered memory.
+//! Registered memory. Each function panics if its range is not inside the memory.
 
 use dat_core::{
     Bind, CompletionFlags, InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource, Privileges,
@@ -43,9 +43,6 @@ impl Buffer {
     }
 
     /// A segment of the region for local use.
-    ///
-    /// # Panics
-    /// If the range is not inside the memory.
     #[track_caller]
     #[must_use]
     pub fn piece(&self, offset: usize, len: usize) -> LmrTriplet {
@@ -53,9 +50,6 @@ impl Buffer {
     }
 
     /// A segment of the region for the peer's use.
-    ///
-    /// # Panics
-    /// If the range is not inside the memory.
     #[track_caller]
     #[must_use]
     pub fn remote(&self, offset: usize, len: usize) -> RmrTriplet {
@@ -63,18 +57,12 @@ impl Buffer {
     }
 
     /// Writes bytes into the memory.
-    ///
-    /// # Panics
-    /// If the bytes do not fit.
     #[track_caller]
     pub fn fill(&self, offset: usize, bytes: &[u8]) {
         self.memory.write(offset, bytes).expect("inside the memory");
     }
 
     /// The bytes of a range.
-    ///
-    /// # Panics
-    /// If the range is not inside the memory.
     #[track_caller]
     #[must_use]
     pub fn bytes(&self, offset: usize, len: usize) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! The fixture of most cases: an adapter with a protection zone and event dispatchers, registered
 //! memory, and functions that connect two endpoints and exchange a message. Each of them panics if
-//! a call that it makes fails.
+//! a call that it makes fails, such as a free of an object that is in use.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -290,9 +290,6 @@ impl Node {
     }
 
     /// Frees further objects in the given order, then does the same as [`Node::finish`].
-    ///
-    /// # Panics
-    /// If an object is in use or is left.
     #[track_caller]
     pub fn finish_with(self, objects: &[&dyn Free]) {
         free_all(objects);
@@ -301,9 +298,6 @@ impl Node {
 
     /// Frees the dispatchers and the zone and closes the adapter gracefully, which fails if any
     /// object of the case is left.
-    ///
-    /// # Panics
-    /// If an object is left.
     #[track_caller]
     pub fn finish(self) {
         for evd in [&self.recv, &self.request, &self.connect, &self.requests] {
@@ -351,9 +345,6 @@ pub(crate) fn boxed<T: Free + Send + 'static>(object: T) -> Box<dyn Free + Send>
 }
 
 /// Frees objects in the given order.
-///
-/// # Panics
-/// If an object is in use.
 #[track_caller]
 pub fn free_all(objects: &[&dyn Free]) {
     for object in objects {
@@ -393,6 +384,38 @@ pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
     }
     assert_eq!(state(client), EpState::Connected);
     assert_eq!(state(server), EpState::Connected);
+}
+
+/// An adapter with an unconnected endpoint.
+#[track_caller]
+pub(crate) fn unconnected() -> (Node, Endpoint) {
+    let node = Node::new();
+    let ep = node.ep();
+    (node, ep)
+}
+
+/// An adapter with two unconnected endpoints.
+#[track_caller]
+pub(crate) fn unconnected_pair() -> (Node, Endpoint, Endpoint) {
+    let (node, ep) = unconnected();
+    let other = node.ep();
+    (node, ep, other)
+}
+
+/// An adapter with a public service point.
+#[track_caller]
+pub(crate) fn with_psp() -> (Node, Psp) {
+    let node = Node::new();
+    let psp = node.psp();
+    (node, psp)
+}
+
+/// Closes adapters gracefully, as [`Node::finish`] does.
+#[track_caller]
+pub(crate) fn finish_all(nodes: impl IntoIterator<Item = Node>) {
+    for node in nodes {
+        node.finish();
+    }
 }
 
 /// An adapter with two endpoints that are connected: first the active side, then the passive.

@@ -31,7 +31,7 @@ pub use check::refused;
 pub use exclude::Exclusions;
 pub use fixture::{Buffer, Node, exchange, link, open, requester};
 pub use runner::{Outcome, Plan, Verdict};
-pub use target::{Target, open_at, rounds, set_target, takes_parameters, target, try_open};
+pub use target::{Target, rounds, set_target, takes_parameters, target, try_open};
 pub use wait::{
     Background, LIMIT, becomes_readable, drain, expect_bind, expect_connection,
     expect_connection_of, expect_connections, expect_dto, expect_event, expect_no_event,

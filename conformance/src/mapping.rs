@@ -1,7 +1,7 @@
 //! Memory mappings: the only module of this crate with `unsafe` code.
 //!
 //! A mapping is never unmapped, so that a registration may outlive the [`Mapping`]. The errors are
-//! those of the system calls.
+//! those of the system calls, and a function panics if its range is not inside the mapping.
 #![allow(unsafe_code, reason = "memory is mapped and reached by address here, and only here")]
 
 use std::fs::File;
@@ -51,9 +51,6 @@ impl Mapping {
     }
 
     /// A part of the mapping, to register.
-    ///
-    /// # Panics
-    /// If the part is not inside the mapping.
     #[track_caller]
     #[must_use]
     pub fn span(&self, offset: usize, len: usize) -> Span {
@@ -64,9 +61,6 @@ impl Mapping {
     }
 
     /// Copies bytes into the mapping.
-    ///
-    /// # Panics
-    /// If the bytes do not fit.
     #[track_caller]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         let to = self.pointer(offset, bytes.len());
@@ -75,9 +69,6 @@ impl Mapping {
     }
 
     /// The bytes of a range.
-    ///
-    /// # Panics
-    /// If the part is not inside the mapping.
     #[track_caller]
     #[must_use]
     pub fn read(&self, offset: usize, len: usize) -> Vec<u8> {

@@ -16,7 +16,8 @@ pub(crate) use crate::case::{cases, skip};
 pub(crate) use crate::check::{fails_with, refused, refused_naming};
 pub(crate) use crate::ep_states::{EpInState, STATES, ep_in_state, in_every_state};
 pub(crate) use crate::fixture::{
-    Buffer, Free, Node, boxed, exchange, free_all, link, linked_nodes, linked_pair, open, requester,
+    Buffer, Free, Node, boxed, exchange, finish_all, free_all, link, linked_nodes, linked_pair,
+    open, requester, unconnected, unconnected_pair, with_psp,
 };
 pub(crate) use crate::posts::{
     post_events, post_message, post_messages, post_receives, post_sends, post_shared,

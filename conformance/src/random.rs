@@ -23,7 +23,7 @@ pub(crate) fn for_seeds(seeds: std::ops::Range<u64>, run: impl Fn(&mut Rng)) {
 }
 
 /// The message of a panic.
-fn message(payload: &(dyn Any + Send)) -> Option<&str> {
+pub(crate) fn message(payload: &(dyn Any + Send)) -> Option<&str> {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied())
 }

@@ -124,19 +124,3 @@ pub fn try_open(parameters: &str) -> Result<InterfaceAdapter> {
     let parameters = format!("address={},{parameters}", fresh_address());
     registry.open(&with_parameters(&name, &parameters))
 }
-
-/// Opens another instance of the adapter under test at an address. Skips the case if adapters
-/// cannot choose theirs.
-///
-/// # Panics
-/// If the open fails.
-#[track_caller]
-#[must_use]
-pub fn open_at(address: Address, parameters: &str) -> InterfaceAdapter {
-    let Target { registry, name, .. } = target();
-    if !takes_parameters() {
-        skip("the adapter cannot choose its address");
-    }
-    let parameters = format!("address={address},{parameters}");
-    registry.open(&with_parameters(&name, &parameters)).expect("the adapter under test opens")
-}

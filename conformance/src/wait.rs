@@ -16,6 +16,8 @@ use dat_core::{
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::random::message;
+
 /// The time limit of every wait.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
@@ -196,9 +198,6 @@ pub fn expect_no_events(evds: &[&EventDispatcher]) {
 }
 
 /// Takes all events that are queued now.
-///
-/// # Panics
-/// If the dispatcher cannot be dequeued.
 #[track_caller]
 pub fn drain(evd: &EventDispatcher) -> Vec<Event> {
     let mut events: Vec<Event> = std::iter::from_fn(|| set_aside(evd, |_| true)).collect();
@@ -256,9 +255,6 @@ pub fn until_waited_on(cno: &Cno) {
 }
 
 /// The state of an endpoint.
-///
-/// # Panics
-/// If the endpoint was freed.
 #[track_caller]
 pub fn state(ep: &Endpoint) -> EpState {
     ep.status().expect("a live endpoint").state
@@ -297,10 +293,8 @@ impl<T: Send + 'static> Background<T> {
         std::thread::spawn(move || {
             let own = std::fs::read_link("/proc/thread-self").unwrap_or_default();
             started.get_or_init(|| PathBuf::from("/proc").join(own));
-            let value = catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-                let text = payload.downcast_ref::<String>().map(String::as_str);
-                text.or_else(|| payload.downcast_ref().copied()).unwrap_or_default().to_owned()
-            });
+            let value = catch_unwind(AssertUnwindSafe(work))
+                .map_err(|payload| message(&*payload).unwrap_or_default().to_owned());
             // The receiver is gone if the case has failed already.
             let _ = sender.send(value);
         });

@@ -107,8 +107,7 @@ fn on_dispatchers_of(user: &Node, owner: &Node) -> Endpoint {
 fn connect(peer: &Node, requests: &EventDispatcher, client: &Endpoint, server: &Endpoint) {
     let psp = peer.ia.psp_create_any(requests, PspMaker::Consumer).expect("a service point");
     client.connect(&Connect::to(peer.address(), psp.qualifier())).expect("an attempt to connect");
-    let arrival = expect_request(requests);
-    arrival.request.accept(Some(server), b"").expect("an unconnected endpoint");
+    expect_request(requests).request.accept(Some(server), b"").expect("an unconnected endpoint");
     psp.free().expect("live");
     expect_connection(&peer.connect, server, ConnectionEventKind::Established);
 }
@@ -127,9 +126,7 @@ fn dispatchers_of_another_instance_are_allowed() {
     assert_eq!(expect_dto(&peer.recv, &[&client, &server]).cookie, 1);
     assert_eq!(target.bytes(0, 4), b"word");
     free_all(&[&client, &server, &source, &target]);
-    for node in [user, owner, peer] {
-        node.finish();
-    }
+    finish_all([user, owner, peer]);
 }
 
 fn a_dispatcher_of_another_instance_is_in_use() {
@@ -139,9 +136,7 @@ fn a_dispatcher_of_another_instance_is_in_use() {
     assert_eq!(ep.query().expect("live").connect_evd, Some(owner.connect.clone()));
     ep.free().expect("unconnected");
     owner.connect.free().expect("unused again");
-    for node in [user, owner] {
-        node.finish();
-    }
+    finish_all([user, owner]);
 }
 
 fn closing_an_instance_ends_its_dispatchers_for_the_other() {
@@ -158,9 +153,7 @@ fn closing_an_instance_ends_its_dispatchers_for_the_other() {
     assert_eq!(expect_dto(&peer.recv, &[&client, &server]).cookie, 1);
     assert_eq!(client.query().expect("live").state, EpState::Connected);
     free_all(&[&client, &server, &source, &target]);
-    for node in [user, peer] {
-        node.finish();
-    }
+    finish_all([user, peer]);
 }
 
 fn flags_that_are_invalid_for_a_post_are_ignored() {
@@ -215,8 +208,7 @@ fn memory_safety_checks_are_not_relaxed() {
     refused(node.ia.ep_create(&EpSpec::new(&other.pz)), Subtype::InvalidHandlePz);
     let ep = node.ep();
     let buffer = other.buffer(8);
-    let posted = ep.post_recv(&[buffer.piece(0, 8)], 1, NONE);
-    assert!(posted.is_err(), "a region of another instance");
+    assert!(ep.post_recv(&[buffer.piece(0, 8)], 1, NONE).is_err(), "a region of another instance");
     let own = node.buffer(8);
     let mut beyond = own.piece(0, 8);
     beyond.length = 9;

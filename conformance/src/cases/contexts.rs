@@ -64,8 +64,7 @@ fn objects_do_not_share_contexts() {
 }
 
 fn clones_share_the_context() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let clone = psp.clone();
     psp.set_consumer_context(5);
     assert_eq!(clone.consumer_context(), 5);

@@ -172,8 +172,7 @@ fn dropping_all_handles_rejects_the_request() {
 }
 
 fn freeing_the_dispatcher_rejects_its_queued_requests() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let client = node.connecting(psp.qualifier());
     psp.free().expect("live");
     node.requests.free().expect("unused");

@@ -21,8 +21,7 @@ cases! {
 }
 
 fn a_new_endpoint_belongs_to_its_adapter_and_zone_and_is_unconnected() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     let param = ep.query().expect("a live endpoint");
     assert_eq!(ep.adapter(), node.ia);
     assert_eq!(param.pz.as_ref(), Some(&node.pz));
@@ -133,8 +132,7 @@ fn one_dispatcher_can_serve_all_three_uses() {
 }
 
 fn an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     for evd in [&node.recv, &node.request, &node.connect] {
         refused(evd.free(), Subtype::InvalidStateEvdInUse);
         assert!(evd.is_live() && evd.query().is_ok(), "nothing has changed");

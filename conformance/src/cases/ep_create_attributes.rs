@@ -66,8 +66,7 @@ const SMALL: &str = "max_message_size=1001,max_rdma_size=2002,max_dto_per_ep=30,
                      max_rdma_read_in=5,max_rdma_read_out=6";
 
 fn omitted_attributes_are_the_defaults_of_the_provider() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     let found = attributes(&ep);
     let mut expected = node.ia.default_ep_attributes().clone();
     // The provider replaces 0 by its default.

@@ -81,8 +81,7 @@ fn a_zone_of_another_instance_is_refused() {
     let (node, other) = (Node::new(), Node::new());
     let spec = EpSpec::new(&other.pz).recv_evd(&node.recv).connect_evd(&node.connect);
     not_made(&node.ia, &spec, Subtype::InvalidHandlePz);
-    node.finish();
-    other.finish();
+    finish_all([node, other]);
 }
 
 fn a_freed_zone_is_refused() {
@@ -100,8 +99,7 @@ fn a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused() {
     let freed = node.srq(4);
     freed.free().expect("unused");
     not_made(&node.ia, &node.spec().srq(&freed), Subtype::InvalidHandleSrq);
-    node.finish();
-    other.finish();
+    finish_all([node, other]);
 }
 
 fn a_closed_adapter_is_refused() {

@@ -18,8 +18,7 @@ cases! {
 }
 
 fn its_parameters_and_status_can_be_queried() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (_node, ep) = unconnected();
     assert_eq!(ep.query().expect("a live endpoint").state, EpState::Unconnected);
     let status = ep.status().expect("a live endpoint");
     assert_eq!(status.state, EpState::Unconnected);
@@ -29,24 +28,21 @@ fn its_parameters_and_status_can_be_queried() {
 }
 
 fn it_can_be_modified() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (_node, ep) = unconnected();
     ep.modify(&EpChange::new().recv_evd(None)).expect("unconnected");
     assert_eq!(ep.query().expect("a live endpoint").recv_evd, None);
     assert_eq!(state(&ep), EpState::Unconnected);
 }
 
 fn it_is_freed_once() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     let clone = ep.clone();
     ep.free().expect("unconnected");
     assert!(!clone.is_live());
     refused(clone.free(), Subtype::InvalidHandleEp);
     refused(ep.query(), Subtype::InvalidHandleEp);
     refused(ep.status(), Subtype::InvalidHandleEp);
-    let connect = Connect::to(node.address(), 1);
-    refused(ep.connect(&connect), Subtype::InvalidHandleEp);
+    refused(ep.connect(&Connect::to(node.address(), 1)), Subtype::InvalidHandleEp);
     for how in [Close::Graceful, Close::Abrupt] {
         refused(ep.disconnect(how), Subtype::InvalidHandleEp);
     }
@@ -58,8 +54,7 @@ fn it_is_freed_once() {
 }
 
 fn receives_can_be_posted_before_the_connection() {
-    let node = Node::new();
-    let (client, server) = (node.ep(), node.ep());
+    let (node, client, server) = unconnected_pair();
     let memory = node.buffer(64);
     for cookie in 0..3 {
         let piece = memory.piece(16 * cookie, 8);
@@ -81,8 +76,7 @@ fn receives_can_be_posted_before_the_connection() {
 }
 
 fn a_free_discards_or_flushes_its_receives() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     let memory = node.buffer(64);
     ep.post_recv(&[memory.piece(0, 64)], 5, NONE).expect("unconnected");
     ep.free().expect("unconnected");
@@ -95,8 +89,7 @@ fn a_free_discards_or_flushes_its_receives() {
 }
 
 fn it_can_connect() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let (client, server) = (node.connecting(psp.qualifier()), node.ep());
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
@@ -107,8 +100,7 @@ fn it_can_connect() {
 }
 
 fn it_can_accept_a_request() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let (_client, server) = (node.connecting(psp.qualifier()), node.ep());
     let request = expect_request(&node.requests).request;
     assert_eq!(request.query().expect("a live request").local_ep, None, "none associated yet");
@@ -118,8 +110,7 @@ fn it_can_accept_a_request() {
 }
 
 fn it_can_be_reserved() {
-    let node = Node::new();
-    let (client, server) = (node.ep(), node.ep());
+    let (node, client, server) = unconnected_pair();
     let rsp = node.ia.rsp_create(5, Some(&server), &node.requests).expect("unconnected");
     assert_eq!(state(&server), EpState::Reserved);
     client.connect(&Connect::to(node.address(), rsp.qualifier())).expect("unconnected");
@@ -141,8 +132,7 @@ fn wrong_state<T: std::fmt::Debug>(posted: Result<T>) {
 }
 
 fn sends_rdma_and_binds_are_refused() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     let memory = node.buffer(64);
     let rmr = node.has_rmrs().then(|| node.rmr());
     let remote: RmrTriplet = memory.remote(32, 8);
@@ -168,8 +158,7 @@ fn sends_rdma_and_binds_are_refused() {
 }
 
 fn a_disconnect_is_refused_and_a_reset_has_no_effect() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     let memory = node.buffer(8);
     ep.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("unconnected");
     for how in [Close::Graceful, Close::Abrupt] {

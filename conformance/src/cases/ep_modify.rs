@@ -66,8 +66,7 @@ fn apart_from_attributes(param: EpParam) -> EpParam {
 }
 
 fn an_empty_change_changes_nothing() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (_node, ep) = unconnected();
     let before = ep.query().expect("a live endpoint");
     ep.modify(&EpChange::new()).expect("nothing to refuse");
     assert_eq!(ep.query().expect("a live endpoint"), before);
@@ -154,8 +153,7 @@ fn the_dispatcher_of_connection_events() {
 }
 
 fn a_dispatcher_can_be_removed() {
-    let node = Node::new();
-    let (client, server) = (node.ep(), node.ep());
+    let (node, client, server) = unconnected_pair();
     let none = EpChange::new().recv_evd(None).request_evd(None).connect_evd(None);
     server.modify(&none).expect("unconnected");
     client.free().expect("unconnected");
@@ -214,8 +212,7 @@ fn exact(node: &Node) -> (Endpoint, Option<SharedReceiveQueue>) {
 }
 
 fn sizes_are_rounded_up_to_those_of_the_adapter() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     let before = ep.query().expect("live").attributes;
     change(&ep, |it| (it.max_message_size, it.max_rdma_size) = (77, 77)).expect("unconnected");
     assert_eq!(ep.query().expect("live").attributes, before);
@@ -241,8 +238,7 @@ items! {
 }
 
 fn posts_are_limited_by_the_changed_attributes() {
-    let node = Node::new();
-    let (client, server) = (node.ep(), node.ep());
+    let (node, client, server) = unconnected_pair();
     let memory = node.buffer(64);
     let mut wanted = client.query().expect("live").attributes;
     wanted.max_request_iov = 1;
@@ -262,8 +258,7 @@ fn posts_are_limited_by_the_changed_attributes() {
 }
 
 fn posted_receives_stay_when_the_queue_grows() {
-    let node = Node::new();
-    let (client, server) = (node.ep(), node.ep());
+    let (node, client, server) = unconnected_pair();
     let memory = node.buffer(64);
     change(&server, |it| it.max_recv_dtos = 2).expect("unconnected");
     for cookie in [1, 2] {
@@ -283,8 +278,7 @@ fn posted_receives_stay_when_the_queue_grows() {
 }
 
 fn a_queue_cannot_shrink_below_what_is_posted() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (_node, ep) = unconnected();
     post_receives(&ep, 0..3);
     let before = ep.query().expect("live");
     assert!(change(&ep, |it| it.max_recv_dtos = 2).is_err());
@@ -295,8 +289,7 @@ fn a_queue_cannot_shrink_below_what_is_posted() {
 }
 
 fn the_flags_of_receives_change_only_before_any_is_posted() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (_node, ep) = unconnected();
     let unsignalled = CompletionFlags::UNSIGNALLED;
     change(&ep, |it| it.recv_completion_flags = unsignalled).expect("none is posted");
     ep.post_recv(&[], 1, unsignalled).expect("the endpoint has the flag");
@@ -325,8 +318,7 @@ fn both_modes_change_together_on_a_shared_dispatcher() {
 }
 
 fn the_modes_of_other_endpoints_limit_a_change() {
-    let node = Node::new();
-    let (first, second) = (node.ep(), node.ep());
+    let (node, first, second) = unconnected_pair();
     let solicit =
         || change(&first, |it| it.recv_completion_flags = CompletionFlags::SOLICITED_WAIT);
     // The other endpoint has the default.
@@ -384,8 +376,7 @@ fn a_refused_change_changes_nothing() {
 }
 
 fn a_failure_of_the_provider_changes_nothing() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     post_receives(&ep, 0..3);
     // The provider cannot make the queue shorter than the number of posted receives.
     let mut wanted = ep.query().expect("live").attributes;

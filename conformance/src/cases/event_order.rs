@@ -45,8 +45,7 @@ fn late() -> (Node, EventDispatcher, Endpoint) {
 fn meet(node: &Node, client: &Endpoint, server: &Endpoint) {
     let psp = node.psp();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
-    let request = expect_request(&node.requests).request;
-    request.accept(Some(server), b"").expect("unconnected");
+    expect_request(&node.requests).request.accept(Some(server), b"").expect("unconnected");
     psp.free().expect("free at any time");
 }
 

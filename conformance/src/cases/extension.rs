@@ -144,8 +144,7 @@ fn a_read_can_target_a_remote_context() {
 }
 
 fn counters_count_from_their_start() {
-    let node = Node::new();
-    let (client, server) = (node.ep(), node.ep());
+    let (node, client, server) = unconnected_pair();
     for (counted, figures) in [
         (client.start_counters(), client.counters(false).map(|all| all.values().to_vec())),
         (server.start_counters(), server.counters(false).map(|all| all.values().to_vec())),

@@ -255,7 +255,6 @@ fn an_endpoint_of_the_consumer_becomes_unconnected() {
     request.handoff(to.qualifier()).expect("something listens there");
     assert_eq!(state(&server), EpState::Unconnected);
     // The endpoint can be used again, also for the same request.
-    let request = expect_request(&second).request;
-    request.accept(Some(&server), b"").expect("unconnected");
+    expect_request(&second).request.accept(Some(&server), b"").expect("unconnected");
     expect_connections(&node.connect, &[&server, &client], ConnectionEventKind::Established);
 }

@@ -87,8 +87,7 @@ fn a_closed_adapter_is_refused() {
 fn makes_nothing(ia: &InterfaceAdapter) {
     refused(ia.pz_create(), Subtype::InvalidHandleIa);
     refused(ia.cno_create(None), Subtype::InvalidHandleIa);
-    let options = EvdOptions::new(4, EvdFlags::SOFTWARE);
-    refused(ia.evd_create(&options), Subtype::InvalidHandleIa);
+    refused(ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)), Subtype::InvalidHandleIa);
 }
 
 /// The kind of an object, and a function that creates one.

@@ -31,8 +31,7 @@ fn accept(node: &Node, client: &Endpoint, psp: &Psp) -> Endpoint {
 }
 
 fn requested_multipath_may_be_ignored() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let client = node.ep();
     let wish = to(&node, &psp, ConnectFlags::MULTIPATH);
     client.connect(&wish).expect("a wish can't be refused");
@@ -46,8 +45,7 @@ fn requested_multipath_may_be_ignored() {
 }
 
 fn required_multipath_needs_support() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let client = node.ep();
     for flags in [
         ConnectFlags::MULTIPATH_REQUIRED,
@@ -67,8 +65,7 @@ fn required_multipath_needs_support() {
 }
 
 fn unknown_connect_flags_are_refused() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let client = node.ep();
     for bits in [0x4, 0x8000_0000, 0x5] {
         let connect = to(&node, &psp, ConnectFlags::from_bits_retain(bits));
@@ -79,8 +76,7 @@ fn unknown_connect_flags_are_refused() {
 }
 
 fn a_duplicate_inherits_the_flags() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let (first, second) = (node.ep(), node.ep());
     let wish = to(&node, &psp, ConnectFlags::MULTIPATH);
     first.connect(&wish).expect("a wish can't be refused");

@@ -95,8 +95,7 @@ fn a_refused_create_leaves_nothing_in_use() {
     }
     psp.free().expect("live");
     make(&node.requests).expect("the qualifier is free again").free().expect("live");
-    node.finish();
-    other.finish();
+    finish_all([node, other]);
 }
 
 fn a_failure_of_the_provider_leaves_nothing_in_use() {
@@ -137,8 +136,7 @@ fn unsupported_endpoint_creators_are_refused() {
 }
 
 fn it_takes_any_number_of_requests() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let clients: Vec<Endpoint> = (0..20).map(|_| node.connecting(psp.qualifier())).collect();
     for _ in &clients {
         let server = node.ep();
@@ -155,8 +153,7 @@ fn it_takes_any_number_of_requests() {
 }
 
 fn requests_that_arrived_before_a_free_stay_valid() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let (client, server) = (node.connecting(psp.qualifier()), node.ep());
     let request = expect_request(&node.requests).request;
     let clone = psp.clone();
@@ -237,8 +234,7 @@ fn an_endpoint_of_the_provider_must_be_configured_before_the_accept() {
     fails_with(request.accept(None, b""), ReturnType::InvalidState);
     assert_eq!(state(&ep), EpState::TentativeConnectionPending);
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
-    let change = EpChange::new().pz(&node.pz).connect_evd(Some(&node.connect));
-    ep.modify(&change).expect("tentative");
+    ep.modify(&EpChange::new().pz(&node.pz).connect_evd(Some(&node.connect))).expect("tentative");
     request.accept(None, b"").expect("complete now");
     expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
     // The endpoint belongs to the consumer, which has to free it.

@@ -83,6 +83,5 @@ fn a_query_returns_the_adapter() {
     let (one, two) = (Node::new(), Node::new());
     assert_eq!(one.pz.adapter(), one.ia);
     assert_ne!(one.pz.adapter(), two.ia);
-    one.finish();
-    two.finish();
+    finish_all([one, two]);
 }

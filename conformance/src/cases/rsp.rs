@@ -30,8 +30,7 @@ const QUALIFIER: u64 = 42;
 /// A node with an endpoint, and the service point that reserves it.
 #[track_caller]
 fn reserved() -> (Node, Endpoint, Rsp) {
-    let node = Node::new();
-    let ep = node.ep();
+    let (node, ep) = unconnected();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
     (node, ep, rsp)
 }

@@ -95,8 +95,7 @@ fn a_refused_create_takes_no_resources() {
     refused(make(shape(1)), Subtype::ResourceSrq);
     srq.free().expect("unused");
     make(shape(1)).expect("within the limit again").free().expect("unused");
-    node.finish();
-    other.finish();
+    finish_all([node, other]);
 }
 
 fn a_provider_without_support_refuses_the_create() {

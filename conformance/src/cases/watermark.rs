@@ -82,8 +82,7 @@ fn expect_break(node: &Node, ep: &Endpoint, peer: &Endpoint, cookies: std::ops::
 }
 
 fn a_receive_counts_until_it_completes() {
-    let node = Node::new();
-    let (client, server) = (node.ep(), node.ep());
+    let (node, client, server) = unconnected_pair();
     let count = |expected: u32| {
         let buffers = server.recv_query().expect("live");
         assert_eq!(buffers.allocated, expected);
@@ -112,8 +111,7 @@ fn a_query_works_in_every_state() {
 }
 
 fn a_freed_endpoint_is_refused() {
-    let node = Node::new();
-    let ep = node.ep();
+    let (_node, ep) = unconnected();
     ep.free().expect("live");
     refused(ep.recv_query(), Subtype::InvalidHandleEp);
     refused(ep.set_watermark(Some(1), None), Subtype::InvalidHandleEp);

@@ -38,8 +38,7 @@ pub(super) fn an_address_without_a_host_is_unreachable() {
 }
 
 pub(super) fn an_unanswered_attempt_times_out() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let mut time = Duration::from_millis(30);
     let mut event = Event::default();
     loop {
@@ -67,8 +66,7 @@ pub(super) fn an_unanswered_attempt_times_out() {
 }
 
 pub(super) fn an_answer_in_time_cancels_the_timeout() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let eps = [true, false].map(|accepted| {
         let (client, server) = (node.ep(), node.ep());
         let time = Duration::from_millis(200);
@@ -92,8 +90,7 @@ pub(super) fn an_answer_in_time_cancels_the_timeout() {
 }
 
 pub(super) fn the_timeout_of_an_attempt_does_not_end_the_next() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let client = node.ep();
     let connect = Connect::to(node.address(), psp.qualifier());
     client.connect(&connect.clone().timeout(Duration::from_millis(50))).expect("unconnected");
@@ -107,8 +104,7 @@ pub(super) fn the_timeout_of_an_attempt_does_not_end_the_next() {
 }
 
 pub(super) fn a_reject_by_the_consumer_is_a_peer_reject() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let client = node.ep();
     post_receives(&client, 0..3);
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
@@ -129,8 +125,7 @@ pub(super) fn an_accept_establishes_the_connection_with_one_event_per_side() {
     let connect = Connect::to(far.address(), psp.qualifier()).private_data(b"hello");
     client.connect(&connect).expect("unconnected");
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
-    let request = expect_request(&far.requests).request;
-    request.accept(Some(&server), b"welcome").expect("unconnected");
+    expect_request(&far.requests).request.accept(Some(&server), b"welcome").expect("unconnected");
     expect_connection(&far.connect, &server, ConnectionEventKind::Established);
     let event = expect_connection(&near.connect, &client, ConnectionEventKind::Established);
     arrived(&event.private_data, b"welcome");
@@ -143,8 +138,7 @@ pub(super) fn an_accept_establishes_the_connection_with_one_event_per_side() {
 }
 
 pub(super) fn the_ports_are_known_from_the_connect_call_on() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let (client, server) = (node.connecting(psp.qualifier()), node.ep());
     let asking = client.query().expect("live");
     assert_eq!(asking.state, EpState::ActiveConnectionPending);
@@ -165,8 +159,7 @@ pub(super) fn invalid_arguments_are_refused_and_change_nothing() {
     }));
     let ep = node.ep();
     let to = Connect::to(node.address(), 1);
-    let zero = to.clone().timeout(Timeout::ZERO);
-    refused(ep.connect(&zero), Subtype::InvalidArg4);
+    refused(ep.connect(&to.clone().timeout(Timeout::ZERO)), Subtype::InvalidArg4);
     refused(ep.connect(&to.clone().private_data(b"fifth")), Subtype::InvalidArg5);
     let premium = Connect { qos: Qos::PREMIUM, ..to.clone() };
     refused(ep.connect(&premium), ReturnType::ModelNotSupported);

@@ -64,8 +64,7 @@ pub(super) fn the_state_decides_what_a_disconnect_does() {
 
 pub(super) fn abandoning_an_attempt_flushes_the_receives_and_voids_the_request() {
     for how in [Close::Abrupt, Close::Graceful] {
-        let node = Node::new();
-        let psp = node.psp();
+        let (node, psp) = with_psp();
         let (client, server) = (node.ep(), node.ep());
         post_receives(&client, 0..3);
         client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");

@@ -21,8 +21,7 @@ pub(super) fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
 }
 
 pub(super) fn freeing_a_connecting_endpoint_abandons_the_attempt() {
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let (client, request) = node.asking(psp.qualifier());
     client.free().expect("pending");
     let server = node.ep();
@@ -80,8 +79,7 @@ pub(super) fn only_unconnected_and_disconnected_endpoints_can_be_reset() {
 }
 
 pub(super) fn a_reset_endpoint_can_connect_again() {
-    let node = Node::new();
-    let (first, second) = (node.ep(), node.ep());
+    let (node, first, second) = unconnected_pair();
     let memory = node.buffer(16);
     for round in 0..5_u8 {
         // The sides take turns as the active side.

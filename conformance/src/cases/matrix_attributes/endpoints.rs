@@ -102,8 +102,7 @@ pub(super) fn endpoint_attributes_reach_their_limits() {
     let modest = modest(&node);
     for attribute in BOUNDED {
         for value in attribute.good(&node) {
-            let spec = node.spec().attributes(&attribute.with(&modest, value));
-            let ep = node.ia.ep_create(&spec);
+            let ep = node.ia.ep_create(&node.spec().attributes(&attribute.with(&modest, value)));
             let ep = ep.unwrap_or_else(|error| panic!("{} {value}: {error}", attribute.name));
             attribute.check(&ep, value);
             ep.free().expect("unconnected");

@@ -14,8 +14,7 @@ use crate::prelude::*;
 pub(super) fn an_accept_races_with_a_disconnect() {
     const ROUNDS: u64 = 800;
     const OVER: u64 = u64::MAX;
-    let node = Node::new();
-    let psp = node.psp();
+    let (node, psp) = with_psp();
     let (far, heard) = (node.evd(EvdFlags::CONNECTION), node.evd(EvdFlags::CONNECTION));
     let client = node.ep_of(&node.spec().connect_evd(&far));
     let server = node.ep_of(&node.spec().connect_evd(&heard));

@@ -85,8 +85,7 @@ impl Arena {
                 }
             }
             30 => {
-                let change = EpChange::new().connect_evd(Some(&self.connect));
-                let _ = tolerated(ep.modify(&change));
+                let _ = tolerated(ep.modify(&EpChange::new().connect_evd(Some(&self.connect))));
             }
             _ => {
                 let asked = (ep.query().map(drop), ep.status().map(drop), ep.recv_query());
