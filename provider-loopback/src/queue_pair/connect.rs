@@ -105,13 +105,8 @@ impl LoopbackQp {
         inbound: InboundConnection,
     ) -> ConnectOutcome {
         let mut send_queue = qp.send_queue.lock();
-        let attempt = match send_queue.state {
-            ConnectionState::Connecting { connection_id: id, attempt, .. }
-                if id == connection_id =>
-            {
-                attempt
-            }
-            _ => return ConnectOutcome::ConnectingSideGone,
+        let Some(attempt) = send_queue.state.pending_attempt(connection_id) else {
+            return ConnectOutcome::ConnectingSideGone;
         };
         qp.set_peer(Some(accepting));
         let outbound = send_queue.inbound_connection(connection_id, qp);
@@ -175,35 +170,16 @@ impl Answer for PendingConnect {
             return self.accept_datagrams(&accepting, (connecting_attempt, attempt), private_data);
         }
         self.mark_answered()?;
-        let inbound = match LoopbackQp::begin_accept(
-            &accepting,
-            self.connection_id,
-            attempt,
-            &self.connecting,
-        ) {
-            Ok(inbound) => inbound,
-            Err(error) => {
-                self.is_answered.store(false, Ordering::Release);
-                return Err(error);
-            }
-        };
-        match LoopbackQp::complete_connect(
-            &self.connecting,
-            self.connection_id,
-            &accepting,
-            inbound,
-        ) {
+        let id = self.connection_id;
+        let inbound = LoopbackQp::begin_accept(&accepting, id, attempt, &self.connecting)
+            .inspect_err(|_| self.is_answered.store(false, Ordering::Release))?;
+        match LoopbackQp::complete_connect(&self.connecting, id, &accepting, inbound) {
             ConnectOutcome::Established => {
-                accepting.report_established(self.connection_id, &[], self.peer, self.qualifier);
+                accepting.report_established(id, &[], self.peer, self.qualifier);
                 let peer = Peer { address: self.address, port: self.qualifier };
-                self.connecting.report_established(
-                    self.connection_id,
-                    private_data,
-                    peer,
-                    self.peer.port,
-                );
+                self.connecting.report_established(id, private_data, peer, self.peer.port);
             }
-            ConnectOutcome::ConnectingSideGone => accepting.fail_accept(self.connection_id),
+            ConnectOutcome::ConnectingSideGone => accepting.fail_accept(id),
             ConnectOutcome::AcceptingSideGone => self.refuse(ConnectionUpcall::REFUSED),
         }
         Ok(())

@@ -79,6 +79,14 @@ impl ConnectionState {
         }
     }
 
+    /// The attempt, if it waits for the answer to the request of the connection with this id.
+    pub(super) fn pending_attempt(&self, id: u64) -> Option<u64> {
+        match *self {
+            Self::Connecting { connection_id, attempt, .. } if connection_id == id => Some(attempt),
+            _ => None,
+        }
+    }
+
     /// The error of a call that this state does not allow.
     pub(super) fn error(&self) -> Error {
         wrong_state(match self {

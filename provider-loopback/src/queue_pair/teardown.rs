@@ -12,12 +12,14 @@ use dat_core::error::Result;
 use dat_core::flags::Close;
 use dat_core::provider::ConnectionUpcall;
 use dat_provider_kit::receive_wakeup::ReceiveWakeup;
+use dat_provider_kit::sync::BiasedGuard;
 use dat_provider_kit::upcalls::Upcalls;
 use dat_sync::SlabArc;
 
 use super::connection_state::{ConnectionState, EndCause, EstablishedReport};
 use super::qp::LoopbackQp;
 use super::responder::{Inbound, InboundConnection, Responder};
+use super::send_queue::SendQueue;
 
 /// The end of a connection, to be run once the locks are released.
 #[must_use]
@@ -115,22 +117,22 @@ impl LoopbackQp {
         }
     }
 
-    /// Ends an attempt that waits for its answer, and reports the event, if any.
-    pub(super) fn fail_attempt(&self, id: u64, event: Option<ConnectionUpcall<'_>>) {
-        let mut send_queue = self.send_queue.lock();
-        let attempt = match send_queue.state {
-            ConnectionState::Connecting { connection_id, attempt, .. } if connection_id == id => {
-                attempt
-            }
-            _ => return,
-        };
-        send_queue.state = ConnectionState::Disconnected;
+    /// Disconnects this side and shuts its responder, then releases the lock of the send queue.
+    fn disconnect_side(&self, mut send_queue: BiasedGuard<'_, SendQueue>) {
+        let before = std::mem::replace(&mut send_queue.state, ConnectionState::Disconnected);
         let mut upcalls = Upcalls::default();
         let inbound = self.responder.lock().shut(&self.poster.wakeup, &mut upcalls);
-        let sink = Arc::clone(&send_queue.sink);
         drop(send_queue);
         upcalls.deliver();
-        drop(inbound);
+        drop((before, inbound));
+    }
+
+    /// Ends an attempt that waits for its answer, and reports the event, if any.
+    pub(super) fn fail_attempt(&self, id: u64, event: Option<ConnectionUpcall<'_>>) {
+        let send_queue = self.send_queue.lock();
+        let Some(attempt) = send_queue.state.pending_attempt(id) else { return };
+        let sink = Arc::clone(&send_queue.sink);
+        self.disconnect_side(send_queue);
         if let Some(event) = event {
             sink.connection_event(attempt, event);
         }
@@ -141,13 +143,8 @@ impl LoopbackQp {
         let mut send_queue = self.send_queue.lock();
         let Some(connection) = send_queue.state.connection(connection_id) else { return };
         let attempt = connection.attempt;
-        let before = std::mem::replace(&mut send_queue.state, ConnectionState::Disconnected);
-        let mut upcalls = Upcalls::default();
-        let inbound = self.responder.lock().shut(&self.poster.wakeup, &mut upcalls);
         let sink = Arc::clone(&send_queue.sink);
-        drop(send_queue);
-        upcalls.deliver();
-        drop((before, inbound));
+        self.disconnect_side(send_queue);
         sink.connection_event(attempt, ConnectionUpcall::AcceptFailed);
     }
 
@@ -184,12 +181,7 @@ impl LoopbackQp {
             end(connection_id, self, &peer, EndCause::Disconnected, Report::Never);
             return;
         }
-        send_queue.state = ConnectionState::Disconnected;
-        let mut upcalls = Upcalls::default();
-        let inbound = self.responder.lock().shut(&self.poster.wakeup, &mut upcalls);
-        drop(send_queue);
-        upcalls.deliver();
-        drop(inbound);
+        self.disconnect_side(send_queue);
     }
 
     pub(super) fn reset(&self) -> Result<()> {
