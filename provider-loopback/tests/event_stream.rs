@@ -22,8 +22,8 @@ fn adapter() -> InterfaceAdapter {
     registry.open("loopback").expect("always there")
 }
 
-fn dispatcher(ia: &InterfaceAdapter) -> EventDispatcher {
-    ia.evd_create(&EvdOptions::new(512, EvdFlags::SOFTWARE)).expect("a dispatcher")
+fn dispatcher() -> EventDispatcher {
+    adapter().evd_create(&EvdOptions::new(512, EvdFlags::SOFTWARE)).expect("a dispatcher")
 }
 
 fn runtime() -> Runtime {
@@ -85,8 +85,7 @@ fn two_threads_of_tasks_answer_each_other() {
 #[test]
 fn events_arrive_in_order_while_another_thread_posts_them() {
     const EVENTS: u64 = 20_000;
-    let ia = adapter();
-    let evd = dispatcher(&ia);
+    let evd = dispatcher();
     let poster = evd.clone();
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -112,13 +111,12 @@ fn events_arrive_in_order_while_another_thread_posts_them() {
 
 /// Checks that a sleeping task gets an error when another thread runs `end`.
 fn ended_by(end: impl FnOnce(&InterfaceAdapter, &EventDispatcher) + Send) {
-    let ia = adapter();
-    let evd = dispatcher(&ia);
+    let evd = dispatcher();
     let stream = evd.clone();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(20));
-            end(&ia, &evd);
+            end(&evd.adapter(), &evd);
         });
         let error = runtime().block_on(async {
             EventStream::new(stream).expect("a runtime").next().await.expect_err("freed")
@@ -139,8 +137,7 @@ fn closing_the_adapter_ends_the_sleep() {
 
 #[test]
 fn an_abandoned_sleep_takes_no_event() {
-    let ia = adapter();
-    let evd = dispatcher(&ia);
+    let evd = dispatcher();
     runtime().block_on(async {
         let mut events = EventStream::new(evd.clone()).expect("a runtime");
         for value in 0..100 {
@@ -157,8 +154,7 @@ fn an_abandoned_sleep_takes_no_event() {
 
 #[test]
 fn a_task_that_always_finds_an_event_lets_other_tasks_run() {
-    let ia = adapter();
-    let evd = dispatcher(&ia);
+    let evd = dispatcher();
     for value in 0..500 {
         evd.post_se(value).expect("room");
     }
@@ -185,16 +181,14 @@ fn a_task_that_always_finds_an_event_lets_other_tasks_run() {
 
 #[test]
 fn creating_a_stream_outside_a_runtime_fails_with_advice() {
-    let ia = adapter();
-    let error = EventStream::new(dispatcher(&ia)).expect_err("no runtime");
+    let error = EventStream::new(dispatcher()).expect_err("no runtime");
     assert_eq!(error.return_type(), ReturnType::InvalidState);
     assert!(error.to_string().contains("runtime"), "{error}");
 }
 
 #[test]
 fn a_second_stream_of_a_dispatcher_fails_without_effect_on_the_first() {
-    let ia = adapter();
-    let evd = dispatcher(&ia);
+    let evd = dispatcher();
     runtime().block_on(async {
         let mut first = EventStream::new(evd.clone()).expect("a runtime");
         let mut context = Context::from_waker(Waker::noop());
@@ -219,8 +213,7 @@ fn a_second_stream_of_a_dispatcher_fails_without_effect_on_the_first() {
 
 #[test]
 fn a_stream_ends_after_an_error() {
-    let ia = adapter();
-    let evd = dispatcher(&ia);
+    let evd = dispatcher();
     runtime().block_on(async {
         let mut events = EventStream::new(evd.clone()).expect("a runtime");
         evd.free().expect("nothing uses it");
@@ -238,8 +231,7 @@ fn a_stream_ends_after_an_error() {
 
 #[test]
 fn a_waiting_thread_excludes_streams() {
-    let ia = adapter();
-    let evd = dispatcher(&ia);
+    let evd = dispatcher();
     let (waiter, poster) = (evd.clone(), evd.clone());
     std::thread::scope(|scope| {
         let waits = scope.spawn(move || {

@@ -1,18 +1,13 @@
 //! Waits in steps, and waits that are abandoned.
 
 use dat_core::blocking::{SleepOn, WaitClock, WaitOutcome, WaitStep};
-use dat_core::{EvdFlags, EvdOptions, Event, InterfaceAdapter, Registry, Timeout, Waited};
+use dat_core::{EvdFlags, EvdOptions, Event, Timeout, Waited};
 
-fn open() -> InterfaceAdapter {
-    let registry = Registry::new();
-    registry.add_provider(dat_provider_loopback::provider()).expect("no other of that name");
-    registry.open("loopback").expect("loopback opens")
-}
+use crate::dat::Site;
 
 #[test]
 fn an_abandoned_wait_lets_another_thread_wait() {
-    let ia = open();
-    let evd = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("a dispatcher");
+    let evd = Site::with("").evd(EvdFlags::SOFTWARE);
     let mut event = Event::default();
     let clock = WaitClock::new(Timeout::Infinite);
     for sleeps in [false, true] {
@@ -33,8 +28,7 @@ fn an_abandoned_wait_lets_another_thread_wait() {
 
 #[test]
 fn a_blocked_wait_continues_after_a_spurious_wake_up() {
-    let ia = open();
-    let evd = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("a dispatcher");
+    let evd = Site::with("").evd(EvdFlags::SOFTWARE);
     let mut event = Event::default();
     let clock = WaitClock::new(Timeout::Infinite);
     let step = evd.start_wait(&clock, 1, &mut event).expect("it can be waited on");
@@ -51,7 +45,7 @@ fn a_blocked_wait_continues_after_a_spurious_wake_up() {
 
 #[test]
 fn an_abandoned_wait_passes_the_trigger_on() {
-    let ia = open();
+    let ia = Site::with("").ia;
     let cno = ia.cno_create(None).expect("a notification object");
     let options = EvdOptions::new(4, EvdFlags::SOFTWARE).with_cno(&cno);
     let evd = ia.evd_create(&options).expect("a dispatcher");

@@ -3,13 +3,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::common::{Setup, Side, World, bounded};
+use crate::common::{Setup, Side, connected, in_world};
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{
-    Completion, CompletionSink, Epoch, Notify, QueuePair, ReceiveRequest, Work,
-};
-use dat_core::{DtoStatus, Operation, ReturnType};
-use {DtoStatus::*, Operation::*};
+use dat_core::provider::{Completion, CompletionSink, Epoch, Notify, QueuePair, Request, Work};
+use dat_core::{DtoStatus::*, Operation::*, ReturnType};
 
 fn notify(side: &Side, mode: Notify) -> bool {
     side.recorder.poller.lock().unwrap().notify(mode)
@@ -21,9 +18,7 @@ fn send_with(side: &Side, cookie: u64, flags: CompletionFlags) {
 
 #[test]
 fn a_suppressed_success_has_no_completion_and_returns_its_credit() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|_, a, b| {
         for cookie in 0..50 {
             b.receive(cookie, &[]);
             send_with(&a, cookie, CompletionFlags::SUPPRESS);
@@ -40,9 +35,7 @@ fn a_suppressed_success_has_no_completion_and_returns_its_credit() {
 
 #[test]
 fn the_mode_decides_which_completions_make_upcalls() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|_, a, b| {
         let round = |flags| {
             b.receive(1, &[]);
             send_with(&a, 2, flags);
@@ -68,14 +61,7 @@ fn the_mode_decides_which_completions_make_upcalls() {
         assert_eq!(round(none), (0, 0));
         // The flag of the receive.
         notify(&b, Notify::Signalled);
-        let flags = CompletionFlags::UNSIGNALLED;
-        b.qp.post_receive(&ReceiveRequest {
-            segments: &[],
-            cookie: 3,
-            flags,
-            checked: Epoch::default(),
-        })
-        .unwrap();
+        b.receive_with(3, &[], quiet).unwrap();
         send_with(&a, 4, none);
         assert_eq!(b.ready.count(), 0);
     });
@@ -83,8 +69,7 @@ fn the_mode_decides_which_completions_make_upcalls() {
 
 #[test]
 fn failures_make_upcalls_with_any_flags() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         for mode in [Notify::Signalled, Notify::Solicited] {
             let (a, _b) = world.pair();
             notify(&a, mode);
@@ -98,9 +83,7 @@ fn failures_make_upcalls_with_any_flags() {
 
 #[test]
 fn notify_returns_whether_there_are_completions() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|_, a, b| {
         b.receive(1, &[]);
         a.send(2, &[]);
         assert!(notify(&a, Notify::Signalled));
@@ -112,8 +95,7 @@ fn notify_returns_whether_there_are_completions() {
 
 #[test]
 fn an_overflow_is_reported_and_keeps_earlier_completions() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let small = Setup { depth: 3, ..Setup::default() };
         let (a, b) = world.pair_with(small, Setup::default());
         for cookie in 0..5 {
@@ -121,8 +103,7 @@ fn an_overflow_is_reported_and_keeps_earlier_completions() {
             a.send(cookie, &[]);
         }
         assert_eq!(a.ready.overflow.load(Ordering::Relaxed), 2);
-        let cookies: Vec<_> = a.done().into_iter().map(|done| done.1).collect();
-        assert_eq!(cookies, [0, 1, 2]);
+        assert_eq!(a.cookies(), [0, 1, 2]);
         // The credits of the lost completions are returned.
         b.done();
         for cookie in 0..8 {
@@ -135,8 +116,7 @@ fn an_overflow_is_reported_and_keeps_earlier_completions() {
 
 #[test]
 fn poll_returns_the_oldest_and_resize_loses_none() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let (a, b) = world.pair_with(Setup { depth: 8, ..Setup::default() }, Setup::default());
         let poll = |count: usize| -> Vec<u64> {
             let mut into = vec![Completion::default(); count];
@@ -167,11 +147,8 @@ fn poll_returns_the_oldest_and_resize_loses_none() {
 
 #[test]
 fn a_queue_without_its_poller_discards_completions() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
-        let sink = Arc::clone(&a.ready);
-        let other = world.adapter.create_completion_queue(1, sink).unwrap();
+    connected(|world, a, b| {
+        let other = world.adapter.create_completion_queue(1, Arc::clone(&a.ready) as _).unwrap();
         let mut spec = b.spec.clone();
         spec.request_queue = Some(other.queue);
         let c = world.adapter.create_queue_pair(spec).unwrap();
@@ -184,14 +161,8 @@ fn a_queue_without_its_poller_discards_completions() {
         a.log();
         for cookie in 0..20 {
             a.receive(cookie, &[]);
-            let request = dat_core::provider::Request {
-                work: Work::Send,
-                segments: &[],
-                length: 0,
-                cookie,
-                flags: CompletionFlags::empty(),
-                checked: Epoch::default(),
-            };
+            let (work, flags, checked) = (Work::Send, CompletionFlags::empty(), Epoch::default());
+            let request = Request { work, segments: &[], length: 0, cookie, flags, checked };
             c.post_request(&request).unwrap();
             assert_eq!(a.done().len(), 1);
         }
@@ -221,14 +192,10 @@ impl CompletionSink for UsesQueuePairs {
 
 #[test]
 fn upcalls_are_made_without_locks() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let (a, b) = (world.side(), world.side());
         let sink = Arc::new(UsesQueuePairs::default());
-        let parts = world
-            .adapter
-            .create_completion_queue(2, Arc::clone(&sink) as Arc<dyn CompletionSink>)
-            .unwrap();
+        let parts = world.adapter.create_completion_queue(2, Arc::clone(&sink) as _).unwrap();
         let mut poller = parts.poller;
         for side in [&a, &b] {
             let mut spec = side.spec.clone();

@@ -1,16 +1,13 @@
 //! Sends and receives.
 
-use crate::common::{Buffer, Event, Setup, World, bounded};
-use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::{QueuePairLimits, Work};
-use dat_core::{DtoStatus, Operation, ReturnType, Subtype};
-use {DtoStatus::*, Operation::*};
+use crate::common::{Buffer, Entry, Event, Setup, World, connected, in_world};
+use dat_core::flags::Privileges;
+use dat_core::provider::{QueuePairLimits, Segment};
+use dat_core::{DtoStatus, DtoStatus::*, Operation::*, ReturnType, Subtype};
 
 #[test]
 fn messages_arrive_unchanged_in_both_directions() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         let (from, to) = (world.buffer(10_000), world.buffer(10_000));
         for (round, (sender, receiver)) in [(&a, &b), (&b, &a)].into_iter().enumerate() {
             let sent = from.fill(round as u8);
@@ -25,9 +22,7 @@ fn messages_arrive_unchanged_in_both_directions() {
 
 #[test]
 fn segments_are_gathered_and_scattered_in_order() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         let (from, to) = (world.buffer(1000), world.buffer(1000));
         let bytes = from.fill(7);
         let gathered = [(500, 100), (0, 0), (3, 17), (100, 83)];
@@ -51,9 +46,7 @@ fn segments_are_gathered_and_scattered_in_order() {
 
 #[test]
 fn a_message_may_be_empty_and_shorter_than_its_receive() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         let (from, to) = (world.buffer(64), world.buffer(64));
         let bytes = from.fill(1);
         b.receive(1, &[]);
@@ -70,9 +63,7 @@ fn a_message_may_be_empty_and_shorter_than_its_receive() {
 
 #[test]
 fn sends_wait_for_receives_and_later_requests_wait_for_them() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         let (from, to) = (world.buffer(100), world.buffer(100));
         let sent = from.fill(9);
         a.send(1, &[from.segment(0, 10)]);
@@ -97,9 +88,7 @@ fn sends_wait_for_receives_and_later_requests_wait_for_them() {
 
 #[test]
 fn credits_are_used_until_completions_are_polled() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|_, a, b| {
         let full = |error: dat_core::Error| {
             assert!(error.is(ReturnType::InsufficientResources));
             assert_eq!(error.subtype(), Subtype::ResourceCredits);
@@ -114,7 +103,7 @@ fn credits_are_used_until_completions_are_polled() {
         // All are completed, and none is polled.
         assert!(a.qp.outstanding().requests == 0 && b.qp.outstanding().receives == 0);
         full(b.try_receive(9, &[]).unwrap_err());
-        full(a.request(Work::Send, 9, &[], CompletionFlags::empty()).unwrap_err());
+        full(a.try_send(9, &[]).unwrap_err());
         assert_eq!((a.done().len(), b.done().len()), (8, 8));
         b.receive(9, &[]);
         a.send(9, &[]);
@@ -124,8 +113,7 @@ fn credits_are_used_until_completions_are_polled() {
 
 #[test]
 fn without_a_completion_queue_credits_return_at_once() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let silent = Setup { with_requests: false, with_receives: false, ..Setup::default() };
         let (a, b) = world.pair_with(silent.clone(), silent);
         for cookie in 0..100 {
@@ -138,9 +126,7 @@ fn without_a_completion_queue_credits_return_at_once() {
 
 #[test]
 fn a_message_longer_than_its_receive_breaks_the_connection() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         let (from, to) = (world.buffer(64), world.buffer(64));
         from.fill(3);
         b.receive(1, &[to.segment(0, 10), to.segment(20, 10)]);
@@ -152,16 +138,14 @@ fn a_message_longer_than_its_receive_breaks_the_connection() {
         let flushed = [(Receive, 1, LocalLength), (Receive, 2, Flushed)];
         assert_eq!(b.ended(), (flushed.to_vec(), Event::Broken));
         let mut log = a.log();
-        log.retain(|entry| matches!(entry, crate::common::Entry::Completion(_)));
+        log.retain(|entry| matches!(entry, Entry::Completion(_)));
         assert_eq!(log.len(), 3, "the failed send, the receive, the later send");
     });
 }
 
 #[test]
 fn a_waiting_message_that_fails_flushes_later_ones_in_order() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         let buffer = world.buffer(64);
         a.receive(20, &[]);
         for cookie in 1..=3 {
@@ -184,8 +168,7 @@ fn a_waiting_message_that_fails_flushes_later_ones_in_order() {
 
 #[test]
 fn memory_freed_after_the_post_fails_on_the_side_that_freed_it() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         // The memory of the sender.
         let (a, b) = world.pair();
         let (from, to) = (world.buffer(64), world.buffer(64));
@@ -206,43 +189,45 @@ fn memory_freed_after_the_post_fails_on_the_side_that_freed_it() {
     });
 }
 
+/// Checks the statuses of a receive and a send on a new connection, which they break.
+fn broken_by(
+    world: &World,
+    (to, received): (&[Segment], DtoStatus),
+    (from, sent): (&[Segment], DtoStatus),
+) {
+    let (a, b) = world.pair();
+    b.receive(2, to);
+    a.send(1, from);
+    assert_eq!(a.ended(), (vec![(Send, 1, sent)], Event::Broken));
+    assert_eq!(b.ended(), (vec![(Receive, 2, received)], Event::Broken));
+}
+
 #[test]
 fn local_memory_needs_the_domain_and_the_privilege() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let other = world.adapter.create_domain().unwrap();
         let foreign = Buffer::new(&*other, 64, Privileges::ALL);
         let unreadable = Buffer::new(&*world.domain, 64, Privileges::LOCAL_WRITE);
         let unwritable = Buffer::new(&*world.domain, 64, Privileges::LOCAL_READ);
         let good = world.buffer(64);
+        let whole = [good.segment(0, 8)];
         for bad in [&foreign, &unreadable] {
-            let (a, b) = world.pair();
-            b.receive(2, &[good.segment(0, 8)]);
-            a.send(1, &[good.segment(0, 4), bad.segment(0, 4)]);
-            assert_eq!(a.ended(), (vec![(Send, 1, LocalProtection)], Event::Broken));
-            assert_eq!(b.ended(), (vec![(Receive, 2, Flushed)], Event::Broken));
+            let from = [good.segment(0, 4), bad.segment(0, 4)];
+            broken_by(world, (&whole, Flushed), (&from, LocalProtection));
         }
         for bad in [&foreign, &unwritable] {
-            let (a, b) = world.pair();
-            b.receive(2, &[good.segment(0, 4), bad.segment(0, 4)]);
-            a.send(1, &[good.segment(0, 8)]);
-            assert_eq!(a.ended(), (vec![(Send, 1, RemoteResponder)], Event::Broken));
-            assert_eq!(b.ended(), (vec![(Receive, 2, LocalProtection)], Event::Broken));
+            let to = [good.segment(0, 4), bad.segment(0, 4)];
+            broken_by(world, (&to, LocalProtection), (&whole, RemoteResponder));
         }
-        let (a, b) = world.pair();
-        b.receive(2, &[good.segment(0, 8)]);
-        let mut beyond = good.segment(60, 4);
-        beyond.length = 5;
-        a.send(1, &[beyond]);
-        assert_eq!(a.ended(), (vec![(Send, 1, LocalProtection)], Event::Broken));
+        let beyond = Segment { length: 5, ..good.segment(60, 4) };
+        broken_by(world, (&whole, Flushed), (&[beyond], LocalProtection));
         assert_eq!(good.bytes(), [0; 64]);
     });
 }
 
 #[test]
 fn a_full_send_queue_keeps_the_segments_of_each_request() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let limits = QueuePairLimits { max_requests: 200, ..Setup::default().limits };
         let (a, b) =
             world.pair_with(Setup { limits, depth: 500, ..Setup::default() }, Setup::default());
@@ -256,7 +241,6 @@ fn a_full_send_queue_keeps_the_segments_of_each_request() {
             assert_eq!(b.done(), [(Receive, n as u64, 5, Success)]);
         }
         assert_eq!(to.bytes(), sent);
-        let cookies: Vec<_> = a.done().into_iter().map(|done| done.1).collect();
-        assert_eq!(cookies, (0..200).collect::<Vec<_>>());
+        assert_eq!(a.cookies(), (0..200).collect::<Vec<_>>());
     });
 }

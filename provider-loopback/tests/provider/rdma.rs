@@ -1,6 +1,6 @@
 //! RDMA writes and reads, memory windows, and the protection of the peer's memory.
 
-use crate::common::{Buffer, Event, Setup, Side, World, bounded, fresh_address};
+use crate::common::{Buffer, Event, World, bounded, connected, fresh_address, in_world};
 use dat_core::flags::{CompletionFlags, Privileges};
 use dat_core::provider::{BindRequest, WindowScope};
 use dat_core::{DtoStatus, Operation, RmrTriplet};
@@ -8,9 +8,7 @@ use {DtoStatus::*, Operation::*};
 
 #[test]
 fn writes_and_reads_copy_exactly_what_they_name() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         let (mine, theirs) = (world.buffer(1000), world.buffer(1000));
         let bytes = mine.fill(1);
         // The remote range may be longer than the local segments.
@@ -34,9 +32,7 @@ fn writes_and_reads_copy_exactly_what_they_name() {
 
 #[test]
 fn an_empty_range_needs_no_valid_key() {
-    bounded(|| {
-        let world = World::new();
-        let (a, _b) = world.pair();
+    connected(|_, a, _b| {
         let nowhere = RmrTriplet { address: 1, length: 0, context: 12345 };
         a.write(1, &[], nowhere);
         a.read(2, &[], nowhere);
@@ -75,8 +71,7 @@ fn refused(world: &World, mine: &Buffer, remote: RmrTriplet, operation: Operatio
 
 #[test]
 fn access_beyond_bounds_privileges_and_domain_is_refused() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let mine = world.buffer(100);
         let theirs = world.buffer(100);
         let before = theirs.fill(1);
@@ -92,26 +87,26 @@ fn access_beyond_bounds_privileges_and_domain_is_refused() {
                 RmrTriplet { address: u64::MAX - 3, ..base },
                 RmrTriplet { address: 0, ..base },
             ] {
-                refused(&world, &mine, bad, operation);
+                refused(world, &mine, bad, operation);
             }
         }
         let other = world.adapter.create_domain().unwrap();
         let foreign = Buffer::new(&*other, 100, Privileges::ALL);
-        refused(&world, &mine, foreign.remote(0, 10), RdmaWrite);
-        refused(&world, &mine, foreign.remote(0, 10), RdmaRead);
+        refused(world, &mine, foreign.remote(0, 10), RdmaWrite);
+        refused(world, &mine, foreign.remote(0, 10), RdmaRead);
         let local = Privileges::LOCAL_READ | Privileges::LOCAL_WRITE;
         let readable = Buffer::new(&*world.domain, 100, local | Privileges::REMOTE_READ);
-        refused(&world, &mine, readable.remote(0, 10), RdmaWrite);
+        refused(world, &mine, readable.remote(0, 10), RdmaWrite);
         let writable = Buffer::new(&*world.domain, 100, local | Privileges::REMOTE_WRITE);
-        refused(&world, &mine, writable.remote(0, 10), RdmaRead);
+        refused(world, &mine, writable.remote(0, 10), RdmaRead);
         let private = Buffer::new(&*world.domain, 100, local);
         assert_eq!(private.remote_key, 0);
         let guessed = RmrTriplet { context: private.local_key, ..private.remote(0, 10) };
-        refused(&world, &mine, guessed, RdmaWrite);
-        refused(&world, &mine, guessed, RdmaRead);
+        refused(world, &mine, guessed, RdmaWrite);
+        refused(world, &mine, guessed, RdmaRead);
         let freed = theirs.remote(0, 10);
         theirs.region.deregister().unwrap();
-        refused(&world, &mine, freed, RdmaWrite);
+        refused(world, &mine, freed, RdmaWrite);
         assert_eq!(theirs.bytes(), before);
         assert_eq!(mine.bytes(), [0; 100]);
     });
@@ -119,8 +114,7 @@ fn access_beyond_bounds_privileges_and_domain_is_refused() {
 
 #[test]
 fn invalid_local_memory_fails_locally() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let other = world.adapter.create_domain().unwrap();
         let foreign = Buffer::new(&*other, 64, Privileges::ALL);
         let theirs = world.buffer(64);
@@ -139,26 +133,13 @@ fn through(key: u32, buffer: &Buffer, offset: usize, length: usize) -> RmrTriple
     RmrTriplet { context: key, ..buffer.remote(offset, length) }
 }
 
-/// A connected pair, and the key of a window that the second side bound and dropped.
-fn with_window(world: &World, buffer: &Buffer) -> (Side, Side, u32) {
-    let (a, b) = world.pair();
-    let window = world.domain.create_window(77, WindowScope::Domain).unwrap();
-    let key = b.bind(&*window, buffer, (20, 10), Privileges::REMOTE_WRITE, 5);
-    let done = b.completions();
-    assert_eq!((done[0].operation, done[0].cookie, done[0].extra), (Bind, 5, 77));
-    drop(window);
-    (a, b, key)
-}
-
 #[test]
 fn a_window_gives_access_to_its_range_with_its_privileges() {
-    bounded(|| {
-        let world = World::new();
+    connected(|world, a, b| {
         let local = Privileges::LOCAL_READ | Privileges::LOCAL_WRITE;
         let theirs = Buffer::new(&*world.domain, 100, local);
         let mine = world.buffer(100);
         let bytes = mine.fill(1);
-        let (a, b) = world.pair();
         let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let first = b.bind(&*window, &theirs, (20, 10), Privileges::REMOTE_WRITE, 1);
         a.write(2, &[mine.segment(0, 10)], through(first, &theirs, 20, 10));
@@ -168,10 +149,10 @@ fn a_window_gives_access_to_its_range_with_its_privileges() {
         assert_ne!(first, second);
         a.read(4, &[mine.segment(0, 10)], through(second, &theirs, 20, 10));
         assert_eq!(a.done(), [(RdmaRead, 4, 10, Success)]);
-        refused(&world, &mine, through(first, &theirs, 20, 10), RdmaWrite);
+        refused(world, &mine, through(first, &theirs, 20, 10), RdmaWrite);
         let third = b.bind(&*window, &theirs, (20, 10), Privileges::REMOTE_WRITE, 5);
-        refused(&world, &mine, through(third, &theirs, 20, 10), RdmaRead);
-        refused(&world, &mine, through(third, &theirs, 19, 10), RdmaWrite);
+        refused(world, &mine, through(third, &theirs, 20, 10), RdmaRead);
+        refused(world, &mine, through(third, &theirs, 19, 10), RdmaWrite);
         // The key is not valid in local segments.
         let (c, _d) = world.pair();
         let mut segment = theirs.segment(20, 10);
@@ -183,11 +164,9 @@ fn a_window_gives_access_to_its_range_with_its_privileges() {
 
 #[test]
 fn a_window_is_closed_by_length_zero_by_drop_and_with_its_region() {
-    bounded(|| {
-        let world = World::new();
+    connected(|world, _a, b| {
         let mine = world.buffer(100);
         let theirs = world.buffer(100);
-        let (_a, b) = world.pair();
         let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let key = b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);
         let close = BindRequest {
@@ -201,23 +180,25 @@ fn a_window_is_closed_by_length_zero_by_drop_and_with_its_region() {
         };
         b.qp.post_bind(&close).unwrap();
         assert_eq!(b.done(), [(Bind, 1, 0, Success)]);
-        refused(&world, &mine, through(key, &theirs, 0, 10), RdmaWrite);
-        let (_a, _b, key) = with_window(&world, &theirs);
-        refused(&world, &mine, through(key, &theirs, 20, 10), RdmaWrite);
+        refused(world, &mine, through(key, &theirs, 0, 10), RdmaWrite);
+        let window = world.domain.create_window(77, WindowScope::Domain).unwrap();
+        let key = b.bind(&*window, &theirs, (20, 10), Privileges::REMOTE_WRITE, 5);
+        let done = b.completions();
+        assert_eq!((done[0].operation, done[0].cookie, done[0].extra), (Bind, 5, 77));
+        drop(window);
+        refused(world, &mine, through(key, &theirs, 20, 10), RdmaWrite);
         let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let key = b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);
         theirs.region.deregister().unwrap();
-        refused(&world, &mine, through(key, &theirs, 0, 10), RdmaWrite);
+        refused(world, &mine, through(key, &theirs, 0, 10), RdmaWrite);
     });
 }
 
 #[test]
 fn a_bind_waits_for_earlier_requests_and_the_old_key_stays_valid() {
-    bounded(|| {
-        let world = World::new();
+    connected(|world, a, b| {
         let mine = world.buffer(100);
         let theirs = world.buffer(100);
-        let (a, b) = world.pair();
         let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let old = b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);
         b.send(2, &[]);
@@ -235,7 +216,7 @@ fn a_bind_waits_for_earlier_requests_and_the_old_key_stays_valid() {
         b.break_off();
         let expected = vec![(Send, 7, Flushed), (Bind, 8, Flushed)];
         assert_eq!(b.ended(), (expected, Event::Disconnected));
-        refused(&world, &mine, through(flushed, &theirs, 0, 10), RdmaWrite);
+        refused(world, &mine, through(flushed, &theirs, 0, 10), RdmaWrite);
         let (c, _d) = world.pair();
         c.write(9, &[mine.segment(0, 10)], through(new, &theirs, 0, 10));
         assert_eq!(c.done(), [(RdmaWrite, 9, 10, Success)]);
@@ -244,10 +225,8 @@ fn a_bind_waits_for_earlier_requests_and_the_old_key_stays_valid() {
 
 #[test]
 fn a_bind_to_freed_memory_fails() {
-    bounded(|| {
-        let world = World::new();
+    connected(|world, a, b| {
         let theirs = world.buffer(100);
-        let (a, b) = world.pair_with(Setup::default(), Setup::default());
         let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         theirs.region.deregister().unwrap();
         b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);

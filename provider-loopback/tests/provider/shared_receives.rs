@@ -1,76 +1,14 @@
 //! Shared receive queues.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use crate::common::{Buffer, Event, Setup, Side, World, bounded};
-use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::{
-    Epoch, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
-};
-use dat_core::{DtoStatus, Operation, Result, ReturnType};
-use {DtoStatus::*, Operation::*};
-
-#[derive(Default)]
-struct Low(AtomicU32);
-
-impl SharedReceiveSink for Low {
-    fn low_watermark_reached(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-struct Shared {
-    queue: Arc<dyn SharedReceiveQueue>,
-    low: Arc<Low>,
-}
-
-impl Shared {
-    fn new(world: &World, max_receives: u32) -> Self {
-        Self::in_domain(world, &world.domain, max_receives)
-    }
-
-    fn in_domain(
-        world: &World,
-        domain: &Arc<dyn dat_core::provider::ProtectionDomain>,
-        max_receives: u32,
-    ) -> Self {
-        let low = Arc::new(Low::default());
-        let limits = SharedReceiveLimits { max_receives, max_segments: 2 };
-        let sink = Arc::clone(&low) as Arc<dyn SharedReceiveSink>;
-        let queue =
-            world.adapter.create_shared_receive_queue(Arc::clone(domain), limits, sink).unwrap();
-        Self { queue, low }
-    }
-
-    fn post(&self, cookie: u64, segments: &[Segment]) -> Result<()> {
-        let flags = CompletionFlags::empty();
-        self.queue.post_receive(&ReceiveRequest {
-            segments,
-            cookie,
-            flags,
-            checked: Epoch::default(),
-        })
-    }
-
-    fn setup(&self) -> Setup {
-        Setup { shared: Some(Arc::clone(&self.queue)), ..Setup::default() }
-    }
-
-    fn watermark_upcalls(&self) -> u32 {
-        self.low.0.load(Ordering::Relaxed)
-    }
-}
-
-fn cookies(side: &Side) -> Vec<u64> {
-    side.done().into_iter().map(|done| done.1).collect()
-}
+use crate::common::{Buffer, Event, Setup, Shared, in_world};
+use dat_core::ReturnType;
+use dat_core::flags::Privileges;
+use dat_core::{DtoStatus::*, Operation::*};
 
 #[test]
 fn buffers_are_used_in_order_by_the_queue_pair_that_receives_next() {
-    bounded(|| {
-        let world = World::new();
-        let shared = Shared::new(&world, 8);
+    in_world(|world| {
+        let shared = Shared::new(world, 8);
         let (a, b) = world.pair_with(Setup::default(), shared.setup());
         let (c, d) = world.pair_with(shared.setup(), Setup::default());
         let (from, to) = (world.buffer(100), world.buffer(100));
@@ -85,7 +23,7 @@ fn buffers_are_used_in_order_by_the_queue_pair_that_receives_next() {
         }
         assert_eq!(to.bytes()[..60], sent[..60]);
         assert_eq!(shared.queue.counts(), (0, 6), "completed, not polled");
-        assert_eq!((cookies(&b), cookies(&c)), (vec![0, 3], vec![1, 2, 4, 5]));
+        assert_eq!((b.cookies(), c.cookies()), (vec![0, 3], vec![1, 2, 4, 5]));
         assert_eq!(shared.queue.counts(), (0, 0));
         assert!(b.try_receive(1, &[]).is_err(), "the queue pair has no receives of its own");
     });
@@ -93,9 +31,8 @@ fn buffers_are_used_in_order_by_the_queue_pair_that_receives_next() {
 
 #[test]
 fn senders_that_wait_for_buffers_continue_in_turn() {
-    bounded(|| {
-        let world = World::new();
-        let shared = Shared::new(&world, 8);
+    in_world(|world| {
+        let shared = Shared::new(world, 8);
         let (a, b) = world.pair_with(Setup::default(), shared.setup());
         let (c, d) = world.pair_with(Setup::default(), shared.setup());
         let (e, f) = world.pair_with(Setup::default(), shared.setup());
@@ -109,21 +46,20 @@ fn senders_that_wait_for_buffers_continue_in_turn() {
         for cookie in 10..14 {
             shared.post(cookie, &[]).unwrap();
         }
-        assert_eq!((cookies(&b), cookies(&f)), (vec![10, 12], vec![11, 13]));
-        assert_eq!((cookies(&a), cookies(&e)), (vec![1, 2], vec![1, 2]));
+        assert_eq!((b.cookies(), f.cookies()), (vec![10, 12], vec![11, 13]));
+        assert_eq!((a.cookies(), e.cookies()), (vec![1, 2], vec![1, 2]));
         // No request waits, so that buffers stay posted.
         shared.post(14, &[]).unwrap();
         assert_eq!(shared.queue.counts(), (1, 1));
         a.send(3, &[]);
-        assert_eq!(cookies(&b), [14]);
+        assert_eq!(b.cookies(), [14]);
     });
 }
 
 #[test]
 fn credits_are_used_until_polled_and_their_number_can_be_changed() {
-    bounded(|| {
-        let world = World::new();
-        let shared = Shared::new(&world, 2);
+    in_world(|world| {
+        let shared = Shared::new(world, 2);
         let (a, b) = world.pair_with(Setup::default(), shared.setup());
         shared.post(1, &[]).unwrap();
         shared.post(2, &[]).unwrap();
@@ -135,19 +71,18 @@ fn credits_are_used_until_polled_and_their_number_can_be_changed() {
         a.send(1, &[]);
         a.send(2, &[]);
         assert!(shared.queue.resize(2).is_err(), "completed receives count until polled");
-        assert_eq!(cookies(&b), [1, 2]);
+        assert_eq!(b.cookies(), [1, 2]);
         shared.queue.resize(1).unwrap();
         assert!(shared.post(5, &[]).is_err());
         a.send(3, &[]);
-        assert_eq!(cookies(&b), [3]);
+        assert_eq!(b.cookies(), [3]);
     });
 }
 
 #[test]
 fn the_low_watermark_is_reported_once_each_time_it_is_armed() {
-    bounded(|| {
-        let world = World::new();
-        let shared = Shared::new(&world, 8);
+    in_world(|world| {
+        let shared = Shared::new(world, 8);
         let (a, b) = world.pair_with(Setup::default(), shared.setup());
         shared.queue.arm_low_watermark(0);
         assert_eq!(shared.watermark_upcalls(), 0);
@@ -169,9 +104,8 @@ fn the_low_watermark_is_reported_once_each_time_it_is_armed() {
 
 #[test]
 fn a_break_uses_only_the_buffer_of_the_failed_message() {
-    bounded(|| {
-        let world = World::new();
-        let shared = Shared::new(&world, 8);
+    in_world(|world| {
+        let shared = Shared::new(world, 8);
         let (a, b) = world.pair_with(Setup::default(), shared.setup());
         let buffer = world.buffer(100);
         for cookie in 0..3 {
@@ -194,10 +128,9 @@ fn a_break_uses_only_the_buffer_of_the_failed_message() {
 
 #[test]
 fn buffers_need_the_domain_of_their_queue() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let other = world.adapter.create_domain().unwrap();
-        let shared = Shared::in_domain(&world, &other, 8);
+        let shared = Shared::in_domain(world, &other, 8);
         let (a, b) = world.pair_with(Setup::default(), shared.setup());
         let to = Buffer::new(&*other, 10, Privileges::ALL);
         let wrong = world.buffer(10);
@@ -214,9 +147,8 @@ fn buffers_need_the_domain_of_their_queue() {
 
 #[test]
 fn a_waiting_sender_can_disconnect_and_connect_again() {
-    bounded(|| {
-        let world = World::new();
-        let shared = Shared::new(&world, 8);
+    in_world(|world| {
+        let shared = Shared::new(world, 8);
         let (a, b) = world.pair_with(Setup::default(), shared.setup());
         for _ in 0..3 {
             a.send(1, &[]);
@@ -229,6 +161,6 @@ fn a_waiting_sender_can_disconnect_and_connect_again() {
         }
         a.send(2, &[]);
         shared.post(5, &[]).unwrap();
-        assert_eq!((cookies(&a), cookies(&b)), (vec![2], vec![5]));
+        assert_eq!((a.cookies(), b.cookies()), (vec![2], vec![5]));
     });
 }

@@ -5,16 +5,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use dat_core::error::Result;
+use dat_core::error::{Error, Result, ReturnType};
 use dat_core::provider::{Adapter, AdapterSink, AsyncUpcall, OpenRequest};
 
 mod buffer;
 mod log;
+mod shared;
 mod side;
 mod world;
 
 pub(crate) use buffer::Buffer;
 pub(crate) use log::{Entry, Event, Ready, Recorder};
+pub(crate) use shared::Shared;
 pub(crate) use side::{Setup, Side};
 pub(crate) use world::{Refuse, World};
 
@@ -29,6 +31,19 @@ pub(crate) fn bounded(test: impl FnOnce() + Send + 'static) {
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test does not end"),
         _ => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
     }
+}
+
+/// Runs a bounded test in a world of its own.
+pub(crate) fn in_world(test: impl FnOnce(&World) + Send + 'static) {
+    bounded(move || test(&World::new()));
+}
+
+/// Runs a bounded test on two connected sides of a world of its own.
+pub(crate) fn connected(test: impl FnOnce(&World, Side, Side) + Send + 'static) {
+    in_world(|world| {
+        let (a, b) = world.pair();
+        test(world, a, b);
+    });
 }
 
 /// Waits until a condition that depends on other threads is true.
@@ -51,6 +66,19 @@ impl AdapterSink for NoAsync {
 pub(crate) fn try_open(name: &str, parameters: &str) -> Result<Arc<dyn Adapter>> {
     let request = OpenRequest { name, parameters, sink: Arc::new(NoAsync) };
     dat_provider_loopback::provider().open(request)
+}
+
+/// Checks for each text of parameters that an adapter refuses it, with an error that has these words.
+pub(crate) fn check_refused(cases: &[(&str, &[&str])], open: impl Fn(&str) -> Option<Error>) {
+    for (text, words) in cases {
+        let error = open(text).unwrap_or_else(|| panic!("{text:?} was accepted"));
+        assert!(error.is(ReturnType::InvalidParameter), "{error}");
+        assert_eq!(error.operation(), "dat_ia_open");
+        let said = error.to_string();
+        for word in *words {
+            assert!(said.contains(word), "{text:?} gives {said:?} without {word:?}");
+        }
+    }
 }
 
 /// An address that no other test uses, so that tests do not find each other's listeners.

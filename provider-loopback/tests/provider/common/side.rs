@@ -103,13 +103,25 @@ impl Side {
     }
 
     pub(crate) fn try_receive(&self, cookie: u64, segments: &[Segment]) -> Result<()> {
-        let flags = CompletionFlags::empty();
+        self.receive_with(cookie, segments, CompletionFlags::empty())
+    }
+
+    pub(crate) fn receive_with(
+        &self,
+        cookie: u64,
+        segments: &[Segment],
+        flags: CompletionFlags,
+    ) -> Result<()> {
         let checked = Epoch::default();
         self.qp.post_receive(&ReceiveRequest { segments, cookie, flags, checked })
     }
 
     pub(crate) fn send(&self, cookie: u64, segments: &[Segment]) {
-        self.request(Work::Send, cookie, segments, CompletionFlags::empty()).expect("send");
+        self.try_send(cookie, segments).expect("send");
+    }
+
+    pub(crate) fn try_send(&self, cookie: u64, segments: &[Segment]) -> Result<()> {
+        self.request(Work::Send, cookie, segments, CompletionFlags::empty())
     }
 
     pub(crate) fn write(&self, cookie: u64, segments: &[Segment], remote: RmrTriplet) {
@@ -167,6 +179,11 @@ impl Side {
             Entry::Event(..) => panic!("an event among the completions: {entry:?}"),
         };
         self.log().into_iter().map(only).collect()
+    }
+
+    /// The cookies of the completions since the last call, which belong to this side.
+    pub(crate) fn cookies(&self) -> Vec<u64> {
+        self.done().into_iter().map(|done| done.1).collect()
     }
 
     /// Operation, cookie, length and status of the completions since the last call.

@@ -1,13 +1,9 @@
 //! Connecting, and how attempts fail.
 
-use std::sync::Arc;
-
-use crate::common::{Entry, Event, Refuse, Setup, Side, World, bounded, fresh_address};
-use dat_core::DtoStatus::*;
-use dat_core::Operation::*;
-use dat_core::ReturnType;
-use dat_core::flags::{Close, CompletionFlags, Qos};
-use dat_core::provider::{ConnectRequest, Peer, Work};
+use super::*;
+use crate::common::{Entry, Setup, Side, connected};
+use dat_core::flags::Qos;
+use dat_core::provider::{ConnectRequest, Peer};
 
 #[test]
 fn both_sides_learn_the_address_and_private_data_of_the_other() {
@@ -68,21 +64,20 @@ fn failed(world: &World, attempt: impl FnOnce(&Side) -> u64) -> Event {
 
 #[test]
 fn an_attempt_fails_with_its_reason_after_the_flush() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let unused = fresh_address();
-        assert_eq!(failed(&world, |side| side.connect(unused, 1, &[])), Event::Unreachable);
+        assert_eq!(failed(world, |side| side.connect(unused, 1, &[])), Event::Unreachable);
         let silent = |side: &Side| side.connect(world.address, 99, &[]);
-        assert_eq!(failed(&world, silent), Event::NonPeerRejected);
+        assert_eq!(failed(world, silent), Event::NonPeerRejected);
         let _listener = world.adapter.listen(Some(99), Arc::new(Refuse)).unwrap();
-        assert_eq!(failed(&world, silent), Event::NonPeerRejected);
-        let dropped = failed(&world, |side| {
+        assert_eq!(failed(world, silent), Event::NonPeerRejected);
+        let dropped = failed(world, |side| {
             let attempt = world.connect(side, &[]);
             drop(world.requests.take());
             attempt
         });
         assert_eq!(dropped, Event::NonPeerRejected);
-        let refused = failed(&world, |side| {
+        let refused = failed(world, |side| {
             let attempt = world.connect(side, &[]);
             let incoming = world.requests.take();
             incoming.answer.reject(b"go away").unwrap();
@@ -95,8 +90,7 @@ fn an_attempt_fails_with_its_reason_after_the_flush() {
 
 #[test]
 fn accepting_an_abandoned_attempt_fails() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let give_up: [fn(&Side); 3] = [
             |side| side.qp.disconnect(Close::Abrupt),
             |side| side.qp.disconnect(Close::Graceful),
@@ -129,9 +123,7 @@ fn accepting_an_abandoned_attempt_fails() {
 
 #[test]
 fn an_accept_with_an_unusable_queue_pair_keeps_the_request() {
-    bounded(|| {
-        let world = World::new();
-        let (busy, _peer) = world.pair();
+    connected(|world, busy, _peer| {
         let (a, b) = (world.side(), world.side());
         world.connect(&a, &[]);
         let incoming = world.requests.take();
@@ -148,9 +140,7 @@ fn an_accept_with_an_unusable_queue_pair_keeps_the_request() {
 
 #[test]
 fn only_an_unconnected_queue_pair_connects() {
-    bounded(|| {
-        let world = World::new();
-        let (a, _b) = world.pair();
+    connected(|world, a, _b| {
         let qualifier = world.listener.qualifier;
         let request = ConnectRequest {
             attempt: 9,
@@ -165,15 +155,13 @@ fn only_an_unconnected_queue_pair_connects() {
         assert!(a.qp.connect(&request).unwrap_err().is(ReturnType::InvalidState));
         assert!(a.qp.modify(a.spec.clone()).unwrap_err().is(ReturnType::InvalidState));
         let fresh = world.side();
-        let early = fresh.request(Work::Send, 1, &[], CompletionFlags::empty());
-        assert!(early.unwrap_err().is(ReturnType::InvalidState));
+        assert!(fresh.try_send(1, &[]).unwrap_err().is(ReturnType::InvalidState));
     });
 }
 
 #[test]
 fn completions_carry_the_tag_of_their_queue_pair() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let setup = Setup { depth: 2, ..Setup::default() };
         let (a, b) = world.pair_with(setup.clone(), setup);
         b.receive(1, &[]);

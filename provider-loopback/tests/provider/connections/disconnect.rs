@@ -1,19 +1,12 @@
 //! How connections end, and what follows.
 
-use std::sync::Arc;
-
-use crate::common::{Event, World, bounded};
-use dat_core::DtoStatus::*;
-use dat_core::Operation::*;
-use dat_core::ReturnType;
-use dat_core::flags::{Close, CompletionFlags};
-use dat_core::provider::{Outstanding, Work};
+use super::*;
+use crate::common::connected;
+use dat_core::provider::Outstanding;
 
 #[test]
 fn an_abrupt_disconnect_flushes_both_sides_in_order() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         let buffer = world.buffer(10);
         a.receive(1, &[]);
         a.receive(2, &[]);
@@ -41,9 +34,7 @@ fn an_abrupt_disconnect_flushes_both_sides_in_order() {
 
 #[test]
 fn a_graceful_disconnect_completes_posted_requests_first() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         let (from, to) = (world.buffer(20), world.buffer(20));
         let sent = from.fill(1);
         a.receive(9, &[]);
@@ -52,8 +43,7 @@ fn a_graceful_disconnect_completes_posted_requests_first() {
         a.qp.disconnect(Close::Graceful);
         a.qp.disconnect(Close::Graceful);
         assert_eq!((a.log(), b.log()), (vec![], vec![]));
-        let late = a.request(Work::Send, 3, &[], CompletionFlags::empty());
-        assert!(late.unwrap_err().is(ReturnType::InvalidState));
+        assert!(a.try_send(3, &[]).unwrap_err().is(ReturnType::InvalidState));
         // The other direction stays open, and its waiting requests do not delay the disconnect.
         b.send(4, &[]);
         b.send(5, &[]);
@@ -73,8 +63,7 @@ fn a_graceful_disconnect_completes_posted_requests_first() {
 
 #[test]
 fn an_abrupt_disconnect_overrides_a_graceful_one() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         for by_peer in [false, true] {
             let (a, b) = world.pair();
             a.send(1, &[]);
@@ -100,9 +89,7 @@ fn an_abrupt_disconnect_overrides_a_graceful_one() {
 
 #[test]
 fn a_reset_allows_another_connection_and_keeps_unpolled_completions() {
-    bounded(|| {
-        let world = World::new();
-        let (a, b) = world.pair();
+    connected(|world, a, b| {
         for round in 0..5 {
             b.receive(1, &[]);
             a.send(2, &[]);
@@ -130,8 +117,7 @@ fn a_reset_allows_another_connection_and_keeps_unpolled_completions() {
 
 #[test]
 fn retire_and_drop_end_a_connection_without_a_local_event() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         for dropped in [false, true] {
             let (a, b) = world.pair();
             a.receive(1, &[]);

@@ -1,14 +1,11 @@
 //! Listeners.
 
-use std::sync::Arc;
-
-use crate::common::{Event, Refuse, World, bounded, fresh_address, try_open};
-use dat_core::ReturnType;
+use super::*;
+use crate::common::try_open;
 
 #[test]
 fn adapters_at_one_address_share_its_qualifiers() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let parameters = format!("address={}", world.address);
         let same = try_open("another name", &parameters).unwrap();
         let qualifier = world.listener.qualifier;
@@ -30,9 +27,8 @@ fn adapters_at_one_address_share_its_qualifiers() {
 #[test]
 fn a_dropped_listener_gets_no_requests_and_earlier_ones_stay_valid() {
     bounded(|| {
-        let World { adapter, domain, address, listener, requests } = World::new();
-        let qualifier = listener.qualifier;
-        let world = World { listener, adapter, domain, address, requests };
+        let world = World::new();
+        let (address, qualifier) = (world.address, world.listener.qualifier);
         let (a, b, c) = (world.side(), world.side(), world.side());
         world.connect(&a, &[]);
         let World { listener, requests, .. } = world;

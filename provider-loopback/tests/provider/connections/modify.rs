@@ -1,17 +1,12 @@
 //! Changing the specification of a queue pair.
 
-use std::sync::Arc;
-
-use crate::common::{Buffer, Event, World, bounded};
-use dat_core::DtoStatus::*;
-use dat_core::Operation::*;
-use dat_core::ReturnType;
+use super::*;
+use crate::common::Buffer;
 use dat_core::flags::Privileges;
 
 #[test]
 fn modify_keeps_receives_and_changes_the_rest() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let other = world.adapter.create_domain().unwrap();
         let (a, b) = (world.side(), world.side());
         let buffer = Buffer::new(&*other, 100, Privileges::ALL);
@@ -38,8 +33,7 @@ fn modify_keeps_receives_and_changes_the_rest() {
 
 #[test]
 fn a_queue_pair_gets_its_domain_by_modify() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let (a, b) = (world.side(), world.side());
         let mut spec = b.spec.clone();
         spec.domain = None;

@@ -1,13 +1,9 @@
 //! Asynchronous errors.
 
-use std::sync::Arc;
-
-use super::{faulty, planned};
-use crate::common::bounded;
-use crate::dat::Site;
+use super::*;
+use dat_core::AsyncErrorKind;
 use dat_core::provider::AsyncUpcall;
-use dat_core::provider::decorate::faults::{AsyncFault, FaultPlan};
-use dat_core::{AsyncErrorKind, Close};
+use dat_core::provider::decorate::faults::AsyncFault;
 
 #[test]
 fn asynchronous_errors_can_be_raised() {

@@ -1,10 +1,6 @@
 //! Connections that break.
 
-use crate::common::bounded;
-use crate::dat::{End, Site};
-use dat_core::DtoStatus::*;
-use dat_core::Operation::*;
-use dat_core::{ConnectionEventKind as Kind, EpState};
+use super::*;
 
 /// Checks that a connection breaks after three requests of the first endpoint.
 fn check_broken(a: &End, b: &End) {

@@ -1,17 +1,8 @@
 //! Connection attempts that fail.
 
-use std::time::{Duration, Instant};
-
-use super::planned;
-use crate::common::bounded;
-use crate::dat::{LONG, Site};
-use dat_core::DtoStatus::*;
-use dat_core::Operation::*;
-use dat_core::provider::decorate::faults::{ConnectFault, FaultPlan};
-use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind as Kind, DatagramEventKind, EpState, ReturnType,
-    Timeout,
-};
+use super::*;
+use dat_core::provider::decorate::faults::ConnectFault;
+use dat_core::{DatagramEventKind, Timeout};
 
 #[test]
 fn every_attempt_fails_after_the_flush_and_a_reset_allows_the_next() {

@@ -1,14 +1,8 @@
 //! Completions that are delayed.
 
-use std::time::Duration;
-
-use super::planned;
-use crate::common::bounded;
-use crate::dat::{End, LONG, next, poll};
-use dat_core::DtoStatus::*;
-use dat_core::Operation::*;
-use dat_core::provider::decorate::faults::FaultPlan;
-use dat_core::{ConnectionEventKind as Kind, EpSpec, EvdFlags, Event, ReturnType};
+use super::*;
+use crate::dat::next;
+use dat_core::Event;
 
 #[test]
 fn completions_are_delayed_by_a_number_of_polls() {

@@ -1,14 +1,7 @@
 //! Calls that fail: registrations, posts, creations.
 
-use super::planned;
-use crate::common::bounded;
-use dat_core::DtoStatus::*;
-use dat_core::Operation::*;
-use dat_core::provider::decorate::faults::FaultPlan;
-use dat_core::{
-    EpSpec, EvdFlags, EvdOptions, MemorySource, Privileges, PspMaker, ReturnType, SrqAttributes,
-    Subtype,
-};
+use super::*;
+use dat_core::{EvdOptions, MemorySource, Privileges, PspMaker, SrqAttributes, Subtype};
 
 #[test]
 fn the_nth_registration_fails_once() {

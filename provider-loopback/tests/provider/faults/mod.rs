@@ -1,9 +1,16 @@
 //! Injected faults, as a consumer of the DAT API sees them.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use crate::dat::Site;
+use crate::common::bounded;
+use crate::dat::{End, LONG, Site, poll};
+use dat_core::DtoStatus::*;
+use dat_core::Operation::*;
 use dat_core::provider::decorate::faults::{FaultPlan, Faults, FaultyProvider};
+use dat_core::{
+    Close, CompletionFlags, ConnectionEventKind as Kind, EpSpec, EpState, EvdFlags, ReturnType,
+};
 
 mod async_errors;
 mod breaks;

@@ -1,13 +1,6 @@
 //! Completions in another order.
 
-use std::time::{Duration, Instant};
-
-use super::planned;
-use crate::common::bounded;
-use crate::dat::{Site, poll};
-use dat_core::DtoStatus::*;
-use dat_core::provider::decorate::faults::FaultPlan;
-use dat_core::{ConnectionEventKind as Kind, EvdFlags, ReturnType};
+use super::*;
 
 /// The sender and cookie of each arrival, when four senders send in turn to one dispatcher.
 fn arrivals(plan: FaultPlan) -> Vec<(u64, u64)> {

@@ -1,18 +1,14 @@
 //! Memory that is freed while other threads work.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::{rounds, split};
-use crate::common::{Buffer, Setup, World, bounded};
+use super::*;
+use crate::common::{Setup, connected};
 use dat_core::flags::Privileges;
 
 #[test]
 fn deregistered_memory_is_not_accessed() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         // Long, so that memory is deregistered during a copy.
         let length = if cfg!(miri) { 256 } else { 4 << 20 };
         let source = world.buffer(length);
@@ -74,8 +70,7 @@ fn deregistered_memory_is_not_accessed() {
 
 #[test]
 fn deregistering_while_connections_begin_and_end_does_not_deadlock() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -101,10 +96,8 @@ fn deregistering_while_connections_begin_and_end_does_not_deadlock() {
 
 #[test]
 fn memory_of_one_domain_can_be_freed_while_another_is_in_use() {
-    bounded(|| {
-        let world = World::new();
+    connected(|world, a, b| {
         let other = world.adapter.create_domain().unwrap();
-        let (a, b) = world.pair();
         let buffer = world.buffer(64);
         thread::scope(|scope| {
             scope.spawn(|| {

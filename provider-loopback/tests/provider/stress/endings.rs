@@ -1,17 +1,12 @@
 //! Threads that end the same connection, or answer and abandon the same attempt.
 
-use std::sync::{Arc, Barrier};
-use std::thread;
+use std::sync::Barrier;
 
-use super::{close, rounds, split};
-use crate::common::{Entry, Event, World, bounded};
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::Work;
+use super::*;
 
 #[test]
 fn both_sides_can_disconnect_at_the_same_time() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let (a, b) = (world.side(), world.side());
         let barrier = Barrier::new(2);
         for round in 0..rounds(3000) {
@@ -45,8 +40,7 @@ fn both_sides_can_disconnect_at_the_same_time() {
 
 #[test]
 fn freeing_and_breaking_at_the_same_time_is_one_end() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         for round in 0..rounds(1000) {
             let (a, b) = world.pair();
             let recorder = Arc::clone(&b.recorder);
@@ -79,8 +73,7 @@ fn freeing_and_breaking_at_the_same_time_is_one_end() {
 
 #[test]
 fn attempts_answered_while_they_are_abandoned_have_one_outcome() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let (a, b) = (world.side(), world.side());
         let barrier = Barrier::new(2);
         let mut established = 0;

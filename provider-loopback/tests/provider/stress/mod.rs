@@ -1,8 +1,13 @@
 //! Many threads at once.
 
-use crate::common::{Entry, Event};
-use dat_core::flags::Close;
-use dat_core::provider::Completion;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{Buffer, Entry, Event, Side, World, in_world};
+use dat_core::flags::{Close, CompletionFlags};
+use dat_core::provider::{Completion, Work};
 
 mod deregistration;
 mod endings;

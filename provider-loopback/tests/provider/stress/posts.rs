@@ -2,14 +2,8 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::Duration;
 
-use super::{close, rounds, split};
-use crate::common::{Buffer, Event, Side, World, bounded};
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::Work;
+use super::*;
 use dat_core::{DtoStatus, ReturnType};
 
 /// The cookies of the successful posts of one thread, in order.
@@ -49,13 +43,12 @@ fn post(side: &Side, buffer: &Buffer, cookies: &AtomicU64, stop: &AtomicBool) ->
 
 #[test]
 fn every_cookie_completes_once_and_in_order() {
-    bounded(|| {
-        let world = World::new();
+    in_world(|world| {
         let succeeded = AtomicU64::new(0);
         thread::scope(|scope| {
             for pair in 0..3_u64 {
                 let (a, b) = (world.side(), world.side());
-                let (world, succeeded) = (&world, &succeeded);
+                let (world, succeeded) = (world, &succeeded);
                 scope.spawn(move || {
                     let buffer = world.buffer(64);
                     for round in 0..rounds(40) {
