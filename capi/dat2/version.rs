@@ -85,7 +85,7 @@ pub(crate) unsafe fn rmr_bind(
     check_va_type(va_type, 5)?;
     let call = BindCall {
         rmr_handle,
-        lmr: Some(object(lmr_handle, Subtype::InvalidHandleLmr)?),
+        lmr: Some(object(lmr_handle)?),
         lmr_triplet,
         mem_priv,
         ep_handle,

@@ -31,6 +31,11 @@ impl Adapter {
             Self::Own(address) | Self::Foreign(address) => address,
         }
     }
+
+    /// The handle by which its provider knows it.
+    pub(crate) fn by_address(self) -> DAT_IA_HANDLE {
+        handle::of_number(self.address() as u64)
+    }
 }
 
 static OPEN: RwLock<Vec<Option<Adapter>>> = RwLock::new(Vec::new());

@@ -44,10 +44,9 @@ pub(crate) fn check<T>(pointer: *const T, argument: u32) -> Result<()> {
 fn no_address(address: usize, align: usize, argument: u32) -> Error {
     let what = match address {
         0 => "is NULL".to_owned(),
-        _ if !USER.contains(&address) => format!(
-            "({address:#x}) is not a valid user-space \
-             address"
-        ),
+        _ if !USER.contains(&address) => {
+            format!("({address:#x}) is not a valid user-space address")
+        }
         _ => format!("({address:#x}) is not aligned to {align} bytes"),
     };
     invalid(argument, format!("argument {argument} {what}"))
@@ -75,6 +74,25 @@ impl<T> Out<T> {
     }
 }
 
+/// A destination of a result that the caller may omit.
+pub(crate) struct OptionalOut<T>(Option<Out<T>>);
+
+impl<T> OptionalOut<T> {
+    /// Writes the result, if there is a destination.
+    #[inline]
+    pub(crate) fn write(self, value: T) {
+        self.write_with(|| value);
+    }
+
+    /// As [`write`](Self::write), with the result that a function returns.
+    #[inline]
+    pub(crate) fn write_with(self, value: impl FnOnce() -> T) {
+        if let Some(output) = self.0 {
+            output.write(value());
+        }
+    }
+}
+
 /// A mandatory destination of a result.
 ///
 /// # Safety
@@ -92,12 +110,26 @@ pub(crate) unsafe fn out<T>(pointer: *mut T, argument: u32) -> Result<Out<T>> {
 /// # Safety
 /// As for [`out`], unless it is NULL.
 #[inline]
-pub(crate) unsafe fn optional_out<T>(pointer: *mut T, argument: u32) -> Result<Option<Out<T>>> {
-    if pointer.is_null() {
-        return Ok(None);
+pub(crate) unsafe fn optional_out<T>(pointer: *mut T, argument: u32) -> Result<OptionalOut<T>> {
+    // SAFETY: the caller guarantees what `wanted_out` requires, unless the pointer is NULL.
+    unsafe { wanted_out(!pointer.is_null(), pointer, argument) }
+}
+
+/// The destination of a result that the caller may not request.
+///
+/// # Safety
+/// As for [`out`], if the result is requested.
+#[inline]
+pub(crate) unsafe fn wanted_out<T>(
+    is_wanted: bool,
+    pointer: *mut T,
+    argument: u32,
+) -> Result<OptionalOut<T>> {
+    if !is_wanted {
+        return Ok(OptionalOut(None));
     }
-    // SAFETY: the pointer is not NULL, and the caller guarantees what `out` requires.
-    unsafe { out(pointer, argument) }.map(Some)
+    // SAFETY: the result is requested, so the caller guarantees what `out` requires.
+    unsafe { out(pointer, argument) }.map(|output| OptionalOut(Some(output)))
 }
 
 /// Borrows a struct from the caller.

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use dat_core::error::{Result, ReturnType, Subtype};
-use dat_core::{Cno, EventDispatcher, ProxyAgent, Timeout};
+use dat_core::{Cno, ProxyAgent};
 
-use crate::abi::*;
-use crate::argument::{check, mask, out};
-use crate::handle::{self, Agent, invalid_handle, object};
-use crate::result::{CallResult, OK, named};
-use crate::{adapters, cancel, structs};
-
-const HANDLE: Subtype = Subtype::InvalidHandleCno;
+use super::*;
+use crate::argument::check;
+use crate::handle::Agent;
+use crate::result::named;
+use crate::{cancel, structs};
 
 /// The bits of all fields, and `DAT_CNO_FIELD_ALL`, which is a separate bit in DAT 2.0.
 const FIELDS: DAT_CNO_PARAM_MASK = 0x3 | DAT_CNO_FIELD_ALL;
@@ -48,7 +45,7 @@ pub(crate) unsafe fn modify_agent(
     cno_handle: DAT_CNO_HANDLE,
     agent: DAT_OS_WAIT_PROXY_AGENT,
 ) -> CallResult {
-    object::<Cno>(cno_handle, HANDLE)?.modify_agent(proxy(agent))?;
+    object::<Cno>(cno_handle)?.modify_agent(proxy(agent))?;
     handle::with_storage(cno_handle, |kept| kept.agent = Some(Agent(agent)));
     OK
 }
@@ -58,16 +55,16 @@ pub(crate) unsafe fn query(
     cno_param_mask: DAT_CNO_PARAM_MASK,
     cno_param: *mut DAT_CNO_PARAM,
 ) -> CallResult {
-    let cno: Cno = object(cno_handle, HANDLE)?;
+    let cno: Cno = object(cno_handle)?;
     mask(cno_param_mask, FIELDS, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(cno_param, 3) }?;
     let ia_handle = adapters::handle_of(&cno.adapter());
-    let param = handle::with_storage(cno_handle, |kept| {
+    let param = handle::storage_of::<Cno, _>(cno_handle, |kept| {
         let agent = kept.agent.map(|Agent(agent)| agent);
         structs::cno_param(ia_handle, &cno, agent, &kept.more)
-    });
-    output.write(param.ok_or_else(|| invalid_handle(cno_handle, HANDLE))??);
+    })?;
+    output.write(param?);
     OK
 }
 
@@ -80,7 +77,7 @@ pub(crate) unsafe fn wait(
     foreign!(cno_handle, cno_wait_func(cno_handle, timeout, evd_handle));
     let name_it = |error| named(error, "dat_cno_wait");
     let start = || {
-        let cno: Cno = object(cno_handle, HANDLE)?;
+        let cno: Cno = object(cno_handle)?;
         check(evd_handle, 3)?;
         cno.start_wait(Timeout::from_micros(timeout))
     };
@@ -100,7 +97,5 @@ pub(crate) unsafe fn wait(
 }
 
 pub(crate) unsafe fn free(cno_handle: DAT_CNO_HANDLE) -> CallResult {
-    object::<Cno>(cno_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(cno_handle, Cno::free)
 }

@@ -1,38 +1,29 @@
 //! Connection requests.
 
-use dat_core::error::Subtype;
-use dat_core::{ConnectionRequest, Endpoint};
+use dat_core::ConnectionRequest;
 
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{self, mask, out};
+use super::*;
 use crate::convert::address::adapter_to_c;
-use crate::convert::count;
-use crate::handle::{self, object, optional_object};
-use crate::result::{CallResult, OK};
-
-const HANDLE: Subtype = Subtype::InvalidHandleCr;
 
 pub(crate) unsafe fn query(
     cr_handle: DAT_CR_HANDLE,
     cr_param_mask: DAT_CR_PARAM_MASK,
     cr_param: *mut DAT_CR_PARAM,
 ) -> CallResult {
-    let request: ConnectionRequest = object(cr_handle, HANDLE)?;
+    let request: ConnectionRequest = object(cr_handle)?;
     mask(cr_param_mask, DAT_CR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(cr_param, 3) }?;
     let param = request.query()?;
-    let shown = handle::with_storage(cr_handle, |kept| {
+    let (address, data) = handle::storage_of::<ConnectionRequest, _>(cr_handle, |kept| {
         let address = kept.remote_address.set(adapter_to_c(param.remote_address));
         (address, kept.private_data.write(&param.private_data))
-    });
-    let (address, data) = shown.ok_or_else(|| handle::invalid_handle(cr_handle, HANDLE))?;
+    })?;
     let table = adapters::table(&request.adapter());
     output.write(DAT_CR_PARAM {
         remote_ia_address_ptr: address.cast(),
         remote_port_qual: param.remote_port,
-        private_data_size: count(param.private_data.len()),
+        private_data_size: convert::count(param.private_data.len()),
         private_data: data.cast(),
         local_ep_handle: param.local_ep.map_or(DAT_HANDLE_NULL, |ep| handle::attach(ep, table)),
     });
@@ -45,7 +36,7 @@ pub(crate) unsafe fn accept(
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> CallResult {
-    let request: ConnectionRequest = object(cr_handle, HANDLE)?;
+    let request: ConnectionRequest = object(cr_handle)?;
     let endpoint: Option<Endpoint> = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
     // SAFETY: the caller guarantees that the data has the given size.
     let data = unsafe { argument::private_data(private_data_size, private_data, (3, 4)) }?;
@@ -59,7 +50,7 @@ pub(crate) unsafe fn reject(
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> CallResult {
-    let request: ConnectionRequest = object(cr_handle, HANDLE)?;
+    let request: ConnectionRequest = object(cr_handle)?;
     // SAFETY: the caller guarantees that the data has the given size.
     let data = unsafe { argument::private_data(private_data_size, private_data, (2, 3)) }?;
     request.reject(data)?;
@@ -68,7 +59,5 @@ pub(crate) unsafe fn reject(
 }
 
 pub(crate) unsafe fn handoff(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL) -> CallResult {
-    object::<ConnectionRequest>(cr_handle, HANDLE)?.handoff(conn_qual)?;
-    handle::reclaim();
-    OK
+    end(cr_handle, |request: &ConnectionRequest| request.handoff(conn_qual))
 }

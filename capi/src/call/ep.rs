@@ -1,25 +1,18 @@
 //! Endpoints: queries, changes, connection and end. `ep_create` creates them, and `post` has the posts.
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::flags::{Close, ConnectFlags, Qos};
-use dat_core::{Connect, Endpoint, EpChange, EventDispatcher, Timeout};
+use dat_core::{Connect, EpChange};
 
-use crate::abi::*;
-use crate::argument::{self, count, given, invalid, mask, out};
-use crate::call::post;
+use super::*;
 use crate::convert::address::{self, adapter_to_c};
-use crate::convert::{self, boolean, endpoint};
-use crate::handle::{self, object, optional_object};
-use crate::result::{CallResult, OK};
-
-const HANDLE: Subtype = Subtype::InvalidHandleEp;
+use crate::convert::{boolean, endpoint};
 
 pub(crate) unsafe fn query(
     ep_handle: DAT_EP_HANDLE,
     ep_param_mask: DAT_EP_PARAM_MASK,
     ep_param: *mut DAT_EP_PARAM,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    let endpoint: Endpoint = object(ep_handle)?;
     mask(ep_param_mask, DAT_EP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(ep_param, 3) }?;
@@ -39,7 +32,7 @@ pub(crate) unsafe fn query(
 
 #[cold]
 fn gone(operation: &'static str) -> Error {
-    Error::new(ReturnType::InvalidHandle, HANDLE)
+    Error::new(ReturnType::InvalidHandle, Endpoint::SUBTYPE)
         .during(operation)
         .because("another thread freed the endpoint during the call")
 }
@@ -56,43 +49,33 @@ pub(crate) unsafe fn modify(
     ep_param_mask: DAT_EP_PARAM_MASK,
     ep_param: *const DAT_EP_PARAM,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    use Subtype::{InvalidHandleEvdConn, InvalidHandleEvdRecv, InvalidHandleEvdRequest};
+    let endpoint: Endpoint = object(ep_handle)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let param = unsafe { given(ep_param, 3) }?;
     if ep_param_mask & !CHANGEABLE != 0 {
-        return Err(invalid(
-            2,
-            format!("{ep_param_mask:#x} names parameters that cannot be changed"),
-        )
-        .during("dat_ep_modify")
-        .advise("name only the protection zone, the dispatchers and the attributes"));
+        let reason = format!("{ep_param_mask:#x} names parameters that cannot be changed");
+        return Err(invalid(2, reason)
+            .during("dat_ep_modify")
+            .advise("name only the protection zone, the dispatchers and the attributes"));
     }
     let mut change = EpChange::new();
     if ep_param_mask & DAT_EP_FIELD_PZ_HANDLE != 0 {
-        change = change.pz(&object(param.pz_handle, Subtype::InvalidHandlePz)?);
+        change = change.pz(&object(param.pz_handle)?);
     }
     let evd = |bit, handle, subtype| -> Result<Option<Option<EventDispatcher>>> {
         if ep_param_mask & bit == 0 { Ok(None) } else { optional_object(handle, subtype).map(Some) }
     };
-    let recv =
-        evd(DAT_EP_FIELD_RECV_EVD_HANDLE, param.recv_evd_handle, Subtype::InvalidHandleEvdRecv)?;
-    let request = evd(
-        DAT_EP_FIELD_REQUEST_EVD_HANDLE,
-        param.request_evd_handle,
-        Subtype::InvalidHandleEvdRequest,
-    )?;
-    let connect = evd(
-        DAT_EP_FIELD_CONNECT_EVD_HANDLE,
-        param.connect_evd_handle,
-        Subtype::InvalidHandleEvdConn,
-    )?;
-    if let Some(evd) = recv {
+    let DAT_EP_PARAM { recv_evd_handle, request_evd_handle, connect_evd_handle, .. } = *param;
+    if let Some(evd) = evd(DAT_EP_FIELD_RECV_EVD_HANDLE, recv_evd_handle, InvalidHandleEvdRecv)? {
         change = change.recv_evd(evd.as_ref());
     }
-    if let Some(evd) = request {
+    let bit = DAT_EP_FIELD_REQUEST_EVD_HANDLE;
+    if let Some(evd) = evd(bit, request_evd_handle, InvalidHandleEvdRequest)? {
         change = change.request_evd(evd.as_ref());
     }
-    if let Some(evd) = connect {
+    let bit = DAT_EP_FIELD_CONNECT_EVD_HANDLE;
+    if let Some(evd) = evd(bit, connect_evd_handle, InvalidHandleEvdConn)? {
         change = change.connect_evd(evd.as_ref());
     }
     if ep_param_mask & DAT_EP_FIELD_EP_ATTR_ALL != 0 {
@@ -115,7 +98,7 @@ pub(crate) unsafe fn connect(
     qos: DAT_QOS,
     connect_flags: DAT_CONNECT_FLAGS,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    let endpoint: Endpoint = object(ep_handle)?;
     let own = endpoint.adapter().attributes().address;
     // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let remote = unsafe { address::peer_from_c(remote_ia_address, 2, own) }?;
@@ -140,8 +123,8 @@ pub(crate) unsafe fn dup_connect(
     private_data: DAT_PVOID,
     qos: DAT_QOS,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
-    let original: Endpoint = object(dup_ep_handle, HANDLE)?;
+    let endpoint: Endpoint = object(ep_handle)?;
+    let original: Endpoint = object(dup_ep_handle)?;
     // SAFETY: the caller guarantees that the data has the given size.
     let private_data = unsafe { argument::private_data(private_data_size, private_data, (4, 5)) }?;
     let timeout = Timeout::from_micros(timeout);
@@ -162,7 +145,7 @@ pub(crate) unsafe fn disconnect(
     ep_handle: DAT_EP_HANDLE,
     close_flags: DAT_CLOSE_FLAGS,
 ) -> CallResult {
-    object::<Endpoint>(ep_handle, HANDLE)?.disconnect(close(close_flags)?)?;
+    object::<Endpoint>(ep_handle)?.disconnect(close(close_flags)?)?;
     OK
 }
 
@@ -174,21 +157,15 @@ pub(crate) unsafe fn get_status(
 ) -> CallResult {
     post::on(ep_handle, |endpoint| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let state_out = unsafe { argument::optional_out(ep_state, 2) }?;
+        let state_out = unsafe { optional_out(ep_state, 2) }?;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let recv_out = unsafe { argument::optional_out(recv_idle, 3) }?;
+        let recv_out = unsafe { optional_out(recv_idle, 3) }?;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let request_out = unsafe { argument::optional_out(request_idle, 4) }?;
+        let request_out = unsafe { optional_out(request_idle, 4) }?;
         let status = endpoint.status()?;
-        if let Some(output) = state_out {
-            output.write(status.state as DAT_EP_STATE);
-        }
-        if let Some(output) = recv_out {
-            output.write(boolean(status.recv_idle));
-        }
-        if let Some(output) = request_out {
-            output.write(boolean(status.request_idle));
-        }
+        state_out.write(status.state as DAT_EP_STATE);
+        recv_out.write(boolean(status.recv_idle));
+        request_out.write(boolean(status.request_idle));
         Ok(())
     })
 }
@@ -198,18 +175,14 @@ pub(crate) unsafe fn recv_query(
     nbufs_allocated: *mut DAT_COUNT,
     bufs_alloc_span: *mut DAT_COUNT,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    let endpoint: Endpoint = object(ep_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let allocated_out = unsafe { argument::optional_out(nbufs_allocated, 2) }?;
+    let allocated_out = unsafe { optional_out(nbufs_allocated, 2) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let span_out = unsafe { argument::optional_out(bufs_alloc_span, 3) }?;
+    let span_out = unsafe { optional_out(bufs_alloc_span, 3) }?;
     let buffers = endpoint.recv_query()?;
-    if let Some(output) = allocated_out {
-        output.write(convert::count(buffers.allocated));
-    }
-    if let Some(output) = span_out {
-        output.write(convert::count(buffers.span));
-    }
+    allocated_out.write(convert::count(buffers.allocated));
+    span_out.write(convert::count(buffers.span));
     OK
 }
 
@@ -218,7 +191,7 @@ pub(crate) unsafe fn set_watermark(
     soft_high_watermark: DAT_COUNT,
     hard_high_watermark: DAT_COUNT,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    let endpoint: Endpoint = object(ep_handle)?;
     // DAT_WATERMARK_INFINITE and DAT_HW_DEFAULT are both -1 as a count.
     let mark =
         |value, argument| if value == -1 { Ok(None) } else { count(value, argument).map(Some) };
@@ -227,12 +200,10 @@ pub(crate) unsafe fn set_watermark(
 }
 
 pub(crate) unsafe fn reset(ep_handle: DAT_EP_HANDLE) -> CallResult {
-    object::<Endpoint>(ep_handle, HANDLE)?.reset()?;
+    object::<Endpoint>(ep_handle)?.reset()?;
     OK
 }
 
 pub(crate) unsafe fn free(ep_handle: DAT_EP_HANDLE) -> CallResult {
-    object::<Endpoint>(ep_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(ep_handle, Endpoint::free)
 }

@@ -2,65 +2,41 @@
 
 use std::ptr::null;
 
-use dat_core::error::{Result, Subtype};
-use dat_core::{
-    EpAttributes, EpSpec, EventDispatcher, InterfaceAdapter, ProtectionZone, SharedReceiveQueue,
-};
+use dat_core::{EpAttributes, EpSpec};
 
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{self, out};
+use super::*;
 use crate::convert::endpoint;
-use crate::handle::{self, object, optional_object};
-use crate::result::{CallResult, OK};
 
-/// The arguments of an endpoint's creation, except its attributes and shared queue.
-struct Parts {
-    pz: ProtectionZone,
-    recv_evd: Option<EventDispatcher>,
-    request_evd: Option<EventDispatcher>,
-    connect_evd: Option<EventDispatcher>,
+/// The specification of an endpoint, without its attributes and shared queue.
+fn spec(
+    pz: DAT_PZ_HANDLE,
+    recv: DAT_EVD_HANDLE,
+    request: DAT_EVD_HANDLE,
+    connect: DAT_EVD_HANDLE,
+) -> Result<EpSpec> {
+    let mut spec = EpSpec::new(&object(pz)?);
+    if let Some(evd) = optional_object(recv, Subtype::InvalidHandleEvdRecv)? {
+        spec = spec.recv_evd(&evd);
+    }
+    if let Some(evd) = optional_object(request, Subtype::InvalidHandleEvdRequest)? {
+        spec = spec.request_evd(&evd);
+    }
+    if let Some(evd) = optional_object(connect, Subtype::InvalidHandleEvdConn)? {
+        spec = spec.connect_evd(&evd);
+    }
+    Ok(spec)
 }
 
-impl Parts {
-    fn new(
-        pz: DAT_PZ_HANDLE,
-        recv: DAT_EVD_HANDLE,
-        request: DAT_EVD_HANDLE,
-        connect: DAT_EVD_HANDLE,
-    ) -> Result<Self> {
-        Ok(Self {
-            pz: object(pz, Subtype::InvalidHandlePz)?,
-            recv_evd: optional_object(recv, Subtype::InvalidHandleEvdRecv)?,
-            request_evd: optional_object(request, Subtype::InvalidHandleEvdRequest)?,
-            connect_evd: optional_object(connect, Subtype::InvalidHandleEvdConn)?,
-        })
+/// Creates an endpoint; without attributes it gets the provider's defaults.
+fn create_by(
+    ia: &InterfaceAdapter,
+    mut spec: EpSpec,
+    attributes: Option<EpAttributes>,
+) -> Result<DAT_EP_HANDLE> {
+    if let Some(attributes) = &attributes {
+        spec = spec.attributes(attributes);
     }
-
-    fn create(
-        &self,
-        ia: &InterfaceAdapter,
-        srq: Option<&SharedReceiveQueue>,
-        attributes: Option<&EpAttributes>,
-    ) -> Result<DAT_EP_HANDLE> {
-        let mut spec = EpSpec::new(&self.pz);
-        if let Some(evd) = &self.recv_evd {
-            spec = spec.recv_evd(evd);
-        }
-        if let Some(evd) = &self.request_evd {
-            spec = spec.request_evd(evd);
-        }
-        if let Some(evd) = &self.connect_evd {
-            spec = spec.connect_evd(evd);
-        }
-        if let Some(srq) = srq {
-            spec = spec.srq(srq);
-        }
-        if let Some(attributes) = attributes {
-            spec = spec.attributes(attributes);
-        }
-        Ok(handle::attach(ia.ep_create(&spec)?, adapters::table(ia)))
-    }
+    Ok(handle::attach(ia.ep_create(&spec)?, adapters::table(ia)))
 }
 
 /// The requested attributes of an endpoint; NULL for the provider's defaults.
@@ -84,12 +60,12 @@ pub(crate) unsafe fn create(
     ep_handle: *mut DAT_EP_HANDLE,
 ) -> CallResult {
     let ia = adapters::own(ia_handle)?;
-    let parts = Parts::new(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
+    let spec = spec(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
     // SAFETY: the caller guarantees that the address is NULL or that of readable attributes.
     let attributes = unsafe { attributes(ep_attr, 6) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(ep_handle, 7) }?;
-    output.write(parts.create(&ia, None, attributes.as_ref())?);
+    output.write(create_by(&ia, spec, attributes)?);
     OK
 }
 
@@ -104,8 +80,8 @@ pub(crate) unsafe fn create_with_srq(
     ep_handle: *mut DAT_EP_HANDLE,
 ) -> CallResult {
     let ia = adapters::own(ia_handle)?;
-    let parts = Parts::new(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
-    let srq = object(srq_handle, Subtype::InvalidHandleSrq)?;
+    let spec = spec(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
+    let srq = object(srq_handle)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let given = unsafe { argument::optional(ep_attr, 7) }?;
     // The manual page says that this field is ignored, whatever it holds: the queue has the
@@ -115,6 +91,6 @@ pub(crate) unsafe fn create_with_srq(
     let attributes = unsafe { attributes(given.as_ref().map_or(null(), |it| it), 7) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(ep_handle, 8) }?;
-    output.write(parts.create(&ia, Some(&srq), attributes.as_ref())?);
+    output.write(create_by(&ia, spec.srq(&srq), attributes)?);
     OK
 }

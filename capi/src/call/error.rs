@@ -2,9 +2,7 @@
 
 use std::ffi::c_char;
 
-use crate::abi::*;
-use crate::argument::{invalid, out};
-use crate::result::{CallResult, OK};
+use super::*;
 use crate::{last_error, strerror};
 
 pub(crate) unsafe fn strerror(

@@ -3,18 +3,15 @@
 use std::mem::ManuallyDrop;
 
 use dat_core::blocking::WaitClock;
-use dat_core::error::{Result, ReturnType, Subtype};
 use dat_core::provider::Taken;
-use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, Timeout, Waited};
+use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, Waited};
 
-use crate::abi::*;
-use crate::argument::{check, count, given, invalid, is_address_of, mask, out};
-use crate::convert::{self, event};
-use crate::handle::{Pinned, invalid_handle, object, optional_object};
-use crate::result::{CallResult, OK, failed, named, plain};
-use crate::{adapters, cancel, codes, handle, last_error, structs};
-
-const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
+use super::*;
+use crate::argument::{check, is_address_of};
+use crate::convert::event;
+use crate::handle::Pinned;
+use crate::result::{failed, named, plain};
+use crate::{cancel, codes, last_error, structs};
 
 pub(crate) unsafe fn create(
     ia_handle: DAT_IA_HANDLE,
@@ -27,13 +24,7 @@ pub(crate) unsafe fn create(
     let min_qlen = count(evd_min_qlen, 2)?;
     let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
     let flags = EvdFlags::from_bits(evd_flags).ok_or_else(|| {
-        invalid(
-            4,
-            format!(
-                "evd_flags {evd_flags:#x} has bits that are not event \
-             streams"
-            ),
-        )
+        invalid(4, format!("evd_flags {evd_flags:#x} has bits that are not event streams"))
     })?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(evd_handle, 5) }?;
@@ -47,7 +38,7 @@ pub(crate) unsafe fn query(
     evd_param_mask: DAT_EVD_PARAM_MASK,
     evd_param: *mut DAT_EVD_PARAM,
 ) -> CallResult {
-    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    let evd: EventDispatcher = object(evd_handle)?;
     mask(evd_param_mask, DAT_EVD_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(evd_param, 3) }?;
@@ -74,40 +65,40 @@ pub(crate) unsafe fn modify_cno(
     evd_handle: DAT_EVD_HANDLE,
     cno_handle: DAT_CNO_HANDLE,
 ) -> CallResult {
-    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    let evd: EventDispatcher = object(evd_handle)?;
     let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
     evd.modify_cno(cno.as_ref())?;
     OK
 }
 
 pub(crate) unsafe fn enable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<EventDispatcher>(evd_handle, HANDLE)?.enable()?;
+    object::<EventDispatcher>(evd_handle)?.enable()?;
     OK
 }
 
 pub(crate) unsafe fn disable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<EventDispatcher>(evd_handle, HANDLE)?.disable()?;
+    object::<EventDispatcher>(evd_handle)?.disable()?;
     OK
 }
 
 pub(crate) unsafe fn set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<EventDispatcher>(evd_handle, HANDLE)?.set_unwaitable()?;
+    object::<EventDispatcher>(evd_handle)?.set_unwaitable()?;
     OK
 }
 
 pub(crate) unsafe fn clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<EventDispatcher>(evd_handle, HANDLE)?.clear_unwaitable()?;
+    object::<EventDispatcher>(evd_handle)?.clear_unwaitable()?;
     OK
 }
 
 pub(crate) unsafe fn resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT) -> CallResult {
-    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    let evd: EventDispatcher = object(evd_handle)?;
     evd.resize(count(evd_min_qlen, 2)?)?;
     OK
 }
 
 pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT) -> CallResult {
-    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    let evd: EventDispatcher = object(evd_handle)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let event = unsafe { given(event, 2) }?;
     if event.event_number != DAT_SOFTWARE_EVENT {
@@ -115,8 +106,7 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
         return Err(invalid(2, format!("event number {number:#x} is not DAT_SOFTWARE_EVENT"))
             .during("dat_evd_post_se")
             .advise(
-                "set event_number to DAT_SOFTWARE_EVENT, the only event that a program can \
-                 post",
+                "set event_number to DAT_SOFTWARE_EVENT, the only event that a program can post",
             ));
     }
     // SAFETY: software events have this union member, for which any bit pattern is valid.
@@ -189,7 +179,7 @@ unsafe fn dequeue_slow_path(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -
             Err(error) => failed(error),
         }
     });
-    taken.unwrap_or_else(|| failed(invalid_handle(evd_handle, HANDLE)))
+    taken.unwrap_or_else(|| failed(invalid_handle(evd_handle, EventDispatcher::SUBTYPE)))
 }
 
 /// The stack frames of a wait have no destructors: see [`cancel`].
@@ -232,7 +222,7 @@ pub(crate) unsafe fn wait(
         Some(DAT_SUCCESS)
     };
     let arguments = || -> Result<(EventDispatcher, u32)> {
-        let evd = object(evd_handle, HANDLE)?;
+        let evd = object(evd_handle)?;
         let threshold = count(threshold, 3)?;
         check(event, 4)?;
         check(n_more, 5)?;
@@ -266,7 +256,5 @@ pub(crate) unsafe fn wait(
 }
 
 pub(crate) unsafe fn free(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<EventDispatcher>(evd_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(evd_handle, EventDispatcher::free)
 }

@@ -1,17 +1,14 @@
 //! Calls for objects of all kinds.
 
 use dat_core::ObjectKind;
-use dat_core::error::Subtype;
 
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::out;
-use crate::handle::{self, AnyObject, invalid_handle};
-use crate::result::{CallResult, OK};
+use super::*;
+use crate::handle::AnyObject;
 
 const HANDLE: Subtype = Subtype::InvalidHandle1;
 
-fn any(handle: DAT_HANDLE) -> Result<AnyObject, dat_core::Error> {
+/// The live object of a handle of any kind.
+pub(crate) fn any(handle: DAT_HANDLE) -> Result<AnyObject> {
     let cell = adapters::to_cell(handle);
     AnyObject::get(cell).ok_or_else(|| invalid_handle(cell, HANDLE))
 }

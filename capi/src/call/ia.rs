@@ -2,21 +2,17 @@
 
 use std::ffi::CStr;
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::registry::{Candidate, Choice, Demand};
-use dat_core::{ApiVersion, AsyncErrors, EventDispatcher, IaOptions, InterfaceAdapter};
+use dat_core::{ApiVersion, AsyncErrors, IaOptions};
 
 use super::ep::close as close_how;
-use crate::abi::*;
-use crate::adapters::{self, Adapter, MakeTable};
-use crate::argument::{self, count, mask, out};
+use super::*;
+use crate::adapters::{Adapter, MakeTable};
+use crate::argument::wanted_out;
 use crate::convert::interface;
 use crate::debug::{self, Kind};
-use crate::handle::{self, invalid_handle, object};
-use crate::result::{CallResult, OK};
 use crate::{codes, foreign, registry, version};
 
-const HANDLE: Subtype = Subtype::InvalidHandleIa;
 const OPEN: &str = "dat_ia_open";
 
 /// The name of an adapter; invalid UTF-8 is replaced.
@@ -25,7 +21,7 @@ const OPEN: &str = "dat_ia_open";
 /// The address is NULL or that of a C string.
 pub(crate) unsafe fn name(name: DAT_NAME_PTR, argument: u32) -> Result<String> {
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
-    unsafe { argument::given(name.cast_const(), argument) }.map_err(|error| {
+    unsafe { given(name.cast_const(), argument) }.map_err(|error| {
         error.advise("pass the name of an adapter; `dat list` shows the names, for example tcp-lo")
     })?;
     // SAFETY: the pointer is not NULL, and the caller guarantees a C string.
@@ -126,7 +122,7 @@ fn open_own(
             AsyncErrors::Make { min_qlen: Some(count(request.async_evd_min_qlen, 2)?) }
         }
         DAT_EVD_ASYNC_EXISTS => AsyncErrors::Elsewhere,
-        evd => AsyncErrors::To(object(evd, Subtype::InvalidHandleEvdAsync).map_err(unset_evd)?),
+        evd => AsyncErrors::To(object_as(evd, Subtype::InvalidHandleEvdAsync).map_err(unset_evd)?),
     };
     candidate.open(&IaOptions { version, async_evd }).map(Opened::Own)
 }
@@ -151,30 +147,18 @@ pub(crate) unsafe fn query(
     mask(ia_attr_mask, DAT_IA_FIELD_ALL, 3)?;
     mask(provider_attr_mask, DAT_PROVIDER_FIELD_ALL, 5)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let evd_out = unsafe { argument::optional_out(async_evd_handle, 2) }?;
-    let wanted = |mask: u64| mask != 0;
-    let ia_out = match wanted(ia_attr_mask) {
-        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        true => Some(unsafe { out(ia_attr, 4) }?),
-        false => None,
-    };
-    let provider_out = match wanted(provider_attr_mask) {
-        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        true => Some(unsafe { out(provider_attr, 6) }?),
-        false => None,
-    };
+    let evd_out = unsafe { optional_out(async_evd_handle, 2) }?;
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
+    let ia_out = unsafe { wanted_out(ia_attr_mask != 0, ia_attr, 4) }?;
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
+    let provider_out = unsafe { wanted_out(provider_attr_mask != 0, provider_attr, 6) }?;
     let shown = handle::with_storage(handle::of_number(ia.id()), |kept| {
-        if let Some(output) = ia_out {
-            output.write(interface::adapter_to_attributes(ia.attributes(), kept));
-        }
-        if let Some(output) = provider_out {
-            output.write(interface::provider_to_attributes(ia.provider_attributes(), kept));
-        }
+        ia_out.write_with(|| interface::adapter_to_attributes(ia.attributes(), kept));
+        let attributes = ia.provider_attributes();
+        provider_out.write_with(|| interface::provider_to_attributes(attributes, kept));
     });
-    shown.ok_or_else(|| invalid_handle(ia_handle, HANDLE))?;
-    if let Some(output) = evd_out {
-        output.write(async_evd(&ia));
-    }
+    shown.ok_or_else(|| invalid_handle(ia_handle, InterfaceAdapter::SUBTYPE))?;
+    evd_out.write_with(|| async_evd(&ia));
     OK
 }
 
@@ -192,7 +176,7 @@ pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAG
         Some((number, adapter @ Adapter::Foreign(_))) => {
             foreign::close(number, adapter, close_flags)
         }
-        None => Err(invalid_handle(ia_handle, HANDLE)),
+        None => Err(invalid_handle(ia_handle, InterfaceAdapter::SUBTYPE)),
     }
 }
 
@@ -202,12 +186,10 @@ pub(crate) unsafe fn get_ia_handle(
     ia_handle_out: *mut DAT_IA_HANDLE,
 ) -> CallResult {
     let other = match adapters::by_number(handle) {
-        Some(Adapter::Own(address) | Adapter::Foreign(address)) => {
-            Some(handle::of_number(address as u64))
-        }
+        Some(adapter) => Some(adapter.by_address()),
         None => adapters::by_address(handle.addr()).map(|(number, _)| number),
     };
-    let other = other.ok_or_else(|| invalid_handle(handle, HANDLE))?;
+    let other = other.ok_or_else(|| invalid_handle(handle, InterfaceAdapter::SUBTYPE))?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     unsafe { out(ia_handle_out, 2) }?.write(other);
     OK
@@ -239,8 +221,8 @@ pub(crate) unsafe fn open_by_table(
         )
     }?;
     match adapters::by_number(number) {
-        Some(Adapter::Own(address) | Adapter::Foreign(address)) => {
-            output.write(handle::of_number(address as u64));
+        Some(adapter) => {
+            output.write(adapter.by_address());
             OK
         }
         None => Err(Error::new(ReturnType::InternalError, Subtype::NoSubtype).during(OPEN)),

@@ -2,18 +2,15 @@
 
 use std::ptr::NonNull;
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::mem::Span;
-use dat_core::{InterfaceAdapter, Lmr, LmrTriplet, MemorySource, Privileges};
+use dat_core::{Lmr, LmrTriplet, MemorySource, Privileges};
 
-use crate::abi::*;
-use crate::argument::{array, given, invalid, mask, optional_out, out};
+use super::*;
+use crate::argument::array;
 use crate::convert::memory::{lmr_param_to_c, local_from_c};
-use crate::handle::{self, Region, invalid_handle, object};
-use crate::result::{CallResult, OK};
-use crate::{adapters, page_check};
+use crate::handle::Region;
+use crate::page_check;
 
-const HANDLE: Subtype = Subtype::InvalidHandleLmr;
 const CREATE: &str = "dat_lmr_create";
 
 /// The arguments of a registration, in either version of the API.
@@ -41,7 +38,7 @@ impl CreateCall {
     /// until the region is freed.
     pub(crate) unsafe fn make(self) -> CallResult {
         let ia = adapters::own(self.ia_handle)?;
-        let pz = object(self.pz_handle, Subtype::InvalidHandlePz)?;
+        let pz = object(self.pz_handle)?;
         let at = self.first_out;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let handle_out = unsafe { out(self.lmr_handle, at) }?;
@@ -61,18 +58,10 @@ impl CreateCall {
         let region = Region { description: self.region_desc, length: self.length };
         handle::with_storage(handle, |kept| kept.region = Some(region));
         handle_out.write(handle);
-        if let Some(output) = context_out {
-            output.write(param.lmr_context);
-        }
-        if let Some(output) = remote_out {
-            output.write(param.rmr_context);
-        }
-        if let Some(output) = length_out {
-            output.write(param.registered_size);
-        }
-        if let Some(output) = address_out {
-            output.write(param.registered_address);
-        }
+        context_out.write(param.lmr_context);
+        remote_out.write(param.rmr_context);
+        length_out.write(param.registered_size);
+        address_out.write(param.registered_address);
         OK
     }
 
@@ -81,7 +70,7 @@ impl CreateCall {
     unsafe fn register(
         &self,
         ia: &InterfaceAdapter,
-        pz: &dat_core::ProtectionZone,
+        pz: &ProtectionZone,
         privileges: Privileges,
     ) -> Result<Lmr> {
         match self.mem_type {
@@ -94,7 +83,7 @@ impl CreateCall {
             DAT_MEM_TYPE_LMR => {
                 // SAFETY: every member starts with an address, and any bit pattern is valid.
                 let original = unsafe { self.region_desc.for_lmr_handle };
-                ia.lmr_create(MemorySource::Lmr(&object(original, HANDLE)?), pz, privileges)
+                ia.lmr_create(MemorySource::Lmr(&object(original)?), pz, privileges)
             }
             DAT_MEM_TYPE_SHARED_VIRTUAL => {
                 // SAFETY: any bit pattern is valid.
@@ -154,21 +143,19 @@ pub(crate) unsafe fn query(
     lmr_param_mask: DAT_LMR_PARAM_MASK,
     lmr_param: *mut DAT_LMR_PARAM,
 ) -> CallResult {
-    let lmr: Lmr = object(lmr_handle, HANDLE)?;
+    let lmr: Lmr = object(lmr_handle)?;
     mask(lmr_param_mask, DAT_LMR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(lmr_param, 3) }?;
     let param = lmr.query()?;
-    let region = handle::with_storage(lmr_handle, |kept| kept.region).flatten();
-    let region = region.ok_or_else(|| invalid_handle(lmr_handle, HANDLE))?;
+    let region = handle::storage_of::<Lmr, _>(lmr_handle, |kept| kept.region)?;
+    let region = region.ok_or_else(|| invalid_handle(lmr_handle, Lmr::SUBTYPE))?;
     output.write(lmr_param_to_c(adapters::handle_of(&lmr.adapter()), region, &param));
     OK
 }
 
 pub(crate) unsafe fn free(lmr_handle: DAT_LMR_HANDLE) -> CallResult {
-    object::<Lmr>(lmr_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(lmr_handle, Lmr::free)
 }
 
 /// Maximum number of segments in one sync call.

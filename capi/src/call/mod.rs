@@ -19,3 +19,22 @@ pub(crate) mod registry;
 pub(crate) mod rmr;
 pub(crate) mod rsp;
 pub(crate) mod srq;
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::{Endpoint, EventDispatcher, InterfaceAdapter, ProtectionZone, Timeout};
+
+use crate::abi::*;
+use crate::argument::{self, count, given, invalid, mask, optional_out, out};
+use crate::handle::{self, Object, invalid_handle, object, object_as, optional_object};
+use crate::result::{CallResult, OK};
+use crate::{adapters, convert};
+
+/// Ends an object by a call of the core, and reclaims objects that were freed.
+pub(crate) fn end<T: Object>(
+    handle: DAT_HANDLE,
+    call: impl FnOnce(&T) -> Result<()>,
+) -> CallResult {
+    call(&object(handle)?)?;
+    handle::reclaim();
+    OK
+}

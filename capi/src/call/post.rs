@@ -5,14 +5,12 @@
 
 use std::slice;
 
-use dat_core::error::{Error, Result, Subtype};
-use dat_core::{CompletionFlags, Endpoint, LmrTriplet};
+use dat_core::{CompletionFlags, LmrTriplet};
 
-use crate::abi::*;
+use super::*;
 use crate::argument::is_address_of;
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
-use crate::handle::{self, invalid_handle};
-use crate::result::{CallResult, OK, ReturnValue, failed};
+use crate::result::{ReturnValue, failed};
 
 /// Runs a post on the endpoint of a handle.
 #[inline]

@@ -1,15 +1,8 @@
 //! Public service points.
 
-use dat_core::error::{Result, Subtype};
 use dat_core::{Psp, PspMaker};
 
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{invalid, mask, out};
-use crate::handle::{self, object};
-use crate::result::{CallResult, OK};
-
-const HANDLE: Subtype = Subtype::InvalidHandlePsp;
+use super::*;
 
 fn maker(flags: DAT_PSP_FLAGS) -> Result<PspMaker> {
     match flags {
@@ -27,7 +20,7 @@ pub(crate) unsafe fn create(
     psp_handle: *mut DAT_PSP_HANDLE,
 ) -> CallResult {
     let ia = adapters::own(ia_handle)?;
-    let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
+    let evd = object_as(evd_handle, Subtype::InvalidHandleEvdCr)?;
     let maker = maker(psp_flags)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(psp_handle, 5) }?;
@@ -46,7 +39,7 @@ pub(crate) unsafe fn create_any(
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let qualifier_out = unsafe { out(conn_qual, 2) }?;
-    let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
+    let evd = object_as(evd_handle, Subtype::InvalidHandleEvdCr)?;
     let maker = maker(psp_flags)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(psp_handle, 5) }?;
@@ -61,7 +54,7 @@ pub(crate) unsafe fn query(
     psp_param_mask: DAT_PSP_PARAM_MASK,
     psp_param: *mut DAT_PSP_PARAM,
 ) -> CallResult {
-    let psp: Psp = object(psp_handle, HANDLE)?;
+    let psp: Psp = object(psp_handle)?;
     mask(psp_param_mask, DAT_PSP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(psp_param, 3) }?;
@@ -79,7 +72,5 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(psp_handle: DAT_PSP_HANDLE) -> CallResult {
-    object::<Psp>(psp_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(psp_handle, Psp::free)
 }

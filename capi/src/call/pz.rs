@@ -1,15 +1,6 @@
 //! Protection zones.
 
-use dat_core::ProtectionZone;
-use dat_core::error::Subtype;
-
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{mask, out};
-use crate::handle::{self, object};
-use crate::result::{CallResult, OK};
-
-const HANDLE: Subtype = Subtype::InvalidHandlePz;
+use super::*;
 
 pub(crate) unsafe fn create(ia_handle: DAT_IA_HANDLE, pz_handle: *mut DAT_PZ_HANDLE) -> CallResult {
     let ia = adapters::own(ia_handle)?;
@@ -24,7 +15,7 @@ pub(crate) unsafe fn query(
     pz_param_mask: DAT_PZ_PARAM_MASK,
     pz_param: *mut DAT_PZ_PARAM,
 ) -> CallResult {
-    let pz: ProtectionZone = object(pz_handle, HANDLE)?;
+    let pz: ProtectionZone = object(pz_handle)?;
     mask(pz_param_mask, DAT_PZ_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(pz_param, 3) }?;
@@ -33,7 +24,5 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(pz_handle: DAT_PZ_HANDLE) -> CallResult {
-    object::<ProtectionZone>(pz_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(pz_handle, ProtectionZone::free)
 }

@@ -1,11 +1,8 @@
 //! The registry.
 
-use dat_core::error::Result;
-
-use crate::abi::*;
-use crate::argument::{array, check, count, given, invalid, out};
-use crate::result::{CallResult, OK};
-use crate::{convert, foreign, registry};
+use super::*;
+use crate::argument::{array, check};
+use crate::{foreign, registry};
 
 pub(crate) unsafe fn list_providers(
     max_to_return: DAT_COUNT,

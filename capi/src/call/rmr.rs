@@ -1,18 +1,9 @@
 //! Remote memory regions.
 
-use dat_core::error::{Result, Subtype};
-use dat_core::{
-    Bind, CompletionFlags, Endpoint, InterfaceAdapter, Lmr, Privileges, ProtectionZone, Rmr,
-};
+use dat_core::{Bind, CompletionFlags, Lmr, Privileges, Rmr};
 
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{invalid, mask, out};
+use super::*;
 use crate::convert::memory::{local_from_c, rmr_param_to_c};
-use crate::handle::{self, object};
-use crate::result::{CallResult, OK};
-
-const HANDLE: Subtype = Subtype::InvalidHandleRmr;
 
 pub(crate) unsafe fn create(
     pz_handle: DAT_PZ_HANDLE,
@@ -31,7 +22,7 @@ pub(crate) unsafe fn create_with(
     rmr_handle: *mut DAT_RMR_HANDLE,
     make: impl FnOnce(&InterfaceAdapter, &ProtectionZone) -> Result<Rmr>,
 ) -> CallResult {
-    let pz: ProtectionZone = object(pz_handle, Subtype::InvalidHandlePz)?;
+    let pz: ProtectionZone = object(pz_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(rmr_handle, 2) }?;
     let ia = pz.adapter();
@@ -44,7 +35,7 @@ pub(crate) unsafe fn query(
     rmr_param_mask: DAT_RMR_PARAM_MASK,
     rmr_param: *mut DAT_RMR_PARAM,
 ) -> CallResult {
-    let rmr: Rmr = object(rmr_handle, HANDLE)?;
+    let rmr: Rmr = object(rmr_handle)?;
     mask(rmr_param_mask, DAT_RMR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(rmr_param, 3) }?;
@@ -75,10 +66,10 @@ impl BindCall {
     /// # Safety
     /// The addresses of the triplet and of the context are valid, or rejected by the check.
     pub(crate) unsafe fn post(self) -> CallResult {
-        let rmr: Rmr = object(self.rmr_handle, HANDLE)?;
-        let endpoint: Endpoint = object(self.ep_handle, Subtype::InvalidHandleEp)?;
+        let rmr: Rmr = object(self.rmr_handle)?;
+        let endpoint: Endpoint = object(self.ep_handle)?;
         // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
-        let triplet = unsafe { crate::argument::given(self.lmr_triplet, self.arguments.0) }?;
+        let triplet = unsafe { given(self.lmr_triplet, self.arguments.0) }?;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let output = unsafe { out(self.rmr_context, self.arguments.1) }?;
         let triplet = local_from_c(triplet);
@@ -106,7 +97,5 @@ impl BindCall {
 }
 
 pub(crate) unsafe fn free(rmr_handle: DAT_RMR_HANDLE) -> CallResult {
-    object::<Rmr>(rmr_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(rmr_handle, Rmr::free)
 }

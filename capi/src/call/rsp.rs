@@ -1,15 +1,8 @@
 //! Reserved service points.
 
 use dat_core::Rsp;
-use dat_core::error::Subtype;
 
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{mask, out};
-use crate::handle::{self, object, optional_object};
-use crate::result::{CallResult, OK};
-
-const HANDLE: Subtype = Subtype::InvalidHandleRsp;
+use super::*;
 
 pub(crate) unsafe fn create(
     ia_handle: DAT_IA_HANDLE,
@@ -20,7 +13,7 @@ pub(crate) unsafe fn create(
 ) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     let endpoint = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
-    let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
+    let evd = object_as(evd_handle, Subtype::InvalidHandleEvdCr)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(rsp_handle, 5) }?;
     let rsp = ia.rsp_create(conn_qual, endpoint.as_ref(), &evd)?;
@@ -33,7 +26,7 @@ pub(crate) unsafe fn query(
     rsp_param_mask: DAT_RSP_PARAM_MASK,
     rsp_param: *mut DAT_RSP_PARAM,
 ) -> CallResult {
-    let rsp: Rsp = object(rsp_handle, HANDLE)?;
+    let rsp: Rsp = object(rsp_handle)?;
     mask(rsp_param_mask, DAT_RSP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(rsp_param, 3) }?;
@@ -50,7 +43,5 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(rsp_handle: DAT_RSP_HANDLE) -> CallResult {
-    object::<Rsp>(rsp_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(rsp_handle, Rsp::free)
 }

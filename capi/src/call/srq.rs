@@ -1,16 +1,9 @@
 //! Shared receive queues.
 
-use dat_core::error::Subtype;
 use dat_core::{SharedReceiveQueue, SrqAttributes};
 
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{self, given, mask, out};
-use crate::convert::{count, memory};
-use crate::handle::{self, invalid_handle, object};
-use crate::result::{CallResult, OK};
-
-const HANDLE: Subtype = Subtype::InvalidHandleSrq;
+use super::*;
+use crate::convert::memory;
 
 pub(crate) unsafe fn create(
     ia_handle: DAT_IA_HANDLE,
@@ -19,13 +12,13 @@ pub(crate) unsafe fn create(
     srq_handle: *mut DAT_SRQ_HANDLE,
 ) -> CallResult {
     let ia = adapters::own(ia_handle)?;
-    let pz = object(pz_handle, Subtype::InvalidHandlePz)?;
+    let pz = object(pz_handle)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let from = unsafe { given(srq_attr, 3) }?;
     let attributes = SrqAttributes {
-        max_recv_dtos: argument::count(from.max_recv_dtos, 3)?,
-        max_recv_iov: argument::count(from.max_recv_iov, 3)?,
-        low_watermark: argument::count(from.low_watermark, 3)?,
+        max_recv_dtos: count(from.max_recv_dtos, 3)?,
+        max_recv_iov: count(from.max_recv_iov, 3)?,
+        low_watermark: count(from.low_watermark, 3)?,
     };
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(srq_handle, 4) }?;
@@ -38,7 +31,7 @@ pub(crate) unsafe fn query(
     srq_param_mask: DAT_SRQ_PARAM_MASK,
     srq_param: *mut DAT_SRQ_PARAM,
 ) -> CallResult {
-    let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
+    let srq: SharedReceiveQueue = object(srq_handle)?;
     mask(srq_param_mask, DAT_SRQ_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(srq_param, 3) }?;
@@ -47,11 +40,11 @@ pub(crate) unsafe fn query(
         ia_handle: adapters::handle_of(&srq.adapter()),
         srq_state: DAT_SRQ_STATE_OPERATIONAL,
         pz_handle: handle::of_number(param.pz.id()),
-        max_recv_dtos: count(param.attributes.max_recv_dtos),
-        max_recv_iov: count(param.attributes.max_recv_iov),
-        low_watermark: count(param.attributes.low_watermark),
-        available_dto_count: count(param.available_dto_count),
-        outstanding_dto_count: count(param.outstanding_dto_count),
+        max_recv_dtos: convert::count(param.attributes.max_recv_dtos),
+        max_recv_iov: convert::count(param.attributes.max_recv_iov),
+        low_watermark: convert::count(param.attributes.low_watermark),
+        available_dto_count: convert::count(param.available_dto_count),
+        outstanding_dto_count: convert::count(param.outstanding_dto_count),
     });
     OK
 }
@@ -70,24 +63,22 @@ pub(crate) unsafe fn post_recv(
         // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
         srq.post_recv(iov, unsafe { user_cookie.as_64 })
     });
-    posted.ok_or_else(|| invalid_handle(srq_handle, HANDLE))??;
+    posted.ok_or_else(|| invalid_handle(srq_handle, SharedReceiveQueue::SUBTYPE))??;
     OK
 }
 
 pub(crate) unsafe fn resize(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT) -> CallResult {
-    let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
-    srq.resize(argument::count(max_recv_dtos, 2)?)?;
+    let srq: SharedReceiveQueue = object(srq_handle)?;
+    srq.resize(count(max_recv_dtos, 2)?)?;
     OK
 }
 
 pub(crate) unsafe fn set_lw(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> CallResult {
-    let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
-    srq.set_lw(argument::count(low_watermark, 2)?)?;
+    let srq: SharedReceiveQueue = object(srq_handle)?;
+    srq.set_lw(count(low_watermark, 2)?)?;
     OK
 }
 
 pub(crate) unsafe fn free(srq_handle: DAT_SRQ_HANDLE) -> CallResult {
-    object::<SharedReceiveQueue>(srq_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(srq_handle, SharedReceiveQueue::free)
 }

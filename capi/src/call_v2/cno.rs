@@ -3,13 +3,8 @@
 use std::os::fd::AsRawFd;
 
 use dat_core::Cno;
-use dat_core::error::Subtype;
 
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::out;
-use crate::handle::{self, object};
-use crate::result::{CallResult, OK};
+use super::*;
 
 pub(crate) unsafe fn fd_create(
     ia_handle: DAT_IA_HANDLE,
@@ -33,7 +28,7 @@ pub(crate) unsafe fn trigger(
     cno_handle: DAT_CNO_HANDLE,
     evd_handle: *mut DAT_EVD_HANDLE,
 ) -> CallResult {
-    let cno: Cno = object(cno_handle, Subtype::InvalidHandleCno)?;
+    let cno: Cno = object(cno_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(evd_handle, 2) }?;
     let evd = cno.trigger()?;

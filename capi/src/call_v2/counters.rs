@@ -1,13 +1,7 @@
 //! Counters of adapters, endpoints and event dispatchers.
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-
-use super::arguments::Arguments;
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{invalid, out};
-use crate::handle::{AnyObject, invalid_handle};
-use crate::result::{CallResult, OK};
+use super::*;
+use crate::call::generic::any;
 
 /// The values of an object's counters, and a text that shows those that are not 0.
 fn read(object: &AnyObject, reset: bool) -> Result<(Vec<u64>, String)> {
@@ -30,11 +24,6 @@ fn not_counted() -> Error {
         .because("only adapters, endpoints and event dispatchers have counters")
 }
 
-fn object(handle: DAT_HANDLE) -> Result<AnyObject> {
-    let cell = adapters::to_cell(handle);
-    AnyObject::get(cell).ok_or_else(|| invalid_handle(cell, Subtype::InvalidHandle1))
-}
-
 /// The requested counters: one by its number, or all by the number after the last.
 fn chosen(counter: i32, figures: &[u64]) -> Result<std::ops::Range<usize>> {
     match usize::try_from(counter) {
@@ -45,7 +34,7 @@ fn chosen(counter: i32, figures: &[u64]) -> Result<std::ops::Range<usize>> {
 }
 
 pub(super) unsafe fn query(handle: DAT_HANDLE, mut arguments: Arguments) -> CallResult {
-    let object = object(handle)?;
+    let object = any(handle)?;
     let counter: i32 = arguments.next();
     let output: *mut DAT_UINT64 = arguments.next();
     let reset: i32 = arguments.next();
@@ -62,7 +51,7 @@ pub(super) unsafe fn query(handle: DAT_HANDLE, mut arguments: Arguments) -> Call
 
 /// Prints the counters to standard output, as the call is defined.
 pub(super) unsafe fn print(handle: DAT_HANDLE, mut arguments: Arguments) -> CallResult {
-    let object = object(handle)?;
+    let object = any(handle)?;
     let counter: i32 = arguments.next();
     let reset: i32 = arguments.next();
     let wanted = chosen(counter, &read(&object, false)?.0)?;
@@ -82,7 +71,7 @@ pub(super) unsafe fn print(handle: DAT_HANDLE, mut arguments: Arguments) -> Call
 }
 
 pub(super) fn start(handle: DAT_HANDLE) -> CallResult {
-    match object(handle)? {
+    match any(handle)? {
         AnyObject::Ia(ia) => ia.start_counters()?,
         AnyObject::Ep(endpoint) => endpoint.start_counters()?,
         AnyObject::Evd(evd) => evd.start_counters()?,
@@ -92,7 +81,7 @@ pub(super) fn start(handle: DAT_HANDLE) -> CallResult {
 }
 
 pub(super) fn stop(handle: DAT_HANDLE) -> CallResult {
-    match object(handle)? {
+    match any(handle)? {
         AnyObject::Ia(ia) => ia.stop_counters()?,
         AnyObject::Ep(endpoint) => endpoint.stop_counters()?,
         AnyObject::Evd(evd) => evd.stop_counters()?,

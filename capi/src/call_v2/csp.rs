@@ -1,16 +1,10 @@
 //! Common service points.
 
-use dat_core::error::Subtype;
 use dat_core::{Comm, Csp};
 
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{given, mask, out};
+use super::*;
 use crate::convert::address;
-use crate::handle::{self, invalid_handle, object};
-use crate::result::{CallResult, OK};
-
-const HANDLE: Subtype = Subtype::InvalidHandleCsp;
+use crate::handle::object_as;
 
 pub(crate) unsafe fn create(
     ia_handle: DAT_IA_HANDLE,
@@ -24,7 +18,7 @@ pub(crate) unsafe fn create(
     let comm = unsafe { given(comm.cast_const(), 2) }?;
     // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let address = unsafe { address::from_c(address_ptr, 3) }?;
-    let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
+    let evd = object_as(evd_handle, Subtype::InvalidHandleEvdCr)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(csp_handle, 5) }?;
     let comm = Comm { domain: comm.domain, kind: comm.r#type, protocol: comm.protocol };
@@ -38,17 +32,16 @@ pub(crate) unsafe fn query(
     csp_param_mask: DAT_CSP_PARAM_MASK,
     csp_param: *mut DAT_CSP_PARAM,
 ) -> CallResult {
-    let csp: Csp = object(csp_handle, HANDLE)?;
+    let csp: Csp = object(csp_handle)?;
     mask(csp_param_mask, DAT_CSP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(csp_param, 3) }?;
     let param = csp.query()?;
-    let shown = handle::with_storage(csp_handle, |kept| {
+    let (comm, address) = handle::storage_of::<Csp, _>(csp_handle, |kept| {
         let comm = param.comm;
         let comm = kept.more.comm.set([comm.domain, comm.kind, comm.protocol]);
         (comm, kept.local_address.set(address::to_c(param.address)))
-    });
-    let (comm, address) = shown.ok_or_else(|| invalid_handle(csp_handle, HANDLE))?;
+    })?;
     output.write(DAT_CSP_PARAM {
         ia_handle: adapters::handle_of(&csp.adapter()),
         // A struct of three numbers in this order.
@@ -60,7 +53,5 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(csp_handle: DAT_CSP_HANDLE) -> CallResult {
-    object::<Csp>(csp_handle, HANDLE)?.free()?;
-    handle::reclaim();
-    OK
+    end(csp_handle, Csp::free)
 }

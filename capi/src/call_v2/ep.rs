@@ -1,12 +1,8 @@
 //! Connecting to a common service point.
 
-use dat_core::error::Subtype;
-use dat_core::{Endpoint, Timeout};
+use dat_core::Timeout;
 
-use crate::abi::*;
-use crate::handle::object;
-use crate::result::{CallResult, OK};
-
+use super::*;
 use crate::argument;
 use crate::convert::address;
 
@@ -17,7 +13,7 @@ pub(crate) unsafe fn common_connect(
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle, Subtype::InvalidHandleEp)?;
+    let endpoint: Endpoint = object(ep_handle)?;
     // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let remote = unsafe { address::from_c(remote_ia_address, 2) }?;
     // SAFETY: the caller guarantees that the data has the given size.

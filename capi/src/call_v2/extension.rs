@@ -1,17 +1,10 @@
 //! The operations of the InfiniBand extension (dat_extension_op).
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::{Collective, Endpoint};
+use dat_core::Collective;
 
-use super::arguments::Arguments;
-use super::{address_handle, counters, foreign_extension, open_query};
-use crate::abi::*;
-use crate::adapters;
-use crate::argument::{given, invalid};
+use super::*;
 use crate::call::post::{cookie, flags, on};
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
-use crate::handle::{AnyObject, invalid_handle, object};
-use crate::result::{CallResult, OK};
 
 /// The number that C passes for an operation.
 const fn number(operation: DAT_IB_OP) -> DAT_EXTENDED_OP {
@@ -142,7 +135,7 @@ fn unknown_address(argument: u32) -> Error {
 }
 
 fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
-    let endpoint: Endpoint = object(handle, Subtype::InvalidHandleEp)?;
+    let endpoint: Endpoint = object(handle)?;
     match address_handle::free(endpoint.adapter().id(), address(&mut arguments, 3)?) {
         true => OK,
         false => Err(unknown_address(3)),
@@ -152,7 +145,7 @@ fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
 /// Frees the request of an attempt: there is nothing to free, because it ends with its event. So
 /// the context in the event is 0.
 fn free_request(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
-    object::<Endpoint>(handle, Subtype::InvalidHandleEp)?;
+    object::<Endpoint>(handle)?;
     match context(&mut arguments) {
         0 => OK,
         other => Err(invalid(3, format!("{other:#x} is not the context of an event"))),
@@ -169,12 +162,10 @@ fn collective(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP) -> CallResult {
         (_, None) => return Err(invalid_handle(cell, Subtype::InvalidHandle1)),
         (operation, Some(_)) => {
             let name = operation.map_or("the operation", Collective::name);
+            let reason = format!("{name} ({ext_op:#x}) is not an operation of a built-in provider");
             return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
                 .during("dat_extension_op")
-                .because(format!(
-                    "{name} ({ext_op:#x}) is not an operation of a built-in \
-                     provider"
-                )));
+                .because(reason));
         }
     }
     OK

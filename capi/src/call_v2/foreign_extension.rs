@@ -3,9 +3,8 @@
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::abi::*;
+use super::*;
 use crate::foreign;
-use crate::result::CallResult;
 
 /// Whether any adapter has ever reported an extension. Providers without extensions may have
 /// garbage in the slot of the function, or a table that ends before it.

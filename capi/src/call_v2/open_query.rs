@@ -3,21 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use dat_core::error::{Result, Subtype};
 use dat_core::registry::{Choice, Demand, Refusal};
 use dat_core::{ApiVersion, IaQuery};
 use parking_lot::Mutex;
 
-use super::arguments::{Arguments, Rest};
-use crate::abi::*;
-use crate::argument::{Out, mask, out};
+use super::arguments::Rest;
+use super::*;
+use crate::argument::wanted_out;
 use crate::call::ia::name;
 use crate::convert::interface;
 use crate::foreign::adapter::{Server, provider_failed};
 use crate::foreign::result_of;
-use crate::handle::{CStorage, invalid_handle, of_number};
+use crate::handle::{CStorage, of_number};
 use crate::registry;
-use crate::result::{CallResult, OK};
 
 struct Looks {
     /// The next key.
@@ -92,34 +90,19 @@ unsafe fn show(query: IaQuery, mut rest: Rest) -> CallResult {
     mask(ia_mask, DAT_IA_FIELD_ALL, 5)?;
     mask(provider_mask, DAT_PROVIDER_FIELD_ALL, 7)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let ia_out = unsafe { wanted(ia_mask, ia_attr, 6) }?;
+    let ia_out = unsafe { wanted_out(ia_mask != 0, ia_attr, 6) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let provider_out = unsafe { wanted(provider_mask, provider_attr, 8) }?;
+    let provider_out = unsafe { wanted_out(provider_mask != 0, provider_attr, 8) }?;
     let mut kept = CStorage::default();
-    if let Some(output) = ia_out {
-        output.write(interface::adapter_to_attributes(query.attributes(), &mut kept));
-    }
-    if let Some(output) = provider_out {
-        output.write(interface::provider_to_attributes(query.provider_attributes(), &mut kept));
-    }
+    ia_out.write_with(|| interface::adapter_to_attributes(query.attributes(), &mut kept));
+    let attributes = query.provider_attributes();
+    provider_out.write_with(|| interface::provider_to_attributes(attributes, &mut kept));
     let mut looks = LOOKS.lock();
     let number = looks.next;
     looks.next += STEP;
     looks.open.insert(number, Look::Own(Box::new((query, kept))));
     output.write(std::ptr::without_provenance_mut(number));
     OK
-}
-
-/// The destination of attributes, if a mask requests any.
-///
-/// # Safety
-/// As for [`out`].
-unsafe fn wanted<T>(mask: u64, output: *mut T, argument: u32) -> Result<Option<Out<T>>> {
-    match mask {
-        0 => Ok(None),
-        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        _ => unsafe { out(output, argument) }.map(Some),
-    }
 }
 
 /// Opens an adapter of a C provider, which gets the name in output of a handle, and keeps the

@@ -1,9 +1,8 @@
 //! The posts that only DAT 2.0 has.
 
-use crate::abi::*;
+use super::*;
 use crate::call::post::{cookie, flags, on};
 use crate::convert::memory::{Segments, remote, segments};
-use crate::result::CallResult;
 
 pub(crate) unsafe fn send_with_invalidate(
     ep_handle: DAT_EP_HANDLE,

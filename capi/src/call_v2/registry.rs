@@ -2,11 +2,9 @@
 
 use dat_core::provider::Relationship;
 
-use crate::abi::*;
-use crate::argument::out;
+use super::*;
 use crate::call::ia::name;
 use crate::registry;
-use crate::result::{CallResult, OK};
 
 pub(crate) unsafe fn providers_related(
     ia_name_1: DAT_NAME_PTR,

@@ -2,9 +2,8 @@
 
 use dat_core::InterfaceAdapter;
 
-use crate::abi::*;
+use super::*;
 use crate::call::rmr::create_with;
-use crate::result::CallResult;
 
 pub(crate) unsafe fn create_for_ep(
     pz_handle: DAT_PZ_HANDLE,

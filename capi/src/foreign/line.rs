@@ -64,10 +64,8 @@ impl Loaded {
                 }
                 Some(State::Changing(by)) if *by == this_thread() => {
                     let file = &library.line.library;
-                    return Err(library.unusable(format!(
-                        "{file} opens itself during its \
-                         initialization"
-                    )));
+                    let reason = format!("{file} opens itself during its initialization");
+                    return Err(library.unusable(reason));
                 }
                 Some(State::Changing(_)) => CHANGED.wait(&mut lines),
                 None => break,

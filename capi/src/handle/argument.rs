@@ -7,7 +7,13 @@ use crate::abi::DAT_HANDLE;
 
 /// The object of a mandatory handle.
 #[inline]
-pub(crate) fn object<T: Object>(handle: DAT_HANDLE, subtype: Subtype) -> Result<T> {
+pub(crate) fn object<T: Object>(handle: DAT_HANDLE) -> Result<T> {
+    object_as(handle, T::SUBTYPE)
+}
+
+/// As [`object`], with the subtype of the error.
+#[inline]
+pub(crate) fn object_as<T: Object>(handle: DAT_HANDLE, subtype: Subtype) -> Result<T> {
     super::get(handle).ok_or_else(|| invalid_handle(handle, subtype))
 }
 
@@ -25,5 +31,5 @@ pub(crate) fn optional_object<T: Object>(
     handle: DAT_HANDLE,
     subtype: Subtype,
 ) -> Result<Option<T>> {
-    if handle.is_null() { Ok(None) } else { object(handle, subtype).map(Some) }
+    if handle.is_null() { Ok(None) } else { object_as(handle, subtype).map(Some) }
 }

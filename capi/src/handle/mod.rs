@@ -26,7 +26,7 @@ mod sync;
 mod tests;
 mod thread;
 
-pub(crate) use argument::{invalid_handle, object, optional_object};
+pub(crate) use argument::{invalid_handle, object, object_as, optional_object};
 pub(crate) use c_storage::{Agent, CStorage, Region};
 pub(crate) use object::{AnyObject, Object};
 pub(crate) use stable_box::StableBox;
@@ -36,6 +36,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 
 use dat_core::ObjectKind;
+use dat_core::error::Result;
 
 use crate::abi::DAT_HANDLE;
 use cell::Cell;
@@ -147,4 +148,12 @@ pub(crate) fn with_storage<R>(
     cell.live_kind()?;
     // SAFETY: the object was live when it was checked after the cell was pinned.
     Some(work(&mut unsafe { cell.storage() }.lock()))
+}
+
+/// As [`with_storage`]; fails if another thread has freed the object.
+pub(crate) fn storage_of<T: Object, R>(
+    handle: DAT_HANDLE,
+    work: impl FnOnce(&mut CStorage) -> R,
+) -> Result<R> {
+    with_storage(handle, work).ok_or_else(|| invalid_handle(handle, T::SUBTYPE))
 }

@@ -1,5 +1,6 @@
 //! The objects of the core that a handle can refer to.
 
+use dat_core::error::Subtype;
 use dat_core::{
     Cno, ConnectionRequest, Csp, Endpoint, EventDispatcher, InterfaceAdapter, Lmr, ObjectKind,
     ProtectionZone, Psp, Rmr, Rsp, SharedReceiveQueue,
@@ -13,6 +14,9 @@ pub(crate) trait Object: Clone + Send + Sync + 'static {
     /// Its kind in C.
     const KIND: ObjectKind;
 
+    /// The subtype of the error for an invalid handle, unless the call has several of this kind.
+    const SUBTYPE: Subtype;
+
     /// Its id in the core: the address of its cell.
     fn number(&self) -> u64;
 
@@ -21,9 +25,10 @@ pub(crate) trait Object: Clone + Send + Sync + 'static {
 }
 
 macro_rules! objects {
-    ($($type:ident = $kind:ident;)+) => {
+    ($($type:ident = $kind:ident, $subtype:ident;)+) => {
         $(impl Object for $type {
             const KIND: ObjectKind = ObjectKind::$kind;
+            const SUBTYPE: Subtype = Subtype::$subtype;
 
             fn number(&self) -> u64 {
                 self.id()
@@ -84,16 +89,16 @@ macro_rules! objects {
 }
 
 objects! {
-    ConnectionRequest = Cr;
-    Endpoint = Ep;
-    EventDispatcher = Evd;
-    InterfaceAdapter = Ia;
-    Lmr = Lmr;
-    Psp = Psp;
-    ProtectionZone = Pz;
-    Rmr = Rmr;
-    Rsp = Rsp;
-    Cno = Cno;
-    SharedReceiveQueue = Srq;
-    Csp = Csp;
+    ConnectionRequest = Cr, InvalidHandleCr;
+    Endpoint = Ep, InvalidHandleEp;
+    EventDispatcher = Evd, InvalidHandleEvdRequest;
+    InterfaceAdapter = Ia, InvalidHandleIa;
+    Lmr = Lmr, InvalidHandleLmr;
+    Psp = Psp, InvalidHandlePsp;
+    ProtectionZone = Pz, InvalidHandlePz;
+    Rmr = Rmr, InvalidHandleRmr;
+    Rsp = Rsp, InvalidHandleRsp;
+    Cno = Cno, InvalidHandleCno;
+    SharedReceiveQueue = Srq, InvalidHandleSrq;
+    Csp = Csp, InvalidHandleCsp;
 }
