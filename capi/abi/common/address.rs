@@ -29,3 +29,14 @@ pub const DAT_QOS_PREMIUM: DAT_QOS = 0x8;
 
 pub const DAT_AF_INET: c_int = libc::AF_INET;
 pub const DAT_AF_INET6: c_int = libc::AF_INET6;
+
+v2! {
+    /// The domain, type and protocol of a common service point, as in socket(2).
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_COMM {
+        pub domain: c_int,
+        pub r#type: c_int,
+        pub protocol: c_int,
+    }
+}

@@ -55,3 +55,15 @@ pub type DAT_VLEN = DAT_UINT64;
 
 /// An address in memory.
 pub type DAT_VADDR = DAT_UINT64;
+
+// The version of the API.
+
+values! {
+    pub const DAT_VERSION_MAJOR: DAT_UINT32 = 1, 2;
+    pub const DAT_VERSION_MINOR: DAT_UINT32 = 2, 0;
+}
+
+v2! {
+    /// The length of a segment in bytes.
+    pub type DAT_SEG_LENGTH = DAT_UINT32;
+}

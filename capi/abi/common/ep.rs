@@ -73,8 +73,6 @@ v2! {
 
 structs! {
     /// Attributes of an endpoint.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_EP_ATTR {
         pub service_type: DAT_SERVICE_TYPE,
         v1 {
@@ -112,8 +110,6 @@ v2! {
 
 structs! {
     /// Parameters of an endpoint, for dat_ep_query and dat_ep_modify.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_EP_PARAM {
         pub ia_handle: DAT_IA_HANDLE,
         pub ep_state: DAT_EP_STATE,

@@ -41,3 +41,8 @@ pub struct DAT_EVD_PARAM {
     pub cno_handle: DAT_CNO_HANDLE,
     pub evd_flags: DAT_EVD_FLAGS,
 }
+
+v2! {
+    // Added by DAT 2.0.
+    pub const DAT_EVD_EXTENSION_BASE: DAT_EVD_FLAGS = 0x200;
+}

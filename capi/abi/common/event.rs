@@ -2,37 +2,31 @@
 
 use super::*;
 
-/// Event data of a remote memory region bind completion.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DAT_RMR_BIND_COMPLETION_EVENT_DATA {
-    pub rmr_handle: DAT_RMR_HANDLE,
-    pub user_cookie: DAT_RMR_COOKIE,
-    pub status: DAT_DTO_COMPLETION_STATUS,
-}
+structs! {
+    /// Event data of a remote memory region bind completion.
+    pub struct DAT_RMR_BIND_COMPLETION_EVENT_DATA {
+        pub rmr_handle: DAT_RMR_HANDLE,
+        pub user_cookie: DAT_RMR_COOKIE,
+        pub status: DAT_DTO_COMPLETION_STATUS,
+    }
 
-/// Event data of a connection event.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DAT_CONNECTION_EVENT_DATA {
-    pub ep_handle: DAT_EP_HANDLE,
-    pub private_data_size: DAT_COUNT,
-    pub private_data: DAT_PVOID,
-}
+    /// Event data of a connection event.
+    pub struct DAT_CONNECTION_EVENT_DATA {
+        pub ep_handle: DAT_EP_HANDLE,
+        pub private_data_size: DAT_COUNT,
+        pub private_data: DAT_PVOID,
+    }
 
-/// Event data of an asynchronous error.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DAT_ASYNCH_ERROR_EVENT_DATA {
-    pub dat_handle: DAT_HANDLE,
-    pub reason: DAT_COUNT,
-}
+    /// Event data of an asynchronous error.
+    pub struct DAT_ASYNCH_ERROR_EVENT_DATA {
+        pub dat_handle: DAT_HANDLE,
+        pub reason: DAT_COUNT,
+    }
 
-/// Event data of a software event.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DAT_SOFTWARE_EVENT_DATA {
-    pub pointer: DAT_PVOID,
+    /// Event data of a software event.
+    pub struct DAT_SOFTWARE_EVENT_DATA {
+        pub pointer: DAT_PVOID,
+    }
 }
 
 /// The event number.
@@ -55,22 +49,18 @@ pub const DAT_ASYNC_ERROR_TIMED_OUT: DAT_EVENT_NUMBER = 0x8004;
 pub const DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR: DAT_EVENT_NUMBER = 0x8005;
 pub const DAT_SOFTWARE_EVENT: DAT_EVENT_NUMBER = 0x1_0001;
 
-/// The event data, which depends on the event number.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub union DAT_EVENT_DATA {
-    pub dto_completion_event_data: DAT_DTO_COMPLETION_EVENT_DATA,
-    pub rmr_completion_event_data: DAT_RMR_BIND_COMPLETION_EVENT_DATA,
-    pub cr_arrival_event_data: DAT_CR_ARRIVAL_EVENT_DATA,
-    pub connect_event_data: DAT_CONNECTION_EVENT_DATA,
-    pub asynch_error_event_data: DAT_ASYNCH_ERROR_EVENT_DATA,
-    pub software_event_data: DAT_SOFTWARE_EVENT_DATA,
-}
-
 structs! {
+    /// The event data, which depends on the event number.
+    pub union DAT_EVENT_DATA {
+        pub dto_completion_event_data: DAT_DTO_COMPLETION_EVENT_DATA,
+        pub rmr_completion_event_data: DAT_RMR_BIND_COMPLETION_EVENT_DATA,
+        pub cr_arrival_event_data: DAT_CR_ARRIVAL_EVENT_DATA,
+        pub connect_event_data: DAT_CONNECTION_EVENT_DATA,
+        pub asynch_error_event_data: DAT_ASYNCH_ERROR_EVENT_DATA,
+        pub software_event_data: DAT_SOFTWARE_EVENT_DATA,
+    }
+
     /// Event data of a data transfer completion.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_DTO_COMPLETION_EVENT_DATA {
         pub ep_handle: DAT_EP_HANDLE,
         pub user_cookie: DAT_DTO_COOKIE,
@@ -84,12 +74,8 @@ structs! {
             pub rmr_context: DAT_RMR_CONTEXT,
         }
     }
-}
 
-structs! {
     /// The service point at which a connection request arrived.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub union DAT_SP_HANDLE {
         pub rsp_handle: DAT_RSP_HANDLE,
         pub psp_handle: DAT_PSP_HANDLE,
@@ -97,12 +83,8 @@ structs! {
             pub csp_handle: DAT_CSP_HANDLE,
         }
     }
-}
 
-structs! {
     /// Event data of a connection request.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_CR_ARRIVAL_EVENT_DATA {
         pub sp_handle: DAT_SP_HANDLE,
         pub local_ia_address_ptr: DAT_IA_ADDRESS_PTR,
@@ -125,8 +107,6 @@ v2! {
 
 structs! {
     /// An event.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_EVENT {
         pub event_number: DAT_EVENT_NUMBER,
         pub evd_handle: DAT_EVD_HANDLE,

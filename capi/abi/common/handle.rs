@@ -56,3 +56,12 @@ pub type DAT_SRQ_HANDLE = DAT_HANDLE;
 
 /// Handle of a consumer notification object.
 pub type DAT_CNO_HANDLE = DAT_HANDLE;
+
+v2! {
+    // Added by DAT 2.0.
+    pub const DAT_HANDLE_TYPE_CSP: DAT_HANDLE_TYPE = 11;
+    pub const DAT_HANDLE_TYPE_EXTENSION_BASE: DAT_HANDLE_TYPE = 12;
+
+    /// Handle of a common service point.
+    pub type DAT_CSP_HANDLE = DAT_HANDLE;
+}

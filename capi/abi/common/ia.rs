@@ -83,8 +83,6 @@ v2! {
 
 structs! {
     /// Attributes and limits of an adapter.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_IA_ATTR {
         pub adapter_name: [c_char; DAT_NAME_MAX_LENGTH],
         pub vendor_name: [c_char; DAT_NAME_MAX_LENGTH],

@@ -32,27 +32,21 @@ pub const DAT_MEM_PRIV_WRITE_FLAG: DAT_MEM_PRIV_FLAGS =
 /// Identifies shared memory.
 pub type DAT_LMR_COOKIE = *mut [c_char; DAT_LMR_COOKIE_SIZE];
 
-/// Shared memory and its identifier.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DAT_SHARED_MEMORY {
-    pub virtual_address: DAT_PVOID,
-    pub shared_memory_id: DAT_LMR_COOKIE,
-}
-
-/// The memory of a region; DAT_MEM_TYPE selects the member.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub union DAT_REGION_DESCRIPTION {
-    pub for_va: DAT_PVOID,
-    pub for_lmr_handle: DAT_LMR_HANDLE,
-    pub for_shared_memory: DAT_SHARED_MEMORY,
-}
-
 structs! {
+    /// Shared memory and its identifier.
+    pub struct DAT_SHARED_MEMORY {
+        pub virtual_address: DAT_PVOID,
+        pub shared_memory_id: DAT_LMR_COOKIE,
+    }
+
+    /// The memory of a region; DAT_MEM_TYPE selects the member.
+    pub union DAT_REGION_DESCRIPTION {
+        pub for_va: DAT_PVOID,
+        pub for_lmr_handle: DAT_LMR_HANDLE,
+        pub for_shared_memory: DAT_SHARED_MEMORY,
+    }
+
     /// Parameters of a local region, returned by dat_lmr_query.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_LMR_PARAM {
         pub ia_handle: DAT_IA_HANDLE,
         pub mem_type: DAT_MEM_TYPE,

@@ -7,8 +7,6 @@ use super::*;
 structs! {
     /// The function table of a provider. The first word of every object but an adapter of DAT 2.0 points
     /// to one.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_PROVIDER {
         pub device_name: *const c_char,
         pub extension: DAT_PVOID,

@@ -76,8 +76,6 @@ v2! {
 
 structs! {
     /// Attributes of a provider.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_PROVIDER_ATTR {
         pub provider_name: [c_char; DAT_NAME_MAX_LENGTH],
         pub provider_version_major: DAT_UINT32,

@@ -18,8 +18,6 @@ pub const DAT_RMR_FIELD_RMR_CONTEXT: DAT_RMR_PARAM_MASK = 0x10;
 
 structs! {
     /// A segment of remote memory.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_RMR_TRIPLET {
         v2 {
             pub virtual_address: DAT_VADDR,
@@ -44,8 +42,6 @@ v2! {
 
 structs! {
     /// Parameters of a remote region, returned by dat_rmr_query.
-    #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct DAT_RMR_PARAM {
         pub ia_handle: DAT_IA_HANDLE,
         pub pz_handle: DAT_PZ_HANDLE,

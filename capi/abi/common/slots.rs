@@ -16,43 +16,27 @@ macro_rules! calls {
     };
 }
 
-#[path = "../../exports/cno.rs"]
-mod cno;
-#[path = "../../exports/cr.rs"]
-mod cr;
-#[path = "../../exports/ep.rs"]
-mod ep;
-#[path = "../../exports/evd.rs"]
-mod evd;
-#[path = "../../exports/generic.rs"]
-mod generic;
-#[path = "../../exports/ia.rs"]
-mod ia;
-#[path = "../../exports/lmr.rs"]
-mod lmr;
-#[path = "../../exports/post.rs"]
-mod post;
-#[path = "../../exports/psp.rs"]
-mod psp;
-#[path = "../../exports/pz.rs"]
-mod pz;
-#[path = "../../exports/rmr.rs"]
-mod rmr;
-#[path = "../../exports/rsp.rs"]
-mod rsp;
-#[path = "../../exports/srq.rs"]
-mod srq;
+/// Files of the table of calls, as modules whose types are those of this one.
+macro_rules! slots {
+    ($($noun:ident in $path:literal;)+) => {$(
+        #[path = $path]
+        mod $noun;
+        pub use $noun::*;
+    )+};
+}
 
-pub use cno::*;
-pub use cr::*;
-pub use ep::*;
-pub use evd::*;
-pub use generic::*;
-pub use ia::*;
-pub use lmr::*;
-pub use post::*;
-pub use psp::*;
-pub use pz::*;
-pub use rmr::*;
-pub use rsp::*;
-pub use srq::*;
+slots! {
+    cno_calls in "../../exports/cno.rs";
+    cr_calls in "../../exports/cr.rs";
+    ep_calls in "../../exports/ep.rs";
+    evd_calls in "../../exports/evd.rs";
+    generic_calls in "../../exports/generic.rs";
+    ia_calls in "../../exports/ia.rs";
+    lmr_calls in "../../exports/lmr.rs";
+    post_calls in "../../exports/post.rs";
+    psp_calls in "../../exports/psp.rs";
+    pz_calls in "../../exports/pz.rs";
+    rmr_calls in "../../exports/rmr.rs";
+    rsp_calls in "../../exports/rsp.rs";
+    srq_calls in "../../exports/srq.rs";
+}

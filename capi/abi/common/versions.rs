@@ -3,7 +3,7 @@
 //! ```text
 //! v2! { pub const DAT_EXTENSION_EVENT: DAT_EVENT_NUMBER = 0x2_0000; }    items of DAT 2.0 only
 //! values! { pub const DAT_INVALID_ARG1: DAT_RETURN_SUBTYPE = 36, 37; }   the values of 1.2 and 2.0
-//! structs! {                                                            members of one version
+//! structs! {                                                            C structs, members of one version
 //!     pub struct DAT_EVENT {
 //!         pub event_number: DAT_EVENT_NUMBER,
 //!         v2 { pub event_extension_data: [DAT_UINT64; 8], }
@@ -33,11 +33,13 @@ macro_rules! values {
     };
 }
 
-/// A struct or union some of whose members only one version has, or whose types differ.
+/// Structs and unions for C. Some members belong to one version, or have another type in each.
 macro_rules! structs {
-    ($(#[$attribute:meta])* pub $kind:ident $name:ident { $($members:tt)* }) => {
-        structs! { @ [$(#[$attribute])* pub $kind $name] [] $($members)* }
-    };
+    ($($(#[$attribute:meta])* pub $kind:ident $name:ident { $($members:tt)* })+) => {$(
+        structs! {
+            @ [$(#[$attribute])* #[repr(C)] #[derive(Clone, Copy)] pub $kind $name] [] $($members)*
+        }
+    )+};
     (@ [$($head:tt)*] [$($done:tt)*]) => { $($head)* { $($done)* } };
     (@ $head:tt [$($done:tt)*] v1 { $($own:tt)* } $($rest:tt)*) => {
         by_version! {

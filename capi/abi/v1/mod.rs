@@ -20,13 +20,7 @@ macro_rules! by_version {
 #[path = "../common/mod.rs"]
 mod common;
 
-mod base;
-mod cno;
 mod slots;
-mod srq;
 
-pub use base::*;
-pub use cno::*;
 pub use common::*;
 pub use slots::*;
-pub use srq::*;

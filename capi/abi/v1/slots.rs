@@ -2,13 +2,8 @@
 
 use super::*;
 
-#[path = "../../exports/v1/cr.rs"]
-mod cr;
-#[path = "../../exports/v1/lmr.rs"]
-mod lmr;
-#[path = "../../exports/v1/rmr.rs"]
-mod rmr;
-
-pub use cr::*;
-pub use lmr::*;
-pub use rmr::*;
+slots! {
+    cr_calls in "../../exports/v1/cr.rs";
+    lmr_calls in "../../exports/v1/lmr.rs";
+    rmr_calls in "../../exports/v1/rmr.rs";
+}

@@ -67,45 +67,37 @@ pub struct ibv_ah {
     _opaque: [u8; 0],
 }
 
-/// The destination of datagrams.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DAT_IB_ADDR_HANDLE {
-    pub ah: *mut ibv_ah,
-    pub qpn: DAT_UINT32,
-    pub ia_addr: DAT_SOCK_ADDR6,
-}
+structs! {
+    /// The destination of datagrams.
+    pub struct DAT_IB_ADDR_HANDLE {
+        pub ah: *mut ibv_ah,
+        pub qpn: DAT_UINT32,
+        pub ia_addr: DAT_SOCK_ADDR6,
+    }
 
-/// Immediate data.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DAT_IB_IMMED_DATA {
-    pub data: DAT_UINT32,
-}
+    /// Immediate data.
+    pub struct DAT_IB_IMMED_DATA {
+        pub data: DAT_UINT32,
+    }
 
-/// The result value of an extended operation.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub union DAT_IB_EXTENSION_VALUE {
-    pub immed: DAT_IB_IMMED_DATA,
-}
+    /// The result value of an extended operation.
+    pub union DAT_IB_EXTENSION_VALUE {
+        pub immed: DAT_IB_IMMED_DATA,
+    }
 
-/// Additional data of an extension event. C programs access its members as if they were
-/// members of the event data itself.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub union DAT_IB_EXTENSION_PEER {
-    pub remote_ah: DAT_IB_ADDR_HANDLE,
-    pub coll: DAT_IB_COLLECTIVE_EVENT_DATA,
-}
+    /// Additional data of an extension event. C programs access its members as if they were
+    /// members of the event data itself.
+    pub union DAT_IB_EXTENSION_PEER {
+        pub remote_ah: DAT_IB_ADDR_HANDLE,
+        pub coll: DAT_IB_COLLECTIVE_EVENT_DATA,
+    }
 
-/// The extension data of an event, stored in event_extension_data of DAT_EVENT.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DAT_IB_EXTENSION_EVENT_DATA {
-    pub r#type: DAT_IB_EXT_TYPE,
-    pub status: DAT_IB_STATUS,
-    pub val: DAT_IB_EXTENSION_VALUE,
-    pub peer: DAT_IB_EXTENSION_PEER,
-    pub context: DAT_CONTEXT,
+    /// The extension data of an event, stored in event_extension_data of DAT_EVENT.
+    pub struct DAT_IB_EXTENSION_EVENT_DATA {
+        pub r#type: DAT_IB_EXT_TYPE,
+        pub status: DAT_IB_STATUS,
+        pub val: DAT_IB_EXTENSION_VALUE,
+        pub peer: DAT_IB_EXTENSION_PEER,
+        pub context: DAT_CONTEXT,
+    }
 }

@@ -20,35 +20,17 @@ macro_rules! by_version {
 #[path = "../common/mod.rs"]
 mod common;
 
-mod address;
-mod base;
-mod cno;
-mod dto;
-mod evd;
 mod extension;
-mod handle;
 mod ib_collective;
 mod ib_counter;
 mod ib_event;
 mod ib_op;
-mod registry;
-mod service_point;
 mod slots;
-mod srq;
 
-pub use address::*;
-pub use base::*;
-pub use cno::*;
 pub use common::*;
-pub use dto::*;
-pub use evd::*;
 pub use extension::*;
-pub use handle::*;
 pub use ib_collective::*;
 pub use ib_counter::*;
 pub use ib_event::*;
 pub use ib_op::*;
-pub use registry::*;
-pub use service_point::*;
 pub use slots::*;
-pub use srq::*;

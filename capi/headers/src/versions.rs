@@ -20,8 +20,14 @@ pub(crate) fn expand(mac: &Macro, version: Version) -> syn::Result<Option<Vec<It
             values.0.into_iter().map(|value| value.item(version)).collect()
         }
         "structs" => {
-            let parse = |input: ParseStream<'_>| members(input, version);
-            vec![parse.parse2(mac.tokens.clone())?]
+            let parse = |input: ParseStream<'_>| {
+                let mut items = Vec::new();
+                while !input.is_empty() {
+                    items.push(members(input, version)?);
+                }
+                Ok(items)
+            };
+            parse.parse2(mac.tokens.clone())?
         }
         _ => return Ok(None),
     }))
@@ -89,5 +95,5 @@ fn members(input: ParseStream<'_>, version: Version) -> syn::Result<Item> {
         }
     }
     let members = members.iter().map(ToTokens::to_token_stream);
-    Ok(parse_quote! { #(#attributes)* #visibility #kind #name { #(#members,)* } })
+    Ok(parse_quote! { #(#attributes)* #[repr(C)] #visibility #kind #name { #(#members,)* } })
 }
