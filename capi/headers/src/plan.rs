@@ -1,6 +1,8 @@
 //! Which header holds what. The names of the headers, and which name a program finds in which of
 //! them, are those of other DAT libraries, so that programs compile unchanged.
 
+use Pick::{Only, Rest};
+
 /// A version of the API.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Version {
@@ -129,6 +131,16 @@ pub(crate) const SLOT_NOUNS: &[&str] = &[
     "extension",
 ];
 
+/// Types and constants of some nouns.
+const fn types(title: &'static str, nouns: &'static [&'static str], pick: Pick) -> Part {
+    Part::Types { title, nouns, pick }
+}
+
+/// Calls of some nouns.
+const fn calls(title: &'static str, nouns: &'static [&'static str], pick: Pick) -> Part {
+    Part::Calls { title, nouns, pick }
+}
+
 /// All headers, lower ones first.
 pub(crate) const HEADERS: &[Header] = &[
     Header {
@@ -144,12 +156,8 @@ pub(crate) const HEADERS: &[Header] = &[
         ],
         parts: &[
             Part::Fragment("platform"),
-            Part::Types { title: "Integers and names.", nouns: &["base"], pick: Pick::Rest },
-            Part::Types {
-                title: "Socket addresses.",
-                nouns: &["address"],
-                pick: Pick::Only(PLATFORM),
-            },
+            types("Integers and names.", &["base"], Rest),
+            types("Socket addresses.", &["address"], Only(PLATFORM)),
         ],
     },
     Header {
@@ -157,18 +165,15 @@ pub(crate) const HEADERS: &[Header] = &[
         about: "DAT version and configuration.",
         includes: &["dat_platform_specific.h"],
         parts: &[
-            Part::Types { title: "Configuration.", nouns: &["base"], pick: Pick::Only(CONFIG) },
-            Part::Types { title: "Extensions.", nouns: &["extension"], pick: Pick::Only(CONFIG) },
+            types("Configuration.", &["base"], Only(CONFIG)),
+            types("Extensions.", &["extension"], Only(CONFIG)),
         ],
     },
     Header {
         name: "dat_error.h",
         about: "Return codes.",
         includes: &["dat_platform_specific.h"],
-        parts: &[
-            Part::Types { title: "Return values.", nouns: &["error"], pick: Pick::Rest },
-            Part::Fragment("error"),
-        ],
+        parts: &[types("Return values.", &["error"], Rest), Part::Fragment("error")],
     },
     Header {
         name: "dat_vendor_specific.h",
@@ -181,52 +186,36 @@ pub(crate) const HEADERS: &[Header] = &[
         about: "Objects, events and calls. Programs include udat.h.",
         includes: &["udat_config.h", "dat_platform_specific.h", "dat_error.h"],
         parts: &[
-            Part::Types {
-                title: "Addresses, qualifiers and quality of service.",
-                nouns: &["address"],
-                pick: Pick::Rest,
-            },
-            Part::Types { title: "Handles.", nouns: &["handle"], pick: Pick::Rest },
-            Part::Types { title: "Data transfer operations.", nouns: &["dto"], pick: Pick::Rest },
-            Part::Types {
-                title: "Local and remote memory regions.",
-                nouns: &["lmr", "rmr"],
-                pick: Pick::Rest,
-            },
-            Part::Types { title: "Protection zones.", nouns: &["pz"], pick: Pick::Rest },
-            Part::Types { title: "Event dispatchers.", nouns: &["evd"], pick: Pick::Rest },
-            Part::Types { title: "Shared receive queues.", nouns: &["srq"], pick: Pick::Rest },
-            Part::Types { title: "Endpoints.", nouns: &["ep"], pick: Pick::Rest },
-            Part::Types { title: "Service points.", nouns: &["service_point"], pick: Pick::Rest },
-            Part::Types { title: "Connection requests.", nouns: &["cr"], pick: Pick::Rest },
-            Part::Types { title: "Events.", nouns: &["event", "async_error"], pick: Pick::Rest },
-            Part::Types { title: "Adapters.", nouns: &["ia"], pick: Pick::Rest },
-            Part::Types {
-                title: "Provider attributes.",
-                nouns: &["provider_attr"],
-                pick: Pick::Rest,
-            },
-            Part::Types { title: "The registry.", nouns: &["registry"], pick: Pick::Rest },
-            Part::Types { title: "Extended operations.", nouns: &["extension"], pick: Pick::Rest },
+            types("Addresses, qualifiers and quality of service.", &["address"], Rest),
+            types("Handles.", &["handle"], Rest),
+            types("Data transfer operations.", &["dto"], Rest),
+            types("Local and remote memory regions.", &["lmr", "rmr"], Rest),
+            types("Protection zones.", &["pz"], Rest),
+            types("Event dispatchers.", &["evd"], Rest),
+            types("Shared receive queues.", &["srq"], Rest),
+            types("Endpoints.", &["ep"], Rest),
+            types("Service points.", &["service_point"], Rest),
+            types("Connection requests.", &["cr"], Rest),
+            types("Events.", &["event", "async_error"], Rest),
+            types("Adapters.", &["ia"], Rest),
+            types("Provider attributes.", &["provider_attr"], Rest),
+            types("The registry.", &["registry"], Rest),
+            types("Extended operations.", &["extension"], Rest),
             Part::Fragment("names"),
-            Part::Calls { title: "Adapters.", nouns: &["ia_open", "ia"], pick: Pick::Rest },
+            calls("Adapters.", &["ia_open", "ia"], Rest),
             Part::Fragment("calls"),
-            Part::Calls { title: "All handles.", nouns: &["generic"], pick: Pick::Rest },
-            Part::Calls { title: "Protection zones.", nouns: &["pz"], pick: Pick::Rest },
-            Part::Calls { title: "Local memory regions.", nouns: &["lmr"], pick: Pick::Rest },
-            Part::Calls { title: "Remote memory regions.", nouns: &["rmr"], pick: Pick::Rest },
-            Part::Calls { title: "Event dispatchers.", nouns: &["evd"], pick: Pick::Rest },
-            Part::Calls { title: "Endpoints.", nouns: &["ep"], pick: Pick::Rest },
-            Part::Calls { title: "Posts.", nouns: &["post"], pick: Pick::Rest },
-            Part::Calls { title: "Shared receive queues.", nouns: &["srq"], pick: Pick::Rest },
-            Part::Calls {
-                title: "Service points.",
-                nouns: &["psp", "rsp", "csp"],
-                pick: Pick::Rest,
-            },
-            Part::Calls { title: "Connection requests.", nouns: &["cr"], pick: Pick::Rest },
-            Part::Calls { title: "The registry.", nouns: &["registry"], pick: Pick::Rest },
-            Part::Calls { title: "Errors.", nouns: &["error"], pick: Pick::Rest },
+            calls("All handles.", &["generic"], Rest),
+            calls("Protection zones.", &["pz"], Rest),
+            calls("Local memory regions.", &["lmr"], Rest),
+            calls("Remote memory regions.", &["rmr"], Rest),
+            calls("Event dispatchers.", &["evd"], Rest),
+            calls("Endpoints.", &["ep"], Rest),
+            calls("Posts.", &["post"], Rest),
+            calls("Shared receive queues.", &["srq"], Rest),
+            calls("Service points.", &["psp", "rsp", "csp"], Rest),
+            calls("Connection requests.", &["cr"], Rest),
+            calls("The registry.", &["registry"], Rest),
+            calls("Errors.", &["error"], Rest),
         ],
     },
     Header {
@@ -240,9 +229,9 @@ pub(crate) const HEADERS: &[Header] = &[
         about: "DAT for user-space programs: the header to include.",
         includes: &["udat_config.h", "dat_platform_specific.h", "dat.h", "udat_vendor_specific.h"],
         parts: &[
-            Part::Types { title: "Notification objects.", nouns: &["cno"], pick: Pick::Rest },
+            types("Notification objects.", &["cno"], Rest),
             Part::Fragment("agent"),
-            Part::Calls { title: "Notification objects.", nouns: &["cno"], pick: Pick::Rest },
+            calls("Notification objects.", &["cno"], Rest),
         ],
     },
     Header {
@@ -255,24 +244,16 @@ pub(crate) const HEADERS: &[Header] = &[
         name: "udat_redirection.h",
         about: "The function table of a provider.",
         includes: &["udat.h", "dat_redirection.h"],
-        parts: &[Part::Types { title: "The table.", nouns: &["provider"], pick: Pick::Rest }],
+        parts: &[types("The table.", &["provider"], Rest)],
     },
     Header {
         name: "dat_registry.h",
         about: "The registry interface for providers.",
         includes: &["udat.h", "udat_redirection.h"],
         parts: &[
-            Part::Types {
-                title: "Entry points of a provider library.",
-                nouns: &["registry"],
-                pick: Pick::Only(ENTRIES),
-            },
+            types("Entry points of a provider library.", &["registry"], Only(ENTRIES)),
             Part::Fragment("registry"),
-            Part::Calls {
-                title: "Registration.",
-                nouns: &["registry"],
-                pick: Pick::Only(REGISTRATION),
-            },
+            calls("Registration.", &["registry"], Only(REGISTRATION)),
         ],
     },
     Header {
@@ -280,7 +261,7 @@ pub(crate) const HEADERS: &[Header] = &[
         about: "Error descriptions beyond dat_strerror. This header exists only in this \
              implementation.",
         includes: &["dat_platform_specific.h"],
-        parts: &[Part::Calls { title: "Errors.", nouns: &["error"], pick: Pick::Only(DETAIL) }],
+        parts: &[calls("Errors.", &["error"], Only(DETAIL))],
     },
     Header {
         name: "dat_ib_extensions.h",
@@ -288,14 +269,10 @@ pub(crate) const HEADERS: &[Header] = &[
         includes: &["udat.h"],
         parts: &[
             Part::Fragment("ib_opaque"),
-            Part::Types { title: "Operations.", nouns: &["ib_op"], pick: Pick::Rest },
-            Part::Types { title: "Counters.", nouns: &["ib_counter"], pick: Pick::Rest },
-            Part::Types {
-                title: "Collective operations. No provider supports them.",
-                nouns: &["ib_collective"],
-                pick: Pick::Rest,
-            },
-            Part::Types { title: "Events.", nouns: &["ib_event"], pick: Pick::Rest },
+            types("Operations.", &["ib_op"], Rest),
+            types("Counters.", &["ib_counter"], Rest),
+            types("Collective operations. No provider supports them.", &["ib_collective"], Rest),
+            types("Events.", &["ib_event"], Rest),
             Part::Fragment("ib_calls"),
         ],
     },

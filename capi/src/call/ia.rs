@@ -11,6 +11,7 @@ use crate::adapters::{Adapter, MakeTable};
 use crate::argument::wanted_out;
 use crate::convert::interface;
 use crate::debug::{self, Kind};
+use crate::foreign::Server;
 use crate::{codes, foreign, registry, version};
 
 const OPEN: &str = "dat_ia_open";
@@ -53,9 +54,9 @@ pub(crate) unsafe fn openv(
         foreign::OpenRequest { name: ia_name, async_evd_min_qlen, async_evd: *evd_out.fields() };
     let opened = registry::shared().find(&name, demand, |choice| match choice {
         Choice::Provider(candidate) => Ok(open_own(candidate, version, &request)?),
-        Choice::Library(library) => foreign::open_library(&library, &request).map(Opened::new),
+        Choice::Library(library) => Ok(open_foreign(Server::of_library(&library)?, &request)?),
         Choice::Registered(registration) => {
-            foreign::open_registered(&registration, &request).map(Opened::new)
+            Ok(open_foreign(Server::of_registration(&registration)?, &request)?)
         }
     })?;
     let (handle, evd) = match opened {
@@ -105,11 +106,10 @@ enum Opened {
     Foreign(foreign::Opened),
 }
 
-impl Opened {
-    fn new(opened: foreign::Opened) -> Self {
-        version::foreign_opened(opened.table, handle::of_number(opened.address as u64));
-        Self::Foreign(opened)
-    }
+fn open_foreign(server: Server, request: &foreign::OpenRequest) -> Result<Opened> {
+    let opened = foreign::open(server, request)?;
+    version::foreign_opened(opened.table, handle::of_number(opened.address as u64));
+    Ok(Opened::Foreign(opened))
 }
 
 fn open_own(

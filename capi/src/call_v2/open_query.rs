@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dat_core::registry::{Choice, Demand, Refusal};
+use dat_core::registry::{Choice, Demand};
 use dat_core::{ApiVersion, IaQuery};
 use parking_lot::Mutex;
 
@@ -12,8 +12,7 @@ use super::*;
 use crate::argument::wanted_out;
 use crate::call::ia::name;
 use crate::convert::interface;
-use crate::foreign::adapter::{Server, provider_failed};
-use crate::foreign::result_of;
+use crate::foreign::{Server, result_of};
 use crate::handle::{CStorage, of_number};
 use crate::registry;
 
@@ -51,24 +50,18 @@ pub(super) unsafe fn open(args: va_list) -> CallResult {
     let name = unsafe { name(ia_name, 3) }?;
     let rest = || arguments.rest();
     let demand = Demand { version: ApiVersion::V2_0, thread_safe: None };
-    let looked = registry::shared().find(&name, demand, |choice| match choice {
-        Choice::Provider(candidate) => {
-            let query = candidate.open_query()?;
-            // SAFETY: the caller passes the arguments of the operation.
-            Ok(unsafe { show(query, rest()) })
-        }
-        Choice::Library(library) => {
-            let what = format!("{} ({})", library.line.library, library.origin);
-            let server = Server::of_library(&library)?;
-            // SAFETY: the caller passes the arguments of the operation.
-            Ok(unsafe { ask(server, ia_name, rest(), &what) }.map_err(Refusal::Refused)?)
-        }
-        Choice::Registered(registration) => {
-            let what = format!("the registered {registration}");
-            let server = Server::of_registration(&registration)?;
-            // SAFETY: the caller passes the arguments of the operation.
-            Ok(unsafe { ask(server, ia_name, rest(), &what) }.map_err(Refusal::Refused)?)
-        }
+    let looked = registry::shared().find(&name, demand, |choice| {
+        let server = match choice {
+            Choice::Provider(candidate) => {
+                let query = candidate.open_query()?;
+                // SAFETY: the caller passes the arguments of the operation.
+                return Ok(unsafe { show(query, rest()) });
+            }
+            Choice::Library(library) => Server::of_library(&library)?,
+            Choice::Registered(registration) => Server::of_registration(&registration)?,
+        };
+        // SAFETY: the caller passes the arguments of the operation.
+        Ok(unsafe { ask(server, ia_name, rest()) }?)
     });
     looked.map_err(|error| error.during(OPEN))?
 }
@@ -110,12 +103,7 @@ unsafe fn show(query: IaQuery, mut rest: Rest) -> CallResult {
 ///
 /// # Safety
 /// The arguments are those of the operation after the name.
-unsafe fn ask(
-    server: Server,
-    ia_name: DAT_NAME_PTR,
-    mut rest: Rest,
-    what: &str,
-) -> Result<CallResult> {
+unsafe fn ask(server: Server, ia_name: DAT_NAME_PTR, mut rest: Rest) -> Result<CallResult> {
     let mut copy = Rest::clone(&rest);
     // SAFETY: the list is a copy of the one that the caller passes.
     let ia_handle: *mut DAT_HANDLE = unsafe { Arguments::of(copy.as_list()) }.next();
@@ -132,7 +120,7 @@ unsafe fn ask(
             LOOKS.lock().open.insert(address, Look::Foreign(server));
             Ok(OK)
         }
-        Some(code) => Err(provider_failed(code, what).during(OPEN)),
+        Some(code) => Err(server.failed(code).during(OPEN)),
         None => Ok(result_of(None)),
     }
 }

@@ -109,6 +109,7 @@ pub(crate) unsafe fn change_attributes(
         to.request_completion_flags =
             CompletionFlags::from_bits_retain(from.request_completion_flags);
     }
+    let write_iov = from.max_rdma_write_iov;
     for (bit, attribute, value) in [
         (DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &mut to.max_recv_dtos, from.max_recv_dtos),
         (DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &mut to.max_request_dtos, from.max_request_dtos),
@@ -117,18 +118,12 @@ pub(crate) unsafe fn change_attributes(
         (DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN, &mut to.max_rdma_read_in, from.max_rdma_read_in),
         (DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT, &mut to.max_rdma_read_out, from.max_rdma_read_out),
         (DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV, &mut to.max_rdma_read_iov, from.max_rdma_read_iov),
-        (
-            DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV,
-            &mut to.max_rdma_write_iov,
-            from.max_rdma_write_iov,
-        ),
+        (DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV, &mut to.max_rdma_write_iov, write_iov),
+        (DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &mut to.srq_soft_hw, from.srq_soft_hw),
     ] {
         if named(bit) {
             *attribute = unsigned(value);
         }
-    }
-    if named(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW) {
-        to.srq_soft_hw = unsigned(from.srq_soft_hw);
     }
     if named(DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR) {
         let (number, list) = (from.ep_transport_specific_count, from.ep_transport_specific);

@@ -40,6 +40,8 @@ pub(crate) struct Opened {
 pub(crate) struct Server {
     provider: Use,
     _library: Option<Loaded>,
+    /// The text that names it in errors.
+    what: String,
 }
 
 impl Server {
@@ -50,26 +52,47 @@ impl Server {
             let reason = format!("{}: the provider unregistered itself", library.line.library);
             return Err(Refusal::Unusable(library.unusable(reason)));
         };
-        Ok(Self { provider, _library: Some(loaded) })
+        let what = format!("{} ({})", library.line.library, library.origin);
+        Ok(Self { provider, _library: Some(loaded), what })
     }
 
     /// A provider that registered itself.
     pub(crate) fn of_registration(registration: &Registration) -> Result<Self, Refusal> {
-        let gone =
-            || refused(&format!("the registered {registration}"), "unregistered itself meanwhile");
+        let what = format!("the registered {registration}");
+        let gone = || refused(&what, "unregistered itself meanwhile");
         let provider = Use::take(registration).ok_or_else(gone)?;
         // It may belong to the library of a line with another name, which must stay loaded.
         let loaded = match provider.line() {
             Some(line) => Some(Loaded::again(line).ok_or_else(gone)?),
             None => None,
         };
-        Ok(Self { provider, _library: loaded })
+        Ok(Self { provider, _library: loaded, what })
     }
 
     /// The provider's table, which is valid as long as `self`.
     pub(crate) fn functions(&self) -> &DAT_PROVIDER {
         // SAFETY: the table belongs to a registered provider, which this use keeps registered.
         unsafe { tables::at(self.provider.table()) }
+    }
+
+    /// The error if the provider returned this code to an open.
+    pub(crate) fn failed(&self, code: DAT_RETURN) -> Error {
+        let (return_type, subtype) =
+            codes::decode(code).unwrap_or((ReturnType::InternalError, Subtype::NoSubtype));
+        let name = match strerror::names(code) {
+            Some((major, minor)) => {
+                format!("{} {}", major.to_string_lossy(), minor.to_string_lossy())
+            }
+            None => "which is not a code of this API".to_owned(),
+        };
+        Error::new(return_type, subtype)
+            .during("dat_ia_open")
+            .on(&self.what)
+            .because(format!("the provider returned {code:#010x}, {name}"))
+            .advise(
+                "check that the device in the line exists; OpenFabrics providers print more with \
+                 DAPL_DBG_TYPE=0xffff",
+            )
     }
 }
 
@@ -84,22 +107,9 @@ struct Open {
 
 static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
 
-/// Opens an adapter with the library of a line.
-pub(crate) fn open_library(library: &Library, asked: &OpenRequest) -> Result<Opened, Refusal> {
-    let what = format!("{} ({})", library.line.library, library.origin);
-    open(Server::of_library(library)?, asked, &what).map_err(Refusal::Refused)
-}
-
-/// Opens an adapter of a provider that registered itself.
-pub(crate) fn open_registered(
-    registration: &Registration,
-    asked: &OpenRequest,
-) -> Result<Opened, Refusal> {
-    let what = format!("the registered {registration}");
-    open(Server::of_registration(registration)?, asked, &what).map_err(Refusal::Refused)
-}
-
-fn open(server: Server, asked: &OpenRequest, what: &str) -> Result<Opened, Error> {
+/// Opens an adapter of a provider.
+pub(crate) fn open(server: Server, asked: &OpenRequest) -> Result<Opened, Error> {
+    let what = &server.what;
     let mut evd = asked.async_evd;
     if handle::is_cell(evd.addr()) {
         return Err(invalid_handle(evd, Subtype::InvalidHandleEvdAsync)
@@ -114,7 +124,7 @@ fn open(server: Server, asked: &OpenRequest, what: &str) -> Result<Opened, Error
     // SAFETY: the name is the program's C string, and both destinations are local variables.
     let code = unsafe { open(asked.name, asked.async_evd_min_qlen, &raw mut evd, &raw mut ia) };
     if code != DAT_SUCCESS {
-        return Err(provider_failed(code, what));
+        return Err(server.failed(code));
     }
     // From now on other calls find the adapter by its address, whose provenance must be exposed.
     let address = ia.expose_provenance();
@@ -144,26 +154,6 @@ fn refused(what: &str, how: &str) -> Error {
         .on(what)
         .because(format!("the provider {how}"))
         .advise("this is a bug in the provider: report it to its vendor")
-}
-
-/// The error of a provider that returned this code to an open.
-pub(crate) fn provider_failed(code: DAT_RETURN, what: &str) -> Error {
-    let (return_type, subtype) =
-        codes::decode(code).unwrap_or((ReturnType::InternalError, Subtype::NoSubtype));
-    let name = match strerror::names(code) {
-        Some((major, minor)) => {
-            format!("{} {}", major.to_string_lossy(), minor.to_string_lossy())
-        }
-        None => "which is not a code of this API".to_owned(),
-    };
-    Error::new(return_type, subtype)
-        .during("dat_ia_open")
-        .on(what)
-        .because(format!("the provider returned {code:#010x}, {name}"))
-        .advise(
-            "check that the device in the line exists; OpenFabrics providers print more with \
-             DAPL_DBG_TYPE=0xffff",
-        )
 }
 
 /// Closes an adapter; the last one of a library finalises the library.

@@ -41,7 +41,7 @@ pub(crate) mod peek;
 mod registered;
 mod tables;
 
-pub(crate) use adapter::{OpenRequest, Opened, close, open_library, open_registered};
+pub(crate) use adapter::{OpenRequest, Opened, Server, close, open};
 pub(crate) use handles::{adapter, ended, ends_object, table_of};
 
 use std::ffi::CStr;

@@ -54,6 +54,19 @@ fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
+/// Frees a cell while each of two threads runs `read` with its token, and waits for them.
+fn free_during(
+    domain: &'static Domain<Model>,
+    cell: &'static Model,
+    read: impl Fn(usize) + Copy + Send + 'static,
+) {
+    let readers = THREADS.map(|number| thread::spawn(move || read(number)));
+    cell.is_freed(domain);
+    for reader in readers {
+        reader.join().unwrap();
+    }
+}
+
 /// A model with so much state that only interleavings with few preemptions are tried.
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -113,15 +126,9 @@ fn a_call_inside_a_call_pins_too() {
 fn threads_share_spare_records() {
     model(|| {
         let (domain, cell) = (leaked_domain(), Model::leaked());
-        let readers = THREADS.map(|_| {
-            thread::spawn(move || {
-                cell.is_used(|cell| domain.announce(cell, full_fence));
-            })
+        free_during(domain, cell, move |_| {
+            cell.is_used(|cell| domain.announce(cell, full_fence));
         });
-        cell.is_freed(domain);
-        for reader in readers {
-            reader.join().unwrap();
-        }
     });
 }
 
@@ -129,17 +136,11 @@ fn threads_share_spare_records() {
 fn a_record_that_was_left_serves_another_thread() {
     model(|| {
         let (domain, cell) = (leaked_domain(), Model::leaked());
-        let readers = THREADS.map(|number| {
-            thread::spawn(move || {
-                let record = domain.claim(number, true);
-                cell.is_used(|cell| record.announce(cell, full_fence));
-                record.release();
-            })
+        free_during(domain, cell, move |number| {
+            let record = domain.claim(number, true);
+            cell.is_used(|cell| record.announce(cell, full_fence));
+            record.release();
         });
-        cell.is_freed(domain);
-        for reader in readers {
-            reader.join().unwrap();
-        }
     });
 }
 
@@ -147,18 +148,12 @@ fn a_record_that_was_left_serves_another_thread() {
 fn a_thread_whose_slot_is_taken_gets_another_record() {
     model(|| {
         let (domain, cell) = (leaked_domain(), Model::leaked());
-        let readers = THREADS.map(|number| {
-            thread::spawn(move || {
-                let record = domain.claim(number, true);
-                assert!(record.is_of(number));
-                cell.is_used(|cell| record.announce(cell, full_fence));
-                assert!(record.is_of(number), "no other thread takes it");
-            })
+        free_during(domain, cell, move |number| {
+            let record = domain.claim(number, true);
+            assert!(record.is_of(number));
+            cell.is_used(|cell| record.announce(cell, full_fence));
+            assert!(record.is_of(number), "no other thread takes it");
         });
-        cell.is_freed(domain);
-        for reader in readers {
-            reader.join().unwrap();
-        }
         assert!(cell.is_freed(domain), "it is not in use");
     });
 }
