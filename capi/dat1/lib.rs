@@ -10,10 +10,8 @@
 #[path = "../abi/v1/mod.rs"]
 pub mod abi;
 #[macro_use]
-#[path = "../src/foreign/mod.rs"]
-mod foreign;
-#[path = "../src/call/mod.rs"]
-mod call;
+#[path = "../src/mod.rs"]
+mod shared;
 mod codes;
 #[path = "../exports/v1/mod.rs"]
 mod exports;
@@ -21,31 +19,8 @@ mod storage;
 mod structs;
 mod version;
 
-#[path = "../src/adapters.rs"]
-mod adapters;
-#[path = "../src/argument.rs"]
-mod argument;
-#[path = "../src/cancel/mod.rs"]
-mod cancel;
-#[path = "../src/convert/mod.rs"]
-mod convert;
-#[path = "../src/debug.rs"]
-mod debug;
-#[path = "../src/handle/mod.rs"]
-mod handle;
-#[path = "../src/last_error.rs"]
-mod last_error;
-#[path = "../src/page_check/mod.rs"]
-mod page_check;
-#[path = "../src/registry.rs"]
-mod registry;
-#[path = "../src/result.rs"]
-mod result;
-#[path = "../src/self_map.rs"]
-mod self_map;
-#[path = "../src/strerror.rs"]
-mod strerror;
-#[path = "../src/table.rs"]
-mod table;
-
-use result::{guard, guard_call, guard_data_path};
+use shared::result::{guard, guard_call, guard_data_path};
+use shared::{
+    adapters, argument, call, cancel, convert, debug, foreign, handle, last_error, page_check,
+    registry, result, self_map, strerror, table,
+};
