@@ -1,6 +1,7 @@
 //! Tests of the loopback provider, through the provider contract (with `common`) and through the DAT API
 //! (with `dat`).
 
+mod auto_traits;
 mod blocking;
 mod common;
 mod completions;

@@ -1,7 +1,18 @@
 //! Decorators: tracing, and decorators around decorators.
 
+use std::sync::Arc;
+
+use crate::common::bounded;
+use crate::dat::Site;
+use dat_core::provider::Provider;
+use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
+use dat_core::provider::decorate::trace::{TraceRing, TraceSink, TracingProvider};
+use dat_core::{Close, CompletionFlags};
+
 mod stacks;
 mod trace;
+
+const NONE: CompletionFlags = CompletionFlags::empty();
 
 /// Number of lines that contain a text.
 fn seen(lines: &[String], text: &str) -> usize {

@@ -1,20 +1,9 @@
 //! Decorators around decorators.
 
-use std::sync::Arc;
-
-use super::seen;
-use crate::common::bounded;
-use crate::dat::{End, LONG, Site, next};
+use super::*;
+use crate::dat::{End, LONG, next};
 use dat_core::DtoStatus::Success;
-use dat_core::provider::Provider;
-use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
-use dat_core::provider::decorate::trace::{TraceRing, TraceSink, TracingProvider};
-use dat_core::{
-    Bind, Close, CompletionFlags, ConnectionEventKind, EpSpec, Event, MemorySource, Privileges,
-    SrqAttributes,
-};
-
-const NONE: CompletionFlags = CompletionFlags::empty();
+use dat_core::{Bind, ConnectionEventKind, EpSpec, Event, MemorySource, Privileges, SrqAttributes};
 
 /// Uses every operation of endpoints, so that objects of all layers meet.
 fn exchange(site: &Site) {

@@ -1,21 +1,13 @@
 //! The trace of calls and upcalls.
 
-use std::io;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::io::{self, Write};
+use std::sync::Mutex;
 
-use super::seen;
-use crate::common::bounded;
-use crate::dat::{Site, poll};
+use super::*;
+use crate::dat::poll;
+use dat_core::provider::AsyncUpcall;
 use dat_core::provider::decorate::Kind;
-use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
-use dat_core::provider::decorate::trace::{
-    Record, TraceRing, TraceSink, TraceWriter, TracingProvider,
-};
-use dat_core::provider::{AsyncUpcall, Provider};
-use dat_core::{Close, CompletionFlags};
-
-const NONE: CompletionFlags = CompletionFlags::empty();
+use dat_core::provider::decorate::trace::{Record, TraceWriter};
 
 fn traced(sink: Arc<dyn TraceSink>) -> Arc<dyn Provider> {
     Arc::new(TracingProvider::new(dat_provider_loopback::provider(), sink))

@@ -5,14 +5,15 @@ use std::cell::Cell;
 use std::fmt::{Debug, Display};
 use std::mem::size_of;
 
+use crate::dat::Site;
 use dat_core::registry::Registry;
 use dat_core::{
     AsyncError, Bind, Cno, CompletionFlags, Connect, ConnectionEvent, ConnectionRequest, CrArrival,
     CrParam, DtoCompletion, Endpoint, EpAttributes, EpChange, EpParam, EpSpec, EpStatus, Error,
     EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, IaOptions, InterfaceAdapter, Lmr,
-    LmrParam, LmrTriplet, Memory, MemorySource, Privileges, ProtectionZone, ProxyAgent, Psp,
-    PspMaker, PspParam, ReturnType, Rmr, RmrBindCompletion, RmrParam, RmrTriplet, Rsp, RspParam,
-    SharedReceiveQueue, SrqAttributes, SrqParam, Subtype, Timeout, Waited,
+    LmrParam, LmrTriplet, Memory, MemorySource, ProtectionZone, ProxyAgent, Psp, PspParam,
+    ReturnType, Rmr, RmrBindCompletion, RmrParam, RmrTriplet, Rsp, RspParam, SharedReceiveQueue,
+    SrqAttributes, SrqParam, Subtype, Timeout, Waited,
 };
 
 const fn any_thread<T: Send + Sync + Unpin>() {}
@@ -129,15 +130,9 @@ fn an_error_without_its_own_text_does_not_allocate() {
     assert!(count > 0, "a text of its own is allocated");
 }
 
-fn adapter(parameters: &str) -> InterfaceAdapter {
-    let registry = Registry::new();
-    registry.add_provider(dat_provider_loopback::provider()).expect("an empty registry");
-    registry.open(&format!("loopback?{parameters}")).expect("the loopback adapter")
-}
-
 #[test]
 fn errors_of_full_and_empty_queues_do_not_allocate() {
-    let ia = adapter("address=127.0.3.1");
+    let ia = Site::with("").ia;
     let evd = ia.evd_create(&EvdOptions::new(2, EvdFlags::SOFTWARE)).expect("a dispatcher");
     for value in 0..2 {
         evd.post_se(value).expect("room");
@@ -159,35 +154,26 @@ fn errors_of_full_and_empty_queues_do_not_allocate() {
 
 #[test]
 fn posting_and_dequeueing_do_not_allocate() {
-    let ia = adapter("address=127.0.3.2");
-    let pz = ia.pz_create().expect("made");
-    let evd = |flags| ia.evd_create(&EvdOptions::new(64, flags)).expect("a dispatcher");
-    let (recv, request) = (evd(EvdFlags::DTO), evd(EvdFlags::DTO));
-    let requests = evd(EvdFlags::CONNECTION_REQUEST);
-    let mut attributes = ia.default_ep_attributes().clone();
+    let site = Site::with("");
+    let mut attributes = site.ia.default_ep_attributes().clone();
     attributes.max_request_dtos = 2;
-    let spec = EpSpec::new(&pz).recv_evd(&recv).request_evd(&request).attributes(&attributes);
-    let client = ia.ep_create(&spec).expect("made");
-    let server = ia.ep_create(&spec).expect("made");
-    let psp = ia.psp_create_any(&requests, PspMaker::Consumer).expect("made");
-    client.connect(&Connect::to(ia.attributes().address, psp.qualifier())).expect("unconnected");
+    let spec = EpSpec::new(&site.pz).attributes(&attributes);
+    let end = || site.end_from(spec.clone(), &site.evd(EvdFlags::DTO));
+    let (client, server) = (end(), end());
+    site.join(&client, &server);
+    let local = site.iov(0, 8);
+    let remote = site.lmr.remote_triplet(32, 8).expect("inside");
     let mut event = Event::default();
-    assert!(requests.dequeue(&mut event).expect("live"));
-    let Event::ConnectionRequest(arrival) = &event else { panic!("{event:?}") };
-    arrival.request.accept(Some(&server), b"").expect("unconnected");
-    let memory = Memory::zeroed(64).expect("memory");
-    let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL).expect("made");
-    let local = [lmr.triplet(0, 8).expect("inside")];
-    let remote = lmr.remote_triplet(32, 8).expect("inside");
     let none = CompletionFlags::empty();
     let mut round = || {
-        server.post_recv(&local, 1, none).expect("connected");
-        client.post_send(&local, 2, none).expect("connected");
-        client.post_rdma_write(&local, 3, remote, none).expect("connected");
-        let full = client.post_rdma_read(&local, 4, remote, none).expect_err("two are outstanding");
+        server.ep.post_recv(&local, 1, none).expect("connected");
+        client.ep.post_send(&local, 2, none).expect("connected");
+        client.ep.post_rdma_write(&local, 3, remote, none).expect("connected");
+        let full =
+            client.ep.post_rdma_read(&local, 4, remote, none).expect_err("two are outstanding");
         assert_eq!(full.subtype(), Subtype::ResourceCredits);
         let mut seen = 0;
-        for evd in [&recv, &request] {
+        for evd in [&server.dto, &client.dto] {
             while evd.dequeue(&mut event).expect("live") {
                 seen += 1;
             }
