@@ -86,26 +86,20 @@ mod ia;
 mod ia_open;
 mod lmr;
 mod post;
-mod psp;
 mod pz;
 mod registry;
 mod rmr;
-mod rsp;
+mod service_point;
 mod srq;
 
-/// Fills in the slots of all these calls.
-pub(crate) fn fill(table: &mut DAT_PROVIDER) {
-    cno::fill(table);
-    cr::fill(table);
-    ep::fill(table);
-    evd::fill(table);
-    generic::fill(table);
-    ia::fill(table);
-    lmr::fill(table);
-    post::fill(table);
-    psp::fill(table);
-    pz::fill(table);
-    rmr::fill(table);
-    rsp::fill(table);
-    srq::fill(table);
+/// A function that fills in the slots of some families of calls.
+macro_rules! fill {
+    ($($family:ident)+) => {
+        /// Fills in the slots of all these calls.
+        pub(crate) fn fill(table: &mut DAT_PROVIDER) {
+            $($family::fill(table);)+
+        }
+    };
 }
+
+fill! { cno cr ep evd generic ia lmr post pz rmr service_point srq }

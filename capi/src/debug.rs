@@ -109,11 +109,6 @@ fn print(places: c_long, line: &str) {
     }
 }
 
-/// Prints an error that a call returns, or a failure that an event reported.
-pub(crate) fn failed(words: impl FnOnce() -> String) {
-    say(Kind::Error, words);
-}
-
 /// Sends panic messages, which no call lets through, to the debug output and not to standard error.
 /// Only if this library has its own copy of the standard library: that of a Rust program belongs to
 /// the program.

@@ -11,7 +11,7 @@ use dat_core::{
     EventWords, Failure, ObjectKind, ShownId,
 };
 
-use crate::debug;
+use crate::debug::{self, Kind};
 use crate::handle::{self, of_number};
 use crate::result::named;
 
@@ -98,7 +98,7 @@ pub(crate) fn set_timeout(queued: u32) {
 fn store(error: LastError) {
     // Flushed operations are not printed: an earlier failure explains them.
     if !matches!(error, LastError::Completion(_, Failure { status: DtoStatus::Flushed, .. })) {
-        debug::failed(|| error.to_text());
+        debug::say(Kind::Error, || error.to_text());
     }
     replace(error);
 }

@@ -34,9 +34,8 @@ slots! {
     ia_calls in "../../exports/ia.rs";
     lmr_calls in "../../exports/lmr.rs";
     post_calls in "../../exports/post.rs";
-    psp_calls in "../../exports/psp.rs";
     pz_calls in "../../exports/pz.rs";
     rmr_calls in "../../exports/rmr.rs";
-    rsp_calls in "../../exports/rsp.rs";
+    service_point_calls in "../../exports/service_point.rs";
     srq_calls in "../../exports/srq.rs";
 }

@@ -13,10 +13,4 @@ mod ia;
 mod lmr;
 mod rmr;
 
-/// Fills in the slots of all calls.
-pub(crate) fn fill(table: &mut DAT_PROVIDER) {
-    common::fill(table);
-    cr::fill(table);
-    lmr::fill(table);
-    rmr::fill(table);
-}
+fill! { common cr lmr rmr }

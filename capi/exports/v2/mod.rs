@@ -11,7 +11,6 @@ mod common;
 
 mod cno;
 mod cr;
-mod csp;
 mod ep;
 mod extension;
 mod ia;
@@ -19,16 +18,6 @@ mod lmr;
 mod post;
 mod registry;
 mod rmr;
+mod service_point;
 
-/// Fills in the slots of all calls.
-pub(crate) fn fill(table: &mut DAT_PROVIDER) {
-    common::fill(table);
-    cno::fill(table);
-    cr::fill(table);
-    csp::fill(table);
-    ep::fill(table);
-    extension::fill(table);
-    lmr::fill(table);
-    post::fill(table);
-    rmr::fill(table);
-}
+fill! { common cno cr ep extension lmr post rmr service_point }

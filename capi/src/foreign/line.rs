@@ -146,15 +146,17 @@ impl Started {
         debug::say(Kind::Static, || format!("{}: loading {file}", library.origin));
         let (started, report) = registered::starting(&library.origin, &expected, || {
             let object = SharedObject::load(file)?;
-            // SAFETY: the entry point of a provider has this type.
-            let init = unsafe { init(&object) };
+            let init = object.symbol(DAT_PROVIDER_INIT_FUNC_STR);
+            // SAFETY: the entry point of a provider has this type; a missing symbol is `None`.
+            let init: DAT_PROVIDER_INIT_FUNC = unsafe { std::mem::transmute(init) };
             let Some(init) = init else {
                 registered::remove_of(&library.origin);
                 let entry = text(DAT_PROVIDER_INIT_FUNC_STR);
                 return Err(format!("{file} is not a provider: it has no {entry}"));
             };
-            // SAFETY: the entry point of a provider has this type.
-            let fini = unsafe { fini(&object) };
+            let fini = object.symbol(DAT_PROVIDER_FINI_FUNC_STR);
+            // SAFETY: the entry point of a provider has this type; a missing symbol is `None`.
+            let fini: DAT_PROVIDER_FINI_FUNC = unsafe { std::mem::transmute(fini) };
             debug::say(Kind::Provider, || {
                 let entry = text(DAT_PROVIDER_INIT_FUNC_STR);
                 format!("{file}: {entry} ({expected}, {:?})", line.parameters)
@@ -205,24 +207,4 @@ fn joined(items: &[impl ToString]) -> String {
 
 fn text(name: &CStr) -> std::borrow::Cow<'_, str> {
     name.to_string_lossy()
-}
-
-/// The initialisation function of a provider.
-///
-/// # Safety
-/// The symbol, if it exists, is a function of that type.
-unsafe fn init(object: &SharedObject) -> DAT_PROVIDER_INIT_FUNC {
-    let symbol = object.symbol(DAT_PROVIDER_INIT_FUNC_STR);
-    // SAFETY: the caller guarantees the type of the function; a missing symbol is `None`.
-    unsafe { std::mem::transmute(symbol) }
-}
-
-/// The finalisation function of a provider.
-///
-/// # Safety
-/// As for [`init`].
-unsafe fn fini(object: &SharedObject) -> DAT_PROVIDER_FINI_FUNC {
-    let symbol = object.symbol(DAT_PROVIDER_FINI_FUNC_STR);
-    // SAFETY: the caller guarantees the type of the function; a missing symbol is `None`.
-    unsafe { std::mem::transmute(symbol) }
 }

@@ -40,7 +40,13 @@ pub(super) fn send_message(
     if request.length > 0 && !source.permits(Privileges::LOCAL_READ) {
         return Some(DtoStatus::LocalProtection);
     }
-    let (posted, outcome) = receives.fill(request.length, source, upcalls)?;
+    let put = |capacity, target: LocalMemory<'_>| {
+        if request.length > capacity {
+            return Err(FillError::TooLong);
+        }
+        transfer::copy_message(source, target, request.length).map_err(FillError::Access)
+    };
+    let (posted, outcome) = receives.fill(upcalls, put)?;
     let (received, sent) = match outcome {
         Ok(()) => (DtoStatus::Success, DtoStatus::Success),
         Err(FillError::TooLong) => (DtoStatus::LocalLength, DtoStatus::RemoteResponder),
@@ -63,20 +69,9 @@ pub(super) fn send_message(
 }
 
 impl ReceiveQueue {
-    /// Takes the next receive and copies a message into it.
-    #[inline]
-    fn fill(
-        &mut self,
-        length: u64,
-        source: LocalMemory<'_>,
-        upcalls: &mut Upcalls,
-    ) -> Option<Taken> {
-        self.fill_with(upcalls, |capacity, target| copy_message(length, source, capacity, target))
-    }
-
     /// Takes the next receive and runs `put` on its capacity and memory.
     #[inline]
-    fn fill_with(
+    fn fill(
         &mut self,
         upcalls: &mut Upcalls,
         put: impl FnOnce(u64, LocalMemory<'_>) -> Result<(), FillError>,
@@ -105,7 +100,7 @@ impl ReceiveQueue {
         &self.segments
     }
 
-    /// As [`fill`](Self::fill), for a datagram, which follows the prefix.
+    /// Takes the next receive and copies a datagram into it, after the prefix.
     pub(super) fn fill_datagram(
         &mut self,
         source: LocalMemory<'_>,
@@ -119,19 +114,6 @@ impl ReceiveQueue {
             }
             transfer::copy_datagram(source, target, prefix, length).map_err(FillError::Access)
         };
-        self.fill_with(upcalls, put)
+        self.fill(upcalls, put)
     }
-}
-
-#[inline]
-fn copy_message(
-    length: u64,
-    source: LocalMemory<'_>,
-    capacity: u64,
-    target: LocalMemory<'_>,
-) -> Result<(), FillError> {
-    if length > capacity {
-        return Err(FillError::TooLong);
-    }
-    transfer::copy_message(source, target, length).map_err(FillError::Access)
 }
