@@ -98,10 +98,7 @@ fn an_overflow_is_reported_and_keeps_earlier_completions() {
     in_world(|world| {
         let small = Setup { depth: 3, ..Setup::default() };
         let (a, b) = world.pair_with(small, Setup::default());
-        for cookie in 0..5 {
-            b.receive(cookie, &[]);
-            a.send(cookie, &[]);
-        }
+        a.send_to(&b, 0..5);
         assert_eq!(a.ready.overflow.load(Ordering::Relaxed), 2);
         assert_eq!(a.cookies(), [0, 1, 2]);
         // The credits of the lost completions are returned.
@@ -124,17 +121,11 @@ fn poll_returns_the_oldest_and_resize_loses_none() {
             into[..found].iter().map(|one| one.cookie).collect()
         };
         let resize = |depth| a.recorder.poller.lock().unwrap().resize(depth);
-        for cookie in 0..8 {
-            b.receive(cookie, &[]);
-            a.send(cookie, &[]);
-        }
+        a.send_to(&b, 0..8);
         b.done();
         assert_eq!(poll(0), []);
         assert_eq!(poll(5), [0, 1, 2, 3, 4]);
-        for cookie in 8..11 {
-            b.receive(cookie, &[]);
-            a.send(cookie, &[]);
-        }
+        a.send_to(&b, 8..11);
         assert!(resize(5).unwrap_err().is(ReturnType::InvalidState));
         resize(6).unwrap();
         assert_eq!(poll(2), [5, 6]);

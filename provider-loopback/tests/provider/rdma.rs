@@ -72,8 +72,7 @@ fn refused(world: &World, mine: &Buffer, remote: RmrTriplet, operation: Operatio
 #[test]
 fn access_beyond_bounds_privileges_and_domain_is_refused() {
     in_world(|world| {
-        let mine = world.buffer(100);
-        let theirs = world.buffer(100);
+        let (mine, theirs) = (world.buffer(100), world.buffer(100));
         let before = theirs.fill(1);
         let base = theirs.remote(0, 10);
         let end = base.address + 100;
@@ -165,8 +164,7 @@ fn a_window_gives_access_to_its_range_with_its_privileges() {
 #[test]
 fn a_window_is_closed_by_length_zero_by_drop_and_with_its_region() {
     connected(|world, _a, b| {
-        let mine = world.buffer(100);
-        let theirs = world.buffer(100);
+        let (mine, theirs) = (world.buffer(100), world.buffer(100));
         let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let key = b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);
         let close = BindRequest {
@@ -197,8 +195,7 @@ fn a_window_is_closed_by_length_zero_by_drop_and_with_its_region() {
 #[test]
 fn a_bind_waits_for_earlier_requests_and_the_old_key_stays_valid() {
     connected(|world, a, b| {
-        let mine = world.buffer(100);
-        let theirs = world.buffer(100);
+        let (mine, theirs) = (world.buffer(100), world.buffer(100));
         let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let old = b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);
         b.send(2, &[]);

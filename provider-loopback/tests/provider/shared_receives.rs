@@ -1,15 +1,25 @@
 //! Shared receive queues.
 
-use crate::common::{Buffer, Event, Setup, Shared, in_world};
+use crate::common::{Buffer, Event, Setup, Shared, Side, World, in_world};
 use dat_core::ReturnType;
 use dat_core::flags::Privileges;
 use dat_core::{DtoStatus::*, Operation::*};
 
+/// Runs a bounded test on two connected sides, of which the second receives from a shared queue.
+fn sharing(
+    max_receives: u32,
+    test: impl FnOnce(&World, &Shared, Side, Side) + 'static + std::marker::Send,
+) {
+    in_world(move |world| {
+        let shared = Shared::new(world, max_receives);
+        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+        test(world, &shared, a, b);
+    });
+}
+
 #[test]
 fn buffers_are_used_in_order_by_the_queue_pair_that_receives_next() {
-    in_world(|world| {
-        let shared = Shared::new(world, 8);
-        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+    sharing(8, |world, shared, a, b| {
         let (c, d) = world.pair_with(shared.setup(), Setup::default());
         let (from, to) = (world.buffer(100), world.buffer(100));
         let sent = from.fill(1);
@@ -31,9 +41,7 @@ fn buffers_are_used_in_order_by_the_queue_pair_that_receives_next() {
 
 #[test]
 fn senders_that_wait_for_buffers_continue_in_turn() {
-    in_world(|world| {
-        let shared = Shared::new(world, 8);
-        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+    sharing(8, |world, shared, a, b| {
         let (c, d) = world.pair_with(Setup::default(), shared.setup());
         let (e, f) = world.pair_with(Setup::default(), shared.setup());
         for cookie in 1..=2 {
@@ -58,9 +66,7 @@ fn senders_that_wait_for_buffers_continue_in_turn() {
 
 #[test]
 fn credits_are_used_until_polled_and_their_number_can_be_changed() {
-    in_world(|world| {
-        let shared = Shared::new(world, 2);
-        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+    sharing(2, |_, shared, a, b| {
         shared.post(1, &[]).unwrap();
         shared.post(2, &[]).unwrap();
         assert!(shared.post(3, &[]).unwrap_err().is(ReturnType::InsufficientResources));
@@ -81,9 +87,7 @@ fn credits_are_used_until_polled_and_their_number_can_be_changed() {
 
 #[test]
 fn the_low_watermark_is_reported_once_each_time_it_is_armed() {
-    in_world(|world| {
-        let shared = Shared::new(world, 8);
-        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+    sharing(8, |_, shared, a, b| {
         shared.queue.arm_low_watermark(0);
         assert_eq!(shared.watermark_upcalls(), 0);
         shared.queue.arm_low_watermark(1);
@@ -104,9 +108,7 @@ fn the_low_watermark_is_reported_once_each_time_it_is_armed() {
 
 #[test]
 fn a_break_uses_only_the_buffer_of_the_failed_message() {
-    in_world(|world| {
-        let shared = Shared::new(world, 8);
-        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+    sharing(8, |world, shared, a, b| {
         let buffer = world.buffer(100);
         for cookie in 0..3 {
             shared.post(cookie, &[buffer.segment(0, 5)]).unwrap();
@@ -147,9 +149,7 @@ fn buffers_need_the_domain_of_their_queue() {
 
 #[test]
 fn a_waiting_sender_can_disconnect_and_connect_again() {
-    in_world(|world| {
-        let shared = Shared::new(world, 8);
-        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+    sharing(8, |world, shared, a, b| {
         for _ in 0..3 {
             a.send(1, &[]);
             a.break_off();

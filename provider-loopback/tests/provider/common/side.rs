@@ -1,6 +1,7 @@
 //! One side of a connection.
 
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -118,6 +119,14 @@ impl Side {
 
     pub(crate) fn send(&self, cookie: u64, segments: &[Segment]) {
         self.try_send(cookie, segments).expect("send");
+    }
+
+    /// Sends empty messages with these cookies, each into a receive of the peer.
+    pub(crate) fn send_to(&self, peer: &Self, cookies: Range<u64>) {
+        for cookie in cookies {
+            peer.receive(cookie, &[]);
+            self.send(cookie, &[]);
+        }
     }
 
     pub(crate) fn try_send(&self, cookie: u64, segments: &[Segment]) -> Result<()> {

@@ -54,6 +54,11 @@ impl Site {
         Self { ia, pz, requests, psp, lmr, memory }
     }
 
+    /// Registers the memory once more.
+    pub(crate) fn register(&self) -> Result<Lmr> {
+        self.ia.lmr_create(MemorySource::Memory(&self.memory), &self.pz, Privileges::ALL)
+    }
+
     pub(crate) fn evd(&self, flags: EvdFlags) -> EventDispatcher {
         self.ia.evd_create(&EvdOptions::new(256, flags)).expect("dispatcher")
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::dat::{End, LONG, next};
 use dat_core::DtoStatus::Success;
-use dat_core::{Bind, ConnectionEventKind, EpSpec, Event, MemorySource, Privileges, SrqAttributes};
+use dat_core::{Bind, ConnectionEventKind, EpSpec, Event, Privileges, SrqAttributes};
 
 /// Uses every operation of endpoints, so that objects of all layers meet.
 fn exchange(site: &Site) {
@@ -82,9 +82,7 @@ fn exchange(site: &Site) {
     site.join(&b, &a);
     site.connect(&site.end(), LONG);
     drop(site.request());
-    let again = MemorySource::Memory(&site.memory);
-    let lmr = site.ia.lmr_create(again, &site.pz, Privileges::ALL).unwrap();
-    lmr.free().unwrap();
+    site.register().unwrap().free().unwrap();
     for end in [&a, &b, &c, &d, &e, &f] {
         end.ep.free().unwrap();
     }

@@ -9,8 +9,12 @@ use dat_core::provider::AsyncUpcall;
 use dat_core::provider::decorate::Kind;
 use dat_core::provider::decorate::trace::{Record, TraceWriter};
 
-fn traced(sink: Arc<dyn TraceSink>) -> Arc<dyn Provider> {
-    Arc::new(TracingProvider::new(dat_provider_loopback::provider(), sink))
+/// A site whose calls and upcalls reach a sink.
+fn traced<S: TraceSink + 'static>(sink: S) -> (Arc<S>, Site) {
+    let sink = Arc::new(sink);
+    let provider = dat_provider_loopback::provider();
+    let traced = TracingProvider::new(provider, Arc::clone(&sink) as Arc<dyn TraceSink>);
+    (sink, Site::over(Arc::new(traced)))
 }
 
 /// The lines about objects of a kind, without the name of the adapter.
@@ -26,8 +30,7 @@ fn of(kind: Kind, lines: &[String]) -> Vec<&str> {
 #[test]
 fn each_call_and_upcall_is_a_line() {
     bounded(|| {
-        let ring = Arc::new(TraceRing::new(1000));
-        let site = Site::over(traced(Arc::clone(&ring) as _));
+        let (ring, site) = traced(TraceRing::new(1000));
         let lines = ring.take();
         let address = site.ia.attributes().address;
         let opened = &of(Kind::Adapter, &lines)[0];
@@ -112,8 +115,7 @@ fn a_failure_is_recorded_with_its_error() {
 #[test]
 fn the_ring_is_bounded_and_can_be_switched_off() {
     bounded(|| {
-        let ring = Arc::new(TraceRing::new(3));
-        let site = Site::over(traced(Arc::clone(&ring) as _));
+        let (ring, site) = traced(TraceRing::new(3));
         let end = site.end();
         // The first post creates the queue pair.
         end.receive(9).unwrap();
@@ -159,8 +161,7 @@ impl Write for LimitedWriter {
 fn a_writer_gets_whole_lines_and_its_failures_affect_no_call() {
     bounded(|| {
         let paper = LimitedWriter::default();
-        let writer = Arc::new(TraceWriter::new(paper.clone()));
-        let site = Site::over(traced(Arc::clone(&writer) as _));
+        let (writer, site) = traced(TraceWriter::new(paper.clone()));
         let end = site.end();
         end.receive(1).unwrap();
         assert!(writer.failures() > 0, "the writer was full");
@@ -185,8 +186,7 @@ fn a_sink_sees_the_parts_of_a_record() {
         }
     }
     bounded(|| {
-        let sends = Arc::new(Sends::default());
-        let site = Site::over(traced(Arc::clone(&sends) as _));
+        let (sends, site) = traced(Sends::default());
         let (a, _b) = site.pair();
         a.send(4).unwrap();
         let figures = "cookie=4 segments=0 bytes=0".to_owned();

@@ -1,16 +1,13 @@
 //! Calls that fail: registrations, posts, creations.
 
 use super::*;
-use dat_core::{EvdOptions, MemorySource, Privileges, PspMaker, SrqAttributes, Subtype};
+use dat_core::{EvdOptions, PspMaker, SrqAttributes, Subtype};
 
 #[test]
 fn the_nth_registration_fails_once() {
     bounded(|| {
         let (site, faults) = planned(FaultPlan::new().register_nth(2));
-        let register = || {
-            let source = MemorySource::Memory(&site.memory);
-            site.ia.lmr_create(source, &site.pz, Privileges::ALL)
-        };
+        let register = || site.register();
         for _ in 0..2 {
             assert!(register().is_ok());
             let error = register().unwrap_err();

@@ -1,18 +1,23 @@
 //! Completions in another order.
 
 use super::*;
+use dat_core::EventDispatcher;
+
+/// Connected pairs, whose second endpoints complete on one dispatcher.
+fn pairs(site: &Site, dto: &EventDispatcher, count: u64) -> Vec<(End, End)> {
+    let pair = |_| {
+        let (from, to) = (site.end(), site.end_on(dto));
+        site.join(&from, &to);
+        (from, to)
+    };
+    (0..count).map(pair).collect()
+}
 
 /// The sender and cookie of each arrival, when four senders send in turn to one dispatcher.
 fn arrivals(plan: FaultPlan) -> Vec<(u64, u64)> {
     let (site, faults) = planned(FaultPlan::new());
     let dto = site.evd(EvdFlags::COMPLETIONS);
-    let pairs: Vec<_> = (0..4)
-        .map(|_| {
-            let (from, to) = (site.end(), site.end_on(&dto));
-            site.join(&from, &to);
-            (from, to)
-        })
-        .collect();
+    let pairs = pairs(&site, &dto, 4);
     faults.set(plan);
     for cookie in 0..10 {
         for (from, to) in &pairs {
@@ -50,13 +55,7 @@ fn every_cookie_completes_once_with_any_delay_and_order() {
     bounded(|| {
         let site = Site::with("fault.delay=3 fault.reorder=99");
         let dto = site.evd(EvdFlags::COMPLETIONS);
-        let pairs: Vec<_> = (0..SENDERS)
-            .map(|_| {
-                let (from, to) = (site.end(), site.end_on(&dto));
-                site.join(&from, &to);
-                (from, to)
-            })
-            .collect();
+        let pairs = pairs(&site, &dto, SENDERS);
         let start = Instant::now();
         let in_time = || assert!(start.elapsed() < Duration::from_secs(50), "no progress");
         // One thread posts and polls for each sender, one posts the receives of each
