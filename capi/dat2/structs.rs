@@ -3,13 +3,15 @@
 use std::ffi::CStr;
 use std::os::fd::AsRawFd;
 
+use dat_core::Cno;
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::Result;
 use dat_core::provider::{Success, Taken};
-use dat_core::{Cno, DatagramEvent, DtoCompletion};
 
 use crate::abi::*;
-use crate::call_v2;
+pub(crate) use crate::call_v2::extension_event::{
+    completion as extended_completion, datagram, request as datagram_request,
+};
 use crate::convert::boolean;
 use crate::storage::VersionStorage;
 
@@ -26,21 +28,6 @@ pub(crate) fn take(to: &mut DAT_EVENT_DATA, take: impl FnOnce(&mut Success) -> T
     // SAFETY: both types have the same size and alignment (asserted above), and all bit patterns
     // are valid for both.
     take(unsafe { &mut *(&raw mut *to).cast::<Success>() })
-}
-
-/// Adds the extension data of a completion.
-pub(crate) fn extended_completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
-    call_v2::extension_event::completion(done, to);
-}
-
-/// Adds the extension data of a datagram request.
-pub(crate) fn datagram_request(to: &mut DAT_EVENT) {
-    call_v2::extension_event::request(to);
-}
-
-/// Converts a datagram event.
-pub(crate) fn datagram(event: &DatagramEvent, to: &mut DAT_EVENT) {
-    call_v2::extension_event::datagram(event, to);
 }
 
 /// Fills in the attributes of an adapter that DAT 1.2 does not have.

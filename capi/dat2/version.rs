@@ -6,19 +6,10 @@ use crate::abi::*;
 use crate::argument::invalid;
 use crate::call::lmr::CreateCall;
 use crate::call::rmr::BindCall;
-use crate::call_v2;
+pub(crate) use crate::call_v2::adapter_closed;
+pub(crate) use crate::call_v2::foreign_extension::note_extensions as foreign_opened;
 use crate::handle::object;
 use crate::result::CallResult;
-
-/// Forgets what C received about an adapter that closed.
-pub(crate) fn adapter_closed(number: u64) {
-    call_v2::adapter_closed(number);
-}
-
-/// An adapter of a C provider was opened; it may have extensions.
-pub(crate) fn foreign_opened(table: &DAT_PROVIDER, ia: DAT_IA_HANDLE) {
-    call_v2::foreign_extension::note_extensions(table, ia);
-}
 
 fn check_va_type(va_type: DAT_VA_TYPE, argument: u32) -> Result<()> {
     match va_type {

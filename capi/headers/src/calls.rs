@@ -2,7 +2,7 @@
 //! that they become.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs, process};
 
 use quote::ToTokens;
@@ -53,36 +53,23 @@ fn call(input: ParseStream<'_>) -> syn::Result<[Item; 2]> {
     Ok([function, pointer])
 }
 
-/// Files with the calls expanded, for cbindgen, which expands no macro. Removed when dropped.
-pub(crate) struct Expanded {
-    folder: PathBuf,
-    pub(crate) files: Vec<PathBuf>,
-}
+/// A file with the calls expanded, for cbindgen, which expands no macro. Removed when dropped.
+pub(crate) struct Expanded(pub(crate) PathBuf);
 
 impl Expanded {
-    /// Writes the items of each file to a file of its own.
+    /// Writes the items of some sources to the file.
     pub(crate) fn new(sources: &[Vec<Item>]) -> Result<Self, Box<dyn Error>> {
-        let folder = env::temp_dir().join(format!("dat-headers-{}", process::id()));
-        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let mut expanded = Self { folder, files: Vec::new() };
-        for (number, items) in sources.iter().enumerate() {
-            let path = expanded.folder.join(format!("{number}.rs"));
-            write(&path, items)?;
-            expanded.files.push(path);
-        }
-        Ok(expanded)
+        let path = env::temp_dir().join(format!("dat-headers-{}.rs", process::id()));
+        let items = sources.iter().flatten();
+        let text: String = items.map(|item| format!("{}\n", item.to_token_stream())).collect();
+        fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Self(path))
     }
 }
 
 impl Drop for Expanded {
     fn drop(&mut self) {
         // What is left of it is in the folder for temporary files.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_file(&self.0);
     }
-}
-
-fn write(path: &Path, items: &[Item]) -> Result<(), Box<dyn Error>> {
-    let text: String = items.iter().map(|item| format!("{}\n", item.to_token_stream())).collect();
-    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok(())
 }

@@ -55,13 +55,9 @@ pub(crate) fn text(
     for tag in ["sockaddr", "sockaddr_in6", "ibv_ah"] {
         config.export.rename.insert(tag.to_owned(), format!("struct {tag}"));
     }
-    let mut builder = Builder::new().with_config(config);
     let expanded = Expanded::new(&sources)?;
-    for path in &expanded.files {
-        builder = builder.with_src(path);
-    }
     let mut out = Vec::new();
-    builder.generate()?.write(&mut out);
+    Builder::new().with_config(config).with_src(&expanded.0).generate()?.write(&mut out);
     let text = polish::polish(&String::from_utf8(out)?, &constants);
     // cbindgen leaves out what it doesn't understand, and says nothing.
     match picked.iter().find(|name| !polish::words(&text).any(|word| word == name.as_str())) {

@@ -73,17 +73,17 @@ impl CreateCall {
         pz: &ProtectionZone,
         privileges: Privileges,
     ) -> Result<Lmr> {
-        match self.mem_type {
+        let original: Lmr;
+        let source = match self.mem_type {
             DAT_MEM_TYPE_VIRTUAL => {
                 // SAFETY: every member starts with an address, and any bit pattern is valid.
                 let address = unsafe { self.region_desc.for_va };
-                let span = self.span(ia, address, privileges)?;
-                ia.lmr_create(MemorySource::Span(span), pz, privileges)
+                MemorySource::Span(self.span(ia, address, privileges)?)
             }
             DAT_MEM_TYPE_LMR => {
                 // SAFETY: every member starts with an address, and any bit pattern is valid.
-                let original = unsafe { self.region_desc.for_lmr_handle };
-                ia.lmr_create(MemorySource::Lmr(&object(original)?), pz, privileges)
+                original = object(unsafe { self.region_desc.for_lmr_handle })?;
+                MemorySource::Lmr(&original)
             }
             DAT_MEM_TYPE_SHARED_VIRTUAL => {
                 // SAFETY: any bit pattern is valid.
@@ -91,14 +91,11 @@ impl CreateCall {
                 // SAFETY: the caller guarantees a readable struct, unless the check rejects it.
                 let id = unsafe { given(shared.shared_memory_id.cast_const(), 3) }?;
                 let span = self.span(ia, shared.virtual_address, privileges)?;
-                ia.lmr_create(
-                    MemorySource::Shared { id: id.map(|it| it as u8), span },
-                    pz,
-                    privileges,
-                )
+                MemorySource::Shared { id: id.map(|it| it as u8), span }
             }
-            other => Err(invalid(2, format!("invalid DAT_MEM_TYPE value {other:#x}"))),
-        }
+            other => return Err(invalid(2, format!("invalid DAT_MEM_TYPE value {other:#x}"))),
+        };
+        ia.lmr_create(source, pz, privileges)
     }
 
     /// The memory, if it is mapped with the needed access.

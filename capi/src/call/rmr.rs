@@ -80,18 +80,15 @@ impl BindCall {
                 .lmr_of_context(triplet.context)
                 .ok_or_else(|| invalid(self.arguments.0, "no region has this context"))?,
         };
-        let context = rmr.bind(
-            &endpoint,
-            &Bind {
-                lmr: &lmr,
-                triplet,
-                privileges: Privileges::from_bits_retain(self.mem_priv),
-                // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
-                cookie: unsafe { self.user_cookie.as_64 },
-                flags: CompletionFlags::from_bits_retain(self.completion_flags),
-            },
-        )?;
-        output.write(context);
+        let bind = Bind {
+            lmr: &lmr,
+            triplet,
+            privileges: Privileges::from_bits_retain(self.mem_priv),
+            // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
+            cookie: unsafe { self.user_cookie.as_64 },
+            flags: CompletionFlags::from_bits_retain(self.completion_flags),
+        };
+        output.write(rmr.bind(&endpoint, &bind)?);
         OK
     }
 }

@@ -6,30 +6,13 @@ use super::*;
 use crate::call::post::{cookie, flags, on};
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
 
-/// The number that C passes for an operation.
-const fn number(operation: DAT_IB_OP) -> DAT_EXTENDED_OP {
-    operation as DAT_EXTENDED_OP
-}
-
-const FETCH_AND_ADD: DAT_EXTENDED_OP = number(DAT_IB_FETCH_AND_ADD_OP);
-const CMP_AND_SWAP: DAT_EXTENDED_OP = number(DAT_IB_CMP_AND_SWAP_OP);
-const WRITE_IMMEDIATE: DAT_EXTENDED_OP = number(DAT_IB_RDMA_WRITE_IMMED_OP);
-const SEND_DATAGRAM: DAT_EXTENDED_OP = number(DAT_IB_UD_SEND_OP);
-const QUERY_COUNTERS: DAT_EXTENDED_OP = number(DAT_IB_QUERY_COUNTERS_OP);
-const PRINT_COUNTERS: DAT_EXTENDED_OP = number(DAT_IB_PRINT_COUNTERS_OP);
-const START_COUNTERS: DAT_EXTENDED_OP = number(DAT_IB_START_COUNTERS_OP);
-const STOP_COUNTERS: DAT_EXTENDED_OP = number(DAT_IB_STOP_COUNTERS_OP);
-const FREE_REQUEST: DAT_EXTENDED_OP = number(DAT_IB_UD_CM_FREE_OP);
-const FREE_ADDRESS: DAT_EXTENDED_OP = number(DAT_IB_UD_AH_FREE_OP);
-const OPEN_QUERY: DAT_EXTENDED_OP = number(DAT_IB_OPEN_QUERY_OP);
-const CLOSE_QUERY: DAT_EXTENDED_OP = number(DAT_IB_CLOSE_QUERY_OP);
-
 pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> CallResult {
-    match ext_op {
+    let operation = ext_op as DAT_IB_OP;
+    match operation {
         // SAFETY: the caller passes the arguments of the operation.
-        OPEN_QUERY => return unsafe { open_query::open(args) },
+        DAT_IB_OPEN_QUERY_OP => return unsafe { open_query::open(args) },
         // SAFETY: the caller passes the arguments of the operation.
-        CLOSE_QUERY => return unsafe { open_query::close(handle, args) },
+        DAT_IB_CLOSE_QUERY_OP => return unsafe { open_query::close(handle, args) },
         _ => {}
     }
     // SAFETY: the caller passes the arguments of the operation.
@@ -38,20 +21,20 @@ pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_l
     }
     // SAFETY: the caller passes the arguments of the operation.
     let arguments = unsafe { Arguments::of(args) };
-    match ext_op {
-        FETCH_AND_ADD => fetch_and_add(handle, arguments),
-        CMP_AND_SWAP => compare_and_swap(handle, arguments),
-        WRITE_IMMEDIATE => write_immediate(handle, arguments),
-        SEND_DATAGRAM => send_datagram(handle, arguments),
+    match operation {
+        DAT_IB_FETCH_AND_ADD_OP => fetch_and_add(handle, arguments),
+        DAT_IB_CMP_AND_SWAP_OP => compare_and_swap(handle, arguments),
+        DAT_IB_RDMA_WRITE_IMMED_OP => write_immediate(handle, arguments),
+        DAT_IB_UD_SEND_OP => send_datagram(handle, arguments),
         // SAFETY: the caller passes the arguments of the operation.
-        QUERY_COUNTERS => unsafe { counters::query(handle, arguments) },
+        DAT_IB_QUERY_COUNTERS_OP => unsafe { counters::query(handle, arguments) },
         // SAFETY: the caller passes the arguments of the operation.
-        PRINT_COUNTERS => unsafe { counters::print(handle, arguments) },
-        START_COUNTERS => counters::start(handle),
-        STOP_COUNTERS => counters::stop(handle),
-        FREE_REQUEST => free_request(handle, arguments),
-        FREE_ADDRESS => free_address(handle, arguments),
-        other => collective(handle, other),
+        DAT_IB_PRINT_COUNTERS_OP => unsafe { counters::print(handle, arguments) },
+        DAT_IB_START_COUNTERS_OP => counters::start(handle),
+        DAT_IB_STOP_COUNTERS_OP => counters::stop(handle),
+        DAT_IB_UD_CM_FREE_OP => free_request(handle, arguments),
+        DAT_IB_UD_AH_FREE_OP => free_address(handle, arguments),
+        _ => collective(handle, ext_op),
     }
 }
 

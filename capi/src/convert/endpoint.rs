@@ -42,6 +42,12 @@ pub(crate) fn attributes_to_c(from: &EpAttributes, kept: &mut CStorage) -> DAT_E
 /// # Safety
 /// The lists in it are as long as their counts say.
 pub(crate) unsafe fn attributes_from_c(from: &DAT_EP_ATTR, argument: u32) -> Result<EpAttributes> {
+    let (number, list) = (from.ep_transport_specific_count, from.ep_transport_specific);
+    // SAFETY: the caller guarantees that the list is as long as its count says.
+    let transport_specific = unsafe { attributes::from_c(number, list, argument) }?;
+    let (number, list) = (from.ep_provider_specific_count, from.ep_provider_specific);
+    // SAFETY: the caller guarantees that the list is as long as its count says.
+    let provider_specific = unsafe { attributes::from_c(number, list, argument) }?;
     Ok(EpAttributes {
         service_type: from.service_type,
         max_message_size: from.max_message_size.widen(),
@@ -58,18 +64,8 @@ pub(crate) unsafe fn attributes_from_c(from: &DAT_EP_ATTR, argument: u32) -> Res
         srq_soft_hw: unsigned(from.srq_soft_hw),
         max_rdma_read_iov: unsigned(from.max_rdma_read_iov),
         max_rdma_write_iov: unsigned(from.max_rdma_write_iov),
-        // SAFETY: the caller guarantees that the list is as long as its count says.
-        transport_specific: unsafe {
-            attributes::from_c(
-                from.ep_transport_specific_count,
-                from.ep_transport_specific,
-                argument,
-            )
-        }?,
-        // SAFETY: the caller guarantees that the list is as long as its count says.
-        provider_specific: unsafe {
-            attributes::from_c(from.ep_provider_specific_count, from.ep_provider_specific, argument)
-        }?,
+        transport_specific,
+        provider_specific,
     })
 }
 

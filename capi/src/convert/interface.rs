@@ -103,13 +103,9 @@ pub(crate) fn provider_to_attributes(
 /// The kinds of memory for C: the union of their numbers (dat_ia_query(3DAT)). The number of
 /// virtual memory, which every provider registers, is 0.
 fn memory_types(types: MemoryTypes) -> DAT_MEM_TYPE {
-    [
-        (MemoryTypes::LMR, DAT_MEM_TYPE_LMR),
-        (MemoryTypes::SHARED_VIRTUAL, DAT_MEM_TYPE_SHARED_VIRTUAL),
-    ]
-    .into_iter()
-    .filter(|(kind, _)| types.contains(*kind))
-    .fold(DAT_MEM_TYPE_VIRTUAL, |union, (_, number)| union | number)
+    let number = |kind, number| if types.contains(kind) { number } else { DAT_MEM_TYPE_VIRTUAL };
+    number(MemoryTypes::LMR, DAT_MEM_TYPE_LMR)
+        | number(MemoryTypes::SHARED_VIRTUAL, DAT_MEM_TYPE_SHARED_VIRTUAL)
 }
 
 /// What the calls about receives support. The headers have no names for these bits; the values are
