@@ -107,6 +107,10 @@ pub(super) struct ListenerState {
 /// The resources of an open listener.
 pub(super) type OpenListener = (Box<dyn Acceptor>, Arc<dyn ListenSink>);
 
+/// The tokens of the descriptors on which the thread sleeps.
+const WAKEUP: u64 = 0;
+const LINKS: u64 = 1;
+
 impl Core {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self(shared)
@@ -136,9 +140,10 @@ impl Shared {
         let links = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let closing = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let thread_sleep = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let data = epoll::EventData::new_u64(0);
-        epoll::add(&thread_sleep, &wakeup, data, epoll::EventFlags::IN)?;
-        epoll::add(&thread_sleep, &links, data, epoll::EventFlags::IN)?;
+        for (descriptor, token) in [(&wakeup, WAKEUP), (&links, LINKS)] {
+            let data = epoll::EventData::new_u64(token);
+            epoll::add(&thread_sleep, descriptor, data, epoll::EventFlags::IN)?;
+        }
         Ok(Self {
             transport,
             origin: Origin::here(),
@@ -208,21 +213,24 @@ impl Shared {
     pub(super) fn sleep(&self, deadline: Option<Instant>) -> bool {
         let left = deadline.map(|due| due.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-        let mut events = [MaybeUninit::uninit()];
+        let mut events = [MaybeUninit::uninit(); 2];
         let ended = epoll::wait(&self.thread_sleep, events.as_mut_slice(), timeout.as_ref());
-        let is_signalled = self.is_signalled.load(Ordering::Relaxed);
-        if is_signalled {
+        // A signal interrupted the call.
+        let Ok((ready, _)) = ended else { return true };
+        let is_woken = ready.iter().any(|event| event.data.u64() == WAKEUP);
+        // The descriptor is written after `is_signalled` is set. Only what it says is taken back, since a
+        // descriptor that stays readable would keep the thread from its deadlines.
+        if is_woken {
             let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
             self.is_signalled.store(false, Ordering::Release);
         }
-        // No event means that the time-out has expired, or that a signal interrupted the call.
-        is_signalled || !ended.is_ok_and(|(events, _)| !events.is_empty())
+        is_woken || ready.is_empty()
     }
 
     /// Makes links that become ready wake the thread, or not.
     pub(super) fn wake_thread_for_links(&self, wakes: bool) {
         let interest = if wakes { epoll::EventFlags::IN } else { epoll::EventFlags::empty() };
-        let data = epoll::EventData::new_u64(0);
+        let data = epoll::EventData::new_u64(LINKS);
         // It fails only for arguments that `new` would have failed for.
         let _ = epoll::modify(&self.thread_sleep, &self.links, data, interest);
     }
@@ -290,5 +298,60 @@ impl Shared {
             self.forget_link(&*lingering.reader);
             self.submit_without_wakeup(Job::Forget(token));
         }
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use std::time::Duration;
+
+    use dat_provider::error::Result;
+
+    use super::super::transport::{ConnectFailure, Dial};
+    use super::*;
+
+    struct NoLinks;
+
+    impl Transport for NoLinks {
+        fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+            Err(ConnectFailure::Refused)
+        }
+
+        fn listen(&self, _: Option<u64>) -> Result<Box<dyn Acceptor>> {
+            Err(dat_provider::unsupported("listening"))
+        }
+    }
+
+    fn soon() -> Option<Instant> {
+        Some(Instant::now() + Duration::from_millis(2))
+    }
+
+    #[test]
+    fn the_thread_wakes_up_once_for_each_wake_up_and_at_its_deadline() {
+        let shared = Shared::new(Box::new(NoLinks)).expect("descriptors");
+        for _ in 0..3 {
+            shared.wake();
+            shared.wake();
+            assert!(shared.sleep(None));
+            let deadline = soon();
+            assert!(shared.sleep(deadline));
+            assert!(deadline.is_some_and(|deadline| Instant::now() >= deadline));
+        }
+    }
+
+    /// The thread may run between the two steps of a wake-up. The second one must not be left over: the
+    /// thread would not sleep any more, and would miss its deadlines while a waiter has its work.
+    #[test]
+    fn a_wake_up_that_completes_late_is_taken_too() {
+        let shared = Shared::new(Box::new(NoLinks)).expect("descriptors");
+        shared.is_signalled.store(true, Ordering::Release);
+        assert!(shared.sleep(soon()), "the deadline");
+        rustix::io::write(&shared.wakeup, &1_u64.to_ne_bytes()).expect("room");
+        assert!(shared.sleep(None));
+        let deadline = soon();
+        assert!(shared.sleep(deadline));
+        assert!(deadline.is_some_and(|deadline| Instant::now() >= deadline));
+        shared.wake();
+        assert!(shared.sleep(None), "the next wake-up is not lost");
     }
 }
