@@ -1,21 +1,22 @@
 //! Waits on a dispatcher whose completion queue has a descriptor: what wakes the waiter.
 
+mod altered_stub;
+
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use altered_stub::AlteredStub;
 use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_core::provider::decorate::trace::{TraceRing, TracingProvider};
-use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{
-    Adapter, AdapterAttributes, Completion, CompletionDescriptor, CompletionPoller,
-    CompletionQueue, CompletionQueueParts, CompletionSink, Description, Discovered, ListenSink,
-    ListenerParts, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
+    Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
+    CompletionSink, Notify, Provider,
 };
 use dat_core::{
-    AsyncErrors, Close, EvdFlags, EvdOptions, Event, EventDispatcher, IaOptions, InterfaceAdapter,
-    Registry, ReturnType, Timeout, Waited,
+    Close, EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, ReturnType, Timeout,
+    Waited,
 };
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use parking_lot::Mutex;
@@ -116,56 +117,15 @@ impl CompletionPoller for Poller {
 }
 
 /// The stub with that completion queue.
-#[derive(Clone)]
-struct Showing(Arc<Device>);
-
-struct ShowingAdapter(Arc<dyn Adapter>, Arc<Device>);
-
-impl Provider for Showing {
-    fn describe(&self) -> Description {
-        Description { name: "showing", ..StubProvider.describe() }
-    }
-
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered { name: "showing".into(), summary: String::new(), unusable: None }]
-    }
-
-    fn open(&self, request: OpenRequest<'_>) -> dat_core::Result<Arc<dyn Adapter>> {
-        let stub = StubProvider.open(OpenRequest { parameters: "", ..request })?;
-        Ok(Arc::new(ShowingAdapter(stub, Arc::clone(&self.0))))
-    }
-}
-
-impl Adapter for ShowingAdapter {
-    fn attributes(&self) -> AdapterAttributes {
-        self.0.attributes()
-    }
-
-    fn create_domain(&self) -> dat_core::Result<Arc<dyn ProtectionDomain>> {
-        self.0.create_domain()
-    }
-
-    fn create_completion_queue(
-        &self,
-        _depth: usize,
-        sink: Arc<dyn CompletionSink>,
-    ) -> dat_core::Result<CompletionQueueParts> {
-        assert!(self.1.sink.set(sink).is_ok(), "each test makes one");
-        let poller = Box::new(Poller(Arc::clone(&self.1)));
-        Ok(CompletionQueueParts { queue: Arc::new(Half), poller })
-    }
-
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Box<dyn QueuePair>> {
-        self.0.create_queue_pair(spec)
-    }
-
-    fn listen(
-        &self,
-        qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> dat_core::Result<ListenerParts> {
-        self.0.listen(qualifier, sink)
-    }
+fn showing(device: &Arc<Device>) -> Arc<dyn Provider> {
+    let device = Arc::clone(device);
+    let create_queue = move |sink| {
+        assert!(device.sink.set(sink).is_ok(), "each test makes one");
+        let poller = Box::new(Poller(Arc::clone(&device)));
+        CompletionQueueParts { queue: Arc::new(Half), poller }
+    };
+    let create_queue = Some(Arc::new(create_queue) as _);
+    Arc::new(AlteredStub { create_queue, ..AlteredStub::default() })
 }
 
 struct Node {
@@ -175,10 +135,7 @@ struct Node {
 }
 
 fn node_over(provider: Arc<dyn Provider>, device: Arc<Device>) -> Node {
-    let registry = Registry::new();
-    registry.add_provider(provider).expect("the first");
-    let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
-    let ia = registry.open_with("showing", &options).expect("opens");
+    let ia = altered_stub::open(provider);
     let flags = EvdFlags::SOFTWARE | EvdFlags::DTO;
     let evd = ia.evd_create(&EvdOptions::new(8, flags)).expect("a dispatcher");
     Node { ia, evd, device }
@@ -186,7 +143,7 @@ fn node_over(provider: Arc<dyn Provider>, device: Arc<Device>) -> Node {
 
 fn node() -> Node {
     let device = Device::new(None);
-    node_over(Arc::new(Showing(Arc::clone(&device))), device)
+    node_over(showing(&device), device)
 }
 
 /// Calls `act` once the waiter sleeps.
@@ -268,7 +225,7 @@ fn a_waiter_does_without_a_broken_descriptor() {
     let (reader, writer) = nix::unistd::pipe().expect("a pipe");
     drop(writer);
     let device = Device::new(Some(Arc::new(reader)));
-    let node = node_over(Arc::new(Showing(Arc::clone(&device))), device);
+    let node = node_over(showing(&device), device);
     let waited = while_asleep(&node, |node| {
         while node.device.state.lock().watched {
             std::thread::sleep(Duration::from_millis(1));
@@ -288,7 +245,7 @@ fn providers_around_another_one_pass_the_descriptor_on() {
     ];
     for around in around {
         let device = Device::new(None);
-        let node = node_over(around(Arc::new(Showing(Arc::clone(&device)))), device);
+        let node = node_over(around(showing(&device)), device);
         assert!(while_asleep(&node, |node| node.device.arrive(1)).is_ok_and(Waited::is_event));
         assert_eq!(node.device.upcalls(), 0);
     }

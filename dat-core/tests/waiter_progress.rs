@@ -1,21 +1,16 @@
 //! Waits on an adapter whose progress a waiter can claim: which waiter has the claim, and what ends its wait.
 
+mod altered_stub;
+
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use dat_core::provider::stub::StubProvider;
-use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, Description, Discovered,
-    ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
-    WaiterProgress,
-};
-use dat_core::{
-    AsyncErrors, EvdFlags, EvdOptions, Event, EventDispatcher, IaOptions, InterfaceAdapter,
-    Registry, Timeout, Waited,
-};
+use altered_stub::AlteredStub;
+use dat_core::provider::WaiterProgress;
+use dat_core::{EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Timeout, Waited};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 const LIMIT: Timeout = Timeout::After(Duration::from_secs(20));
@@ -85,65 +80,11 @@ impl WaiterProgress for Links {
     }
 }
 
-/// The stub with that progress.
-struct Linked(Arc<Links>);
-
-struct LinkedAdapter(Arc<dyn Adapter>, Arc<Links>);
-
-impl Provider for Linked {
-    fn describe(&self) -> Description {
-        Description { name: "linked", ..StubProvider.describe() }
-    }
-
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered { name: "linked".into(), ..Discovered::default() }]
-    }
-
-    fn open(&self, request: OpenRequest<'_>) -> dat_core::Result<Arc<dyn Adapter>> {
-        let stub = StubProvider.open(OpenRequest { parameters: "", ..request })?;
-        Ok(Arc::new(LinkedAdapter(stub, Arc::clone(&self.0))))
-    }
-}
-
-impl Adapter for LinkedAdapter {
-    fn attributes(&self) -> AdapterAttributes {
-        self.0.attributes()
-    }
-
-    fn create_domain(&self) -> dat_core::Result<Arc<dyn ProtectionDomain>> {
-        self.0.create_domain()
-    }
-
-    fn create_completion_queue(
-        &self,
-        depth: usize,
-        sink: Arc<dyn CompletionSink>,
-    ) -> dat_core::Result<CompletionQueueParts> {
-        self.0.create_completion_queue(depth, sink)
-    }
-
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Box<dyn QueuePair>> {
-        self.0.create_queue_pair(spec)
-    }
-
-    fn listen(
-        &self,
-        qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> dat_core::Result<ListenerParts> {
-        self.0.listen(qualifier, sink)
-    }
-
-    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
-        Some(Arc::clone(&self.1) as Arc<dyn WaiterProgress>)
-    }
-}
-
 fn open() -> (InterfaceAdapter, Arc<Links>) {
-    let (registry, links) = (Registry::new(), Links::new());
-    registry.add_provider(Arc::new(Linked(Arc::clone(&links)))).expect("the first");
-    let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
-    (registry.open_with("linked", &options).expect("opens"), links)
+    let links = Links::new();
+    let progress = Some(Arc::clone(&links) as Arc<dyn WaiterProgress>);
+    let provider = AlteredStub { progress, ..AlteredStub::default() };
+    (altered_stub::open(Arc::new(provider)), links)
 }
 
 fn dispatcher(ia: &InterfaceAdapter) -> EventDispatcher {

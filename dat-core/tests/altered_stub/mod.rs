@@ -1,0 +1,88 @@
+//! The stub with parts that a test replaces.
+
+use std::sync::Arc;
+
+use dat_core::provider::stub::StubProvider;
+use dat_core::provider::{
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, Description, Discovered,
+    ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
+    WaiterProgress,
+};
+use dat_core::{AsyncErrors, IaOptions, InterfaceAdapter, Registry};
+
+/// Creates the parts of a completion queue with this sink.
+type CreateQueue = Arc<dyn Fn(Arc<dyn CompletionSink>) -> CompletionQueueParts + Send + Sync>;
+
+/// What replaces the stub's own.
+#[derive(Clone, Default)]
+pub(crate) struct AlteredStub {
+    pub(crate) create_queue: Option<CreateQueue>,
+    pub(crate) progress: Option<Arc<dyn WaiterProgress>>,
+}
+
+struct AlteredAdapter {
+    stub: Arc<dyn Adapter>,
+    parts: AlteredStub,
+}
+
+const NAME: &str = "altered";
+
+/// Opens the adapter of the stub, or of a provider around it, without a dispatcher of asynchronous errors.
+pub(crate) fn open(provider: Arc<dyn Provider>) -> InterfaceAdapter {
+    let registry = Registry::new();
+    registry.add_provider(provider).expect("the first");
+    let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
+    registry.open_with(NAME, &options).expect("opens")
+}
+
+impl Provider for AlteredStub {
+    fn describe(&self) -> Description {
+        Description { name: NAME, ..StubProvider.describe() }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        vec![Discovered { name: NAME.into(), ..Discovered::default() }]
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> dat_core::Result<Arc<dyn Adapter>> {
+        let stub = StubProvider.open(OpenRequest { parameters: "", ..request })?;
+        Ok(Arc::new(AlteredAdapter { stub, parts: self.clone() }))
+    }
+}
+
+impl Adapter for AlteredAdapter {
+    fn attributes(&self) -> AdapterAttributes {
+        self.stub.attributes()
+    }
+
+    fn create_domain(&self) -> dat_core::Result<Arc<dyn ProtectionDomain>> {
+        self.stub.create_domain()
+    }
+
+    fn create_completion_queue(
+        &self,
+        depth: usize,
+        sink: Arc<dyn CompletionSink>,
+    ) -> dat_core::Result<CompletionQueueParts> {
+        match &self.parts.create_queue {
+            Some(create) => Ok(create(sink)),
+            None => self.stub.create_completion_queue(depth, sink),
+        }
+    }
+
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Box<dyn QueuePair>> {
+        self.stub.create_queue_pair(spec)
+    }
+
+    fn listen(
+        &self,
+        qualifier: Option<u64>,
+        sink: Arc<dyn ListenSink>,
+    ) -> dat_core::Result<ListenerParts> {
+        self.stub.listen(qualifier, sink)
+    }
+
+    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
+        self.parts.progress.clone()
+    }
+}
