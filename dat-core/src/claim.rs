@@ -3,10 +3,11 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::blocking::WaitOutcome;
 use crate::provider::WaiterProgress;
+use crate::sync::await_readable;
 use crate::wakeup::eventfd;
 
 /// The progress of an adapter that waiters can claim.
@@ -68,7 +69,13 @@ impl Claim {
         &self.0.wake
     }
 
-    /// The descriptors to sleep on: the one above, and the one that is readable while there is progress
+    /// Sleeps on the descriptors until a wake-up or the deadline. The sleep was announced.
+    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> WaitOutcome {
+        let [own, links] = self.descriptors();
+        await_readable(own, links, deadline)
+    }
+
+    /// The descriptors to sleep on: that of [`wake`](Self::wake), and the one that is readable while there is progress
     /// to make.
     pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.0.wake.as_fd(), self.0.progress.descriptor()]

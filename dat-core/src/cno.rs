@@ -14,7 +14,7 @@ use crate::evd::{EvdInner, EventDispatcher};
 use crate::ia::{InterfaceAdapter, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
-use crate::sync::{Mutex, WakeWord, await_readable};
+use crate::sync::{Mutex, WakeWord};
 use crate::timeout::Timeout;
 use crate::wakeup::Wakeup;
 
@@ -138,7 +138,7 @@ impl Cno {
         loop {
             match step {
                 WaitStep::Done(hint) => return Ok(hint),
-                WaitStep::Blocked(mut blocked) => {
+                WaitStep::Blocked(blocked) => {
                     let outcome = blocked.sleep();
                     step = blocked.resume(outcome)?;
                 }
@@ -173,7 +173,6 @@ impl Cno {
             seen: inner.wake.count(),
             deadline: timeout.deadline(),
             claim: None,
-            is_asleep: false,
         };
         drop(state);
         blocked.claim = Claim::new(inner.base.ia.progress.as_ref());
@@ -335,8 +334,6 @@ pub struct BlockedCnoWait {
     deadline: Option<Instant>,
     /// The progress of the adapter, if the thread makes it itself.
     claim: Option<Claim>,
-    /// Whether a sleep with the claim was announced to the wakeup.
-    is_asleep: bool,
 }
 
 impl std::fmt::Debug for BlockedCnoWait {
@@ -355,39 +352,35 @@ impl BlockedCnoWait {
     /// Begins the sleep: returns what to sleep on, or `None` if the thread must not sleep.
     #[cfg(not(all(test, loom)))]
     pub fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
-        if self.claim.is_some() {
-            self.is_asleep = self.announce_sleep();
-            let descriptors = self.claim.as_ref().filter(|_| self.is_asleep)?.descriptors();
-            return Some(SleepOn::Descriptors(descriptors));
+        match &self.claim {
+            Some(claim) => {
+                let may_sleep = self.begin_claimed_sleep(claim);
+                may_sleep.then(|| SleepOn::Descriptors(claim.descriptors()))
+            }
+            None => Some(SleepOn::Word { word: self.cno.inner.wake.word(), seen: self.seen }),
         }
-        Some(SleepOn::Word { word: self.cno.inner.wake.word(), seen: self.seen })
     }
 
-    /// Announces a sleep with the claim, unless the thread must not sleep.
-    fn announce_sleep(&self) -> bool {
+    /// Announces a sleep with the claim, unless the thread must not sleep. The wakeup is signalled while
+    /// there is a trigger, and after the end of the object.
+    fn begin_claimed_sleep(&self, claim: &Claim) -> bool {
         let inner = &self.cno.inner;
         let state = inner.state.lock();
-        let may_sleep = !state.triggered && !state.dead && state.deserted == self.deserted;
-        let wake = self.claim.as_ref().filter(|_| may_sleep).map(Claim::wake);
-        wake.is_some_and(|wake| inner.wakeup.begin_sleep_on(wake))
+        state.deserted == self.deserted && inner.wakeup.begin_sleep_on(claim.wake())
     }
 
-    fn sleep(&mut self) -> WaitOutcome {
+    fn sleep(&self) -> WaitOutcome {
         if let Some(claim) = &self.claim {
-            self.is_asleep = self.announce_sleep();
-            let [own, links] = claim.descriptors();
-            return match self.is_asleep {
-                true => await_readable(own, links, self.deadline),
-                false => WaitOutcome::Woken,
-            };
+            let slept = self.begin_claimed_sleep(claim).then(|| claim.sleep(self.deadline));
+            return slept.unwrap_or(WaitOutcome::Woken);
         }
         let in_time = self.cno.inner.wake.sleep(self.seen, self.deadline);
         if in_time { WaitOutcome::Woken } else { WaitOutcome::TimedOut }
     }
 
-    /// Ends the sleep.
-    fn wake_up(&mut self) {
-        if std::mem::take(&mut self.is_asleep) {
+    /// Ends a sleep with the claim, if there was one.
+    fn wake_up(&self) {
+        if self.claim.is_some() {
             self.cno.inner.wakeup.end_sleep_on();
         }
     }

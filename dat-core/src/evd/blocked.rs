@@ -14,7 +14,6 @@ use crate::claim::Claim;
 use crate::counters::EvdCounter;
 use crate::error::Result;
 use crate::event::Event;
-use crate::sync::await_readable;
 
 /// A wait whose thread owns the dispatcher and has to sleep; see [`blocking`](crate::blocking).
 /// Dropping it abandons the wait: another thread may then wait, and no event is lost.
@@ -108,11 +107,8 @@ impl BlockedEvdWait {
     pub(super) fn sleep(&mut self) -> WaitOutcome {
         if let Some(claim) = &self.claim {
             self.asleep = self.begin_claimed_sleep(claim);
-            let [own, links] = claim.descriptors();
-            return match self.asleep {
-                Some(_) => await_readable(own, links, self.deadline),
-                None => WaitOutcome::Woken,
-            };
+            let slept = self.asleep.map(|_| claim.sleep(self.deadline));
+            return slept.unwrap_or(WaitOutcome::Woken);
         }
         self.asleep = Some(self.fall_asleep(Announced::No));
         let wakeup = &self.evd.inner().notifier.wakeup;

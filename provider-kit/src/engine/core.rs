@@ -187,7 +187,7 @@ impl Shared {
     }
 
     /// Hands over a link that is being closed, whose descriptor is watched. Wakes the thread only if it
-    /// could sleep beyond the deadline of the link.
+    /// would take no job for longer than [`CLOSING_CHECK_INTERVAL`].
     fn submit_lingering(&self, token: u64, lingering: LingeringLink) {
         if self.origin.is_here() {
             let mut jobs = self.jobs.lock();

@@ -19,8 +19,6 @@ use super::ready_list::ReadyList;
 pub(super) struct Driver {
     pub(super) shared: Arc<Shared>,
     core: Weak<Core>,
-    /// The descriptors of the current pass.
-    ready_descriptors: ReadyList,
     /// Queue pairs and listeners, by token.
     watched: HashMap<u64, Watched>,
     /// Links that are watched until a deadline, by token.
@@ -70,7 +68,6 @@ impl Driver {
         Self {
             shared,
             core,
-            ready_descriptors: ReadyList::default(),
             watched,
             timed,
             ready,
@@ -85,16 +82,15 @@ impl Driver {
         }
     }
 
-    /// Reads every link that is ready. Returns whether another pass must follow at once.
-    pub(super) fn pass(&mut self) -> bool {
-        let is_complete = self.ready_descriptors.wait(&self.shared.links, Some(&NOW));
+    /// Reads every link that is ready, which it finds by means of the list. Returns whether another pass
+    /// must follow at once.
+    pub(super) fn pass(&mut self, descriptors: &mut ReadyList) -> bool {
+        let is_complete = descriptors.wait(&self.shared.links, Some(&NOW));
         // The job that watches a descriptor was submitted before its first event.
         self.run_jobs();
-        let descriptors = std::mem::take(&mut self.ready_descriptors);
         for token in descriptors.tokens() {
             self.handle_event(token);
         }
-        self.ready_descriptors = descriptors;
         for queue_pair in std::mem::take(&mut self.ready) {
             self.progress(&queue_pair);
         }
@@ -120,8 +116,11 @@ impl Driver {
     /// When the driver must run although no descriptor is ready; never if nothing is due.
     fn due(&self, now: Instant) -> Option<Instant> {
         let lease_check = (!self.lent.is_empty()).then_some(self.next_lease_check);
-        let checks_closing = self.lingering > 0 || now < self.checks_closing_until;
-        let closing_check = checks_closing.then_some(self.next_closing_check);
+        let closing_check = if self.lingering > 0 {
+            Some(self.next_closing_check)
+        } else {
+            (now < self.checks_closing_until).then(|| now + CLOSING_CHECK_INTERVAL)
+        };
         let checks = lease_check.into_iter().chain(closing_check);
         self.timed.values().map(TimedLink::deadline).chain(checks).min()
     }
@@ -190,14 +189,12 @@ impl Driver {
 
     /// Drops the closing links that their peers have closed.
     fn check_closing(&mut self) {
-        let now = Instant::now();
-        if now < self.next_closing_check || self.lingering == 0 && now >= self.checks_closing_until
-        {
+        if self.lingering == 0 || Instant::now() < self.next_closing_check {
             return;
         }
-        self.next_closing_check = now + CLOSING_CHECK_INTERVAL;
-        let mut closing = ReadyList::default();
-        let mut is_complete = self.lingering == 0;
+        self.next_closing_check = Instant::now() + CLOSING_CHECK_INTERVAL;
+        let mut closing = ReadyList::new();
+        let mut is_complete = false;
         while !is_complete {
             is_complete = closing.wait(&self.shared.closing, Some(&NOW));
             closing.tokens().for_each(|token| self.handle_event(token));

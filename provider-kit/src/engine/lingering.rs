@@ -45,10 +45,13 @@ impl LingeringLink {
         self.is_shut
     }
 
-    /// The events of the descriptor to wait for.
+    /// The events of the descriptor to wait for, before it [awaits](Self::awaits_close) the peer.
     pub(super) fn interest(&self) -> EventFlags {
-        let waits_for_space = !self.is_shut && !self.reader.is_readable_for_room();
-        if waits_for_space { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN }
+        if self.reader.is_readable_for_room() {
+            EventFlags::IN
+        } else {
+            EventFlags::IN | EventFlags::OUT
+        }
     }
 
     /// Writes and reads what is possible now. Returns whether the link must be kept.

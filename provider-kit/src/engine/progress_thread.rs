@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::core::{Core, Shared};
 use super::driver::Driver;
+use super::ready_list::ReadyList;
 use super::transport::Transport;
 
 /// Maximum number of passes of a waiter in a row. It leaves the rest to the thread.
@@ -53,9 +54,10 @@ fn cannot_start(error: &std::io::Error) -> Error {
 
 impl ProgressThread {
     fn run(&self) {
+        let mut descriptors = ReadyList::new();
         loop {
             let mut driver = self.driver.lock();
-            while driver.pass() {}
+            while driver.pass(&mut descriptors) {}
             if driver.is_finished() {
                 return;
             }
@@ -92,8 +94,9 @@ impl WaiterProgress for ProgressThread {
 
     fn advance(&self) -> bool {
         let Some(mut driver) = self.driver.try_lock() else { return false };
+        let mut descriptors = ReadyList::new();
         for _ in 0..MAX_WAITER_PASSES {
-            if !driver.pass() {
+            if !driver.pass(&mut descriptors) {
                 break;
             }
         }

@@ -8,39 +8,29 @@ use rustix::event::{Timespec, epoll};
 /// Number of descriptors that one call reports at first.
 const INITIAL: usize = 64;
 
-/// The tokens of the descriptors that were ready in the last call of [`wait`](Self::wait).
-pub(super) struct ReadyList {
-    tokens: Vec<u64>,
-    /// Number of descriptors that the next call reports at most.
-    limit: usize,
-}
-
-impl Default for ReadyList {
-    fn default() -> Self {
-        Self { tokens: Vec::new(), limit: INITIAL }
-    }
-}
+/// The descriptors that were ready in the last call of [`wait`](Self::wait).
+pub(super) struct ReadyList(Vec<epoll::Event>);
 
 impl ReadyList {
+    pub(super) fn new() -> Self {
+        Self(Vec::with_capacity(INITIAL))
+    }
+
     /// Waits until a descriptor is ready, at most for the time-out. Returns whether the list has every
     /// descriptor that is ready: not if the call was interrupted, or if more are ready than fit. The
     /// next list is longer then.
     pub(super) fn wait(&mut self, epoll: impl AsFd, timeout: Option<&Timespec>) -> bool {
-        // Events are not `Send`, so the list keeps their tokens.
-        let mut events = Vec::with_capacity(self.limit);
-        let is_done = epoll::wait(epoll, spare_capacity(&mut events), timeout).is_ok();
-        self.tokens.clear();
-        self.tokens.extend(events.iter().map(|event: &epoll::Event| event.data.u64()));
-        let is_full = self.tokens.len() == self.limit;
-        if is_full {
-            self.limit *= 2;
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve(self.0.len());
         }
-        is_done && !is_full
+        self.0.clear();
+        let is_done = epoll::wait(epoll, spare_capacity(&mut self.0), timeout).is_ok();
+        is_done && self.0.len() < self.0.capacity()
     }
 
     /// The tokens of the descriptors.
     pub(super) fn tokens(&self) -> impl Iterator<Item = u64> {
-        self.tokens.iter().copied()
+        self.0.iter().map(|event| event.data.u64())
     }
 }
 
@@ -62,7 +52,7 @@ mod tests {
                 one
             })
             .collect();
-        let mut list = ReadyList::default();
+        let mut list = ReadyList::new();
         assert!(!list.wait(&epoll, Some(&NOW)));
         assert_eq!(list.tokens().count(), INITIAL);
         assert!(list.wait(&epoll, Some(&NOW)));
@@ -75,11 +65,11 @@ mod tests {
     #[test]
     fn a_call_that_fails_finds_nothing_and_does_not_lengthen_the_list() {
         let other = eventfd(0, EventfdFlags::CLOEXEC).expect("one more");
-        let mut list = ReadyList::default();
-        let before = list.limit;
+        let mut list = ReadyList::new();
+        let before = list.0.capacity();
         for _ in 0..3 {
             assert!(!list.wait(&other, Some(&NOW)));
-            assert_eq!((list.tokens().count(), list.limit), (0, before));
+            assert_eq!((list.tokens().count(), list.0.capacity()), (0, before));
         }
     }
 }
