@@ -2,29 +2,32 @@
 
 use dat_provider::Segment;
 
-/// A queue of entries with segments.
+/// A queue of entries with segments. Entries of one segment, which most are, take one slot each.
 pub struct Ring<T> {
     capacity: usize,
+    /// Maximum number of segments of an entry.
+    stride: usize,
     /// Allocated for the first entry; many rings never have one.
     slots: Box<[Slot<T>]>,
-    /// `stride` segments per slot.
-    segments: Box<[Segment]>,
-    stride: usize,
     head: usize,
     len: usize,
+    /// `stride` segments for each slot, allocated for the first entry that does not have exactly one.
+    others: Box<[Segment]>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Slot<T> {
     entry: T,
-    segments: usize,
+    /// The segment, if there is exactly one.
+    single: Segment,
+    segments: u32,
 }
 
 impl<T: Default> Ring<T> {
     /// A queue for `capacity` entries of at most `stride` segments each.
     pub fn new(capacity: u32, stride: u32) -> Self {
         let (capacity, stride) = (capacity as usize, stride as usize);
-        Self { capacity, slots: Box::default(), segments: Box::default(), stride, head: 0, len: 0 }
+        Self { capacity, stride, slots: Box::default(), head: 0, len: 0, others: Box::default() }
     }
 
     /// The number of entries.
@@ -50,33 +53,47 @@ impl<T: Default> Ring<T> {
     /// Returns the entry if the queue is full or the entry has too many segments.
     #[inline(always)]
     pub fn push(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
-        if self.len == self.capacity || segments.len() > self.stride {
+        let fits = self.len < self.slots.len() || self.allocate();
+        if !fits || segments.len() > self.stride {
             return Err(entry);
         }
-        if self.slots.is_empty() {
-            self.allocate();
-        }
         let index = self.index(self.len);
-        let start = index * self.stride;
-        match segments {
-            // Without a call of memcpy.
-            [segment] => self.segments[start] = *segment,
-            _ => self.segments[start..start + segments.len()].copy_from_slice(segments),
-        }
-        self.slots[index] = Slot { entry, segments: segments.len() };
+        let single = match segments {
+            [segment] => *segment,
+            _ => self.store_others(index, segments),
+        };
+        self.slots[index] = Slot { entry, single, segments: segments.len() as u32 };
         self.len += 1;
         Ok(())
+    }
+
+    /// Stores the segments of an entry that does not have exactly one. Returns what its slot holds instead.
+    #[cold]
+    #[inline(never)]
+    fn store_others(&mut self, index: usize, segments: &[Segment]) -> Segment {
+        if self.others.is_empty() {
+            self.others = vec![Segment::default(); self.capacity * self.stride].into();
+        }
+        let start = index * self.stride;
+        self.others[start..start + segments.len()].copy_from_slice(segments);
+        Segment::default()
     }
 
     /// The oldest entry.
     #[inline]
     pub fn front(&self) -> Option<(&T, &[Segment])> {
-        if self.len == 0 {
-            return None;
-        }
-        let slot = &self.slots[self.head];
-        let start = self.head * self.stride;
-        Some((&slot.entry, &self.segments[start..start + slot.segments]))
+        let slot = self.slots.get(self.head).filter(|_| self.len > 0)?;
+        let segments = match slot.segments {
+            1 => std::slice::from_ref(&slot.single),
+            count => self.others(count),
+        };
+        Some((&slot.entry, segments))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn others(&self, count: u32) -> &[Segment] {
+        self.others.get(self.head * self.stride..).map_or(&[], |rest| &rest[..count as usize])
     }
 
     /// Removes the oldest entry.
@@ -85,41 +102,55 @@ impl<T: Default> Ring<T> {
         if self.len == 0 {
             return None;
         }
-        let entry = std::mem::take(&mut self.slots[self.head].entry);
+        let entry = std::mem::take(&mut self.slots.get_mut(self.head)?.entry);
+        self.remove_front();
+        Some(entry)
+    }
+
+    #[inline]
+    fn remove_front(&mut self) {
         self.head = self.index(1);
         self.len -= 1;
-        Some(entry)
     }
 
     /// Changes the capacity and the number of segments per entry, to at least what the entries need.
     pub fn reallocate(&mut self, capacity: u32, stride: u32) {
         let used = (0..self.len).map(|n| self.slots[self.index(n)].segments).max().unwrap_or(0);
         let capacity = capacity.max(u32::try_from(self.len).unwrap_or(u32::MAX));
-        let stride = stride.max(u32::try_from(used).unwrap_or(u32::MAX));
-        let mut next = Self::new(capacity, stride);
-        if self.len > 0 {
-            next.allocate();
-        }
-        while let Some((_, segments)) = self.front() {
-            let start = next.len * next.stride;
-            next.segments[start..start + segments.len()].copy_from_slice(segments);
-            next.slots[next.len].segments = segments.len();
-            next.slots[next.len].entry = self.pop().unwrap_or_default();
-            next.len += 1;
+        let mut next = Self::new(capacity, stride.max(used));
+        while self.len > 0 {
+            let entry = std::mem::take(&mut self.slots[self.head].entry);
+            // It has space for all of them.
+            let _ = next.push(entry, self.front().map_or(&[], |(_, segments)| segments));
+            self.remove_front();
         }
         *self = next;
     }
 
+    /// The ring is full, or has no memory yet, which it gets. Returns whether it has space.
     #[cold]
-    fn allocate(&mut self) {
-        self.slots = (0..self.capacity).map(|_| Slot::default()).collect();
-        self.segments = vec![Segment::default(); self.capacity * self.stride].into();
+    #[inline(never)]
+    fn allocate(&mut self) -> bool {
+        if self.slots.is_empty() {
+            self.slots = (0..self.capacity).map(|_| Slot::default()).collect();
+        }
+        self.len < self.capacity
     }
 
     #[inline]
     fn index(&self, offset: usize) -> usize {
         let index = self.head + offset;
         if index >= self.slots.len() { index - self.slots.len() } else { index }
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// As [`pop`](Self::pop), for entries that may stay in their slots.
+    #[inline]
+    pub fn pop_copy(&mut self) -> Option<T> {
+        let (&entry, _) = self.front()?;
+        self.remove_front();
+        Some(entry)
     }
 }
 
