@@ -55,14 +55,21 @@ impl RingReader {
         reader
     }
 
-    /// Takes the segment of the passive side, once it is there.
-    fn open(&mut self) -> Result<(), End> {
-        if let Some(segment) = self.link.receive()? {
-            let mut consumer = Consumer::new(segment, 1 - self.link.writes);
-            consumer.arm(self.armed);
-            self.consumer = Some(consumer);
-        }
-        Ok(())
+    /// Each later read returns this end.
+    #[cold]
+    fn end_with(&mut self, end: &End) {
+        self.places.clear();
+        self.ended.get_or_insert_with(|| end.clone());
+        self.has_met = false;
+    }
+
+    /// Takes the segment of the passive side. Returns whether it is there.
+    fn open(&mut self) -> Result<bool, End> {
+        let Some(segment) = self.link.receive()? else { return Ok(false) };
+        let mut consumer = Consumer::new(segment, 1 - self.link.writes);
+        consumer.arm(self.armed);
+        self.consumer = Some(consumer);
+        Ok(true)
     }
 
     /// Takes the rings that came. After one, the peer rings for the next frame.
@@ -79,27 +86,53 @@ impl RingReader {
         }
     }
 
-    fn run(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
-        self.link.check()?;
-        if self.consumer.is_none() {
-            self.open()?;
+    /// Whether the next read has only the ring to read.
+    #[inline(always)]
+    fn is_settled(&self) -> bool {
+        self.has_met
+            && self.armed == Armed::Nothing
+            && self.idle < SELDOM
+            && self.link.check().is_ok()
+    }
+
+    /// Takes the segment and the rings, if they came. Returns whether there is a ring to read.
+    ///
+    /// # Errors
+    /// The link has ended.
+    #[inline(never)]
+    fn prepare(&mut self) -> Result<bool, End> {
+        if let Some(end) = &self.ended {
+            return Err(end.clone());
         }
-        if self.consumer.is_none() {
-            return Ok(Progress::Drained(false));
+        self.link.check()?;
+        if self.consumer.is_none() && !self.open()? {
+            return Ok(false);
         }
         if self.armed == Armed::Descriptor || self.idle >= SELDOM {
             self.idle = 0;
             self.hear();
         }
+        if let Some(consumer) = self.consumer.as_mut().filter(|_| !self.has_met) {
+            if consumer.is_empty() && !self.link.has_ended() {
+                self.idle += 1;
+                return Ok(false);
+            }
+            self.has_met = true;
+            if self.link.meet() {
+                consumer.arm(self.armed);
+            }
+        }
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn run(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
+        if !self.is_settled() && !self.prepare()? {
+            return Ok(Progress::Drained(false));
+        }
         let Some(consumer) = &mut self.consumer else { return Ok(Progress::Drained(false)) };
         let (mut frames, mut bytes) = (0, 0);
         while let Some(total) = consumer.next() {
-            if !self.has_met {
-                self.has_met = true;
-                if self.link.meet() {
-                    consumer.arm(self.armed);
-                }
-            }
             let length = match read_message(consumer, total, sink)? {
                 Some(length) => length,
                 None => read_frame(consumer, total, sink, &mut self.places)?,
@@ -161,13 +194,9 @@ fn read_frame(
 
 impl Reader for RingReader {
     fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
-        if let Some(end) = &self.ended {
-            return Err(end.clone());
-        }
         let result = self.run(sink, budget);
         if let Err(end) = &result {
-            self.places.clear();
-            self.ended = Some(end.clone());
+            self.end_with(end);
         }
         result
     }

@@ -31,9 +31,15 @@ impl AckDelay {
             self.idle = 0;
             owed >= BATCH
         } else {
-            self.idle = self.idle.saturating_add(1);
+            self.note_idle_poll();
             self.idle > self.patience
         }
+    }
+
+    /// A poll found no request, and no acknowledgement is owed.
+    #[inline]
+    pub(super) fn note_idle_poll(&mut self) {
+        self.idle = self.idle.saturating_add(1);
     }
 }
 

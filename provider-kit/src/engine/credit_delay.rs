@@ -34,6 +34,12 @@ impl CreditDelay {
         }
     }
 
+    /// Whether the next poll or request tells what follows a receive.
+    #[inline]
+    pub(super) fn is_counting(&self) -> bool {
+        self.posted > 0
+    }
+
     /// The consumer polls, and found no completion before.
     #[inline]
     pub(super) fn note_poll(&mut self) {

@@ -106,14 +106,13 @@ impl ConnectionSink<'_> {
         has_lost_memory: bool,
     ) -> Accepted {
         let (receives, upcalls) = (&mut self.queues.receives, &mut *self.upcalls);
-        let Some(posted) = receives.ring.pop() else { return Err(Refused) };
+        let Some(posted) = receives.ring.pop_copy() else { return Err(Refused) };
         self.conn.receives_taken = self.conn.receives_taken.wrapping_add(1);
         if has_lost_memory {
             receives.fail(posted, DtoStatus::LocalProtection, upcalls);
             return self.fail(DtoStatus::RemoteResponder);
         }
-        let (outcome, arrival) = ((length, DtoStatus::Success), (Operation::Receive, 0, solicited));
-        receives.complete(posted, outcome, arrival, upcalls);
+        receives.succeed(posted, length, solicited, upcalls);
         self.conn.executed = self.conn.executed.wrapping_add(1);
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! Lending links: a link is read by the driver, or by the pollers of the completion
 //! queues while they poll.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use rustix::event::epoll::EventFlags;
 
 use super::connection::Connection;
 use super::queue_pair::SoftQp;
 use super::work_queues::WorkQueues;
+use crate::completion_queue::Cq;
 use crate::link::Armed;
 use crate::polled_links::{Signal, Visit};
 
@@ -85,6 +86,16 @@ impl Connection {
         self.idle_checks >= MAX_IDLE_CHECKS
     }
 
+    /// Whether [`note_visit`](Self::note_visit) would change nothing.
+    #[inline]
+    pub(super) fn has_noted(&self, queues: &WorkQueues, visit: Visit) -> bool {
+        let is_known = |(queue, is_hot): (&Arc<Cq>, bool)| {
+            queue.links.number() == visit.queue && is_hot == visit.is_hot
+        };
+        visit.is_hot && self.hot == [true; 2]
+            || queues.completion_queues().zip(self.hot).any(is_known)
+    }
+
     /// A completion queue says whether each of its polls reads the link. If one begins to, the other
     /// one shall, too. Returns whether this is news.
     pub(super) fn note_visit(
@@ -93,7 +104,7 @@ impl Connection {
         visit: Visit,
         link: &Weak<SoftQp>,
     ) -> bool {
-        if visit.is_hot && self.hot == [true; 2] {
+        if self.has_noted(queues, visit) {
             return false;
         }
         for (queue, is_hot) in queues.completion_queues().zip(&mut self.hot) {

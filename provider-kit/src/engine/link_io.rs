@@ -59,7 +59,7 @@ impl Connection {
     }
 
     /// Notes what became of a frame with these counts. Returns whether the link took it.
-    #[inline]
+    #[inline(always)]
     fn note_written(&mut self, written: Result<Written, End>, counts: (u32, u32)) -> bool {
         match written {
             Ok(taken @ (Written::Taken | Written::Buffered | Written::Held)) => {

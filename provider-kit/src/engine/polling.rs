@@ -9,6 +9,7 @@ use rustix::event::epoll::{self, EventFlags};
 use super::connection::Connection;
 use super::core::Job;
 use super::queue_pair::{PolledBy, QpState, SoftQp};
+use super::work_queues::WorkQueues;
 use crate::polled_links::{Found, PolledLink, Signal, Visit};
 use crate::upcalls::Upcalls;
 
@@ -18,6 +19,20 @@ const MIN_POLLER_READS: u32 = 4;
 const IDLE_PER_READ: u32 = 128;
 
 impl Connection {
+    /// Whether a poll has nothing to do but to read the link.
+    #[inline]
+    fn is_settled(&self, queues: &WorkQueues, visit: Visit) -> bool {
+        // `writes_at_once` implies that there is no end, failure, answer or backlog.
+        self.writes_at_once
+            && self.is_lent
+            && !self.has_unread
+            && self.executed == self.reported_executed
+            && !self.credit_delay.is_counting()
+            && !self.owes_credits()
+            && !self.is_holding()
+            && self.has_noted(queues, visit)
+    }
+
     /// The result of a poll in which something may have completed.
     #[inline]
     fn found(&self) -> Found {
@@ -46,6 +61,20 @@ impl SoftQp {
     }
 }
 
+impl SoftQp {
+    /// Notes what a poll says about the consumer. Returns whether another thread reads the link from now on.
+    #[inline(never)]
+    fn prepare_read(&self, conn: &mut Connection, queues: &WorkQueues, visit: Visit) -> bool {
+        let mut is_changed = conn.note_visit(queues, visit, &self.weak_self);
+        if self.thread_waits.load(Ordering::Relaxed) && !conn.is_lent && conn.is_open() {
+            self.thread_waits.store(false, Ordering::Relaxed);
+            is_changed |= conn.lend(queues);
+        }
+        conn.credit_delay.note_poll();
+        is_changed
+    }
+}
+
 impl PolledLink for SoftQp {
     fn poll(&self, visit: Visit) -> Found {
         let nothing = Found::default();
@@ -56,18 +85,21 @@ impl PolledLink for SoftQp {
         let mut state = self.state.lock();
         let mut upcalls = Upcalls::default();
         let QpState { conn: Some(conn), queues, .. } = &mut *state else { return nothing };
-        if conn.ending.is_some() {
-            return nothing;
-        }
+        let is_settled = conn.is_settled(queues, visit);
         // Whether another thread reads the link from now on, which `update_interest` announces.
-        let mut is_changed = conn.note_visit(queues, visit, &self.weak_self);
-        if self.thread_waits.load(Ordering::Relaxed) && !conn.is_lent && conn.is_open() {
-            self.thread_waits.store(false, Ordering::Relaxed);
-            is_changed |= conn.lend(queues);
+        let mut is_changed = false;
+        if !is_settled {
+            if conn.ending.is_some() {
+                return nothing;
+            }
+            is_changed = self.prepare_read(conn, queues, visit);
         }
-        conn.credit_delay.note_poll();
         let executed = conn.executed;
         let has_arrived = conn.read(queues, &mut upcalls);
+        if is_settled && !has_arrived {
+            conn.ack_delay.note_idle_poll();
+            return Found { activity: conn.activity(), ..nothing };
+        }
         if has_arrived {
             conn.send_held();
         } else {
@@ -76,10 +108,11 @@ impl PolledLink for SoftQp {
         let has_requests = conn.executed != executed;
         let is_due =
             conn.ack_delay.is_due(has_requests, conn.executed.wrapping_sub(conn.reported_executed));
-        let must_write = is_due && conn.owes_acknowledgement() || conn.owes_credits();
-        let is_quiet = !has_arrived && !is_changed && !must_write;
-        if is_quiet && conn.is_lent && conn.writes_at_once {
-            return Found { is_active: false, ..conn.found() };
+        if !has_arrived && !is_changed && conn.is_lent && conn.writes_at_once {
+            let must_write = is_due && conn.owes_acknowledgement() || conn.owes_credits();
+            if !must_write {
+                return Found { is_active: false, ..conn.found() };
+            }
         }
         // The poller is faster than the driver, which the system still wakes for each frame. The driver
         // may see no event then, so it does not lend the link by itself. A consumer that polls an idle

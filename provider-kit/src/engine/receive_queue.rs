@@ -77,8 +77,21 @@ impl ReceiveQueue {
         transfer::checked_local_spans(local, checked, Privileges::LOCAL_WRITE, range, into)
     }
 
+    /// Completes a receive with a message of `length` bytes.
+    #[inline(always)]
+    pub(super) fn succeed(
+        &self,
+        posted: PostedReceive,
+        length: u64,
+        solicited: bool,
+        upcalls: &mut Upcalls,
+    ) {
+        let features =
+            CompletionFeatures { unsignalled: posted.unsignalled, solicited, failed: false };
+        self.target.succeed((posted.cookie, length, Operation::Receive), features, upcalls);
+    }
+
     /// Completes a receive.
-    #[inline]
     pub(super) fn complete(
         &self,
         posted: PostedReceive,

@@ -25,7 +25,11 @@ impl Connection {
         if !self.sends.waiting.is_empty() && self.sends.settle_offer() {
             self.unfetched_offers = 0;
         }
-        while let Some((request, extra, status)) = self.sends.pop_ended() {
+        loop {
+            while let Some(request) = self.sends.pop_executed() {
+                queues.succeed_request(&request, upcalls);
+            }
+            let Some((request, extra, status)) = self.sends.pop_ended() else { return };
             queues.complete_request(&request, extra, status, upcalls);
             if status != DtoStatus::Success {
                 let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };

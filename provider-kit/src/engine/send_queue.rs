@@ -147,6 +147,18 @@ impl SendQueue {
         self.reads.iter_mut().find(|read| !read.is_answered)
     }
 
+    /// Takes the oldest request in flight if the peer has executed it and answers it with no data.
+    #[inline(always)]
+    pub(super) fn pop_executed(&mut self) -> Option<InFlight> {
+        let &oldest = self.in_flight.front()?;
+        if oldest.expects_answer || !self.is_executed(self.first) {
+            return None;
+        }
+        self.in_flight.pop_front();
+        self.first = self.first.wrapping_add(1);
+        Some(oldest)
+    }
+
     /// The next completion, if the oldest request has ended: the request, the `extra` of its completion,
     /// and its status.
     #[inline]

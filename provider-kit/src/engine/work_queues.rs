@@ -97,6 +97,18 @@ impl WorkQueues {
         self.receives.complete(posted, outcome, arrival, upcalls);
     }
 
+    /// Completes a request that succeeded, without `extra`, and is not a bind.
+    #[inline(always)]
+    pub(super) fn succeed_request(&mut self, request: &InFlight, upcalls: &mut Upcalls) {
+        let &InFlight { cookie, operation, flags, length, .. } = request;
+        if flags.contains(CompletionFlags::SUPPRESS) {
+            return self.credits.give_back();
+        }
+        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
+        let features = CompletionFeatures { unsignalled, solicited: false, failed: false };
+        self.requests.succeed((cookie, u64::from(length), operation), features, upcalls);
+    }
+
     /// Completes a request; `extra` is that of its completion.
     pub(super) fn complete_request(
         &mut self,
@@ -106,6 +118,9 @@ impl WorkQueues {
         upcalls: &mut Upcalls,
     ) {
         let failed = status != DtoStatus::Success;
+        if !failed && request.operation != Operation::Bind && extra == 0 {
+            return self.succeed_request(request, upcalls);
+        }
         if !failed && request.flags.contains(CompletionFlags::SUPPRESS) {
             return self.credits.give_back();
         }
@@ -113,9 +128,6 @@ impl WorkQueues {
         let features = CompletionFeatures { unsignalled, solicited: false, failed };
         let InFlight { cookie, operation, .. } = *request;
         let length = if failed { 0 } else { u64::from(request.length) };
-        if !failed && operation != Operation::Bind && extra == 0 {
-            return self.requests.succeed((cookie, length, operation), features, upcalls);
-        }
         let completion = Completion { tag: 0, cookie, length, extra, operation, status };
         self.requests.complete(completion, features, upcalls);
     }

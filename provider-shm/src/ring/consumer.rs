@@ -52,7 +52,13 @@ impl Consumer {
     /// Says what it waits for. Returns whether a frame is there that may not be announced.
     pub(crate) fn arm(&mut self, armed: Armed) -> bool {
         self.signals.arm(self.slots.signals(), armed);
-        self.slots.word(self.head).load(Ordering::Acquire) != 0
+        !self.is_empty()
+    }
+
+    /// Whether no frame is there.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.word(self.head).load(Ordering::Acquire) == 0
     }
 
     /// The first word of the next frame, if there is one.
