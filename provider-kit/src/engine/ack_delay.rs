@@ -31,15 +31,9 @@ impl AckDelay {
             self.idle = 0;
             owed >= BATCH
         } else {
-            self.note_idle_poll();
+            self.idle = self.idle.saturating_add(1);
             self.idle > self.patience
         }
-    }
-
-    /// A poll found no request, and no acknowledgement is owed.
-    #[inline]
-    pub(super) fn note_idle_poll(&mut self) {
-        self.idle = self.idle.saturating_add(1);
     }
 }
 

@@ -81,12 +81,6 @@ impl Connection {
         coalescing.is_holding = is_holding;
     }
 
-    /// Whether the link holds frames.
-    #[inline]
-    pub(super) fn is_holding(&self) -> bool {
-        self.coalescing.is_holding
-    }
-
     /// Sends the held frames.
     pub(super) fn send_held(&mut self) {
         if std::mem::take(&mut self.coalescing.is_holding) {

@@ -57,29 +57,6 @@ impl Connection {
     }
 }
 
-impl QpState {
-    /// Completes requests after the link was read. Returns false if anything else may have to be done, or
-    /// if an acknowledgement is due.
-    #[inline]
-    pub(super) fn finish_read(&mut self, is_due: bool, upcalls: &mut Upcalls) -> bool {
-        let Self { conn: Some(conn), queues, .. } = self else { return false };
-        // `writes_at_once` was decided after the last change of the state, and plain frames change nothing of it.
-        let is_plain = conn.is_lent
-            && conn.writes_at_once
-            && conn.has_read_plain
-            && conn.ending.is_none()
-            && !conn.rts_received
-            && queues.receives.shared.is_none()
-            && !conn.has_unread
-            && !(is_due && conn.owes_acknowledgement())
-            && !conn.owes_credits();
-        if is_plain {
-            conn.complete(queues, upcalls);
-        }
-        is_plain && conn.ending.is_none()
-    }
-}
-
 impl SoftQp {
     /// Executes an RDMA operation by direct access, or writes a send or RDMA write to the link. Returns
     /// false, without effect, if that takes more than one frame, or anything that only the slow path does.

@@ -97,21 +97,29 @@ impl Connection {
         let mut sink = ConnectionSink { conn: self, queues, upcalls };
         let outcome = reader.read(&mut sink, Budget::default());
         self.reader = Some(reader);
-        self.has_unread = outcome == Ok(Progress::More);
-        let has_arrived = outcome != Ok(Progress::Drained(false));
+        self.has_unread = false;
         match outcome {
-            Ok(_) => {}
-            Err(_) if self.peer_failure.is_some() => {}
-            Err(End::Closed | End::Gone) if !self.is_peer_lost => {
+            Ok(Progress::Drained(has_arrived)) => return has_arrived,
+            Ok(Progress::More) => self.has_unread = true,
+            Err(end) => self.note_read_end(&end),
+        }
+        true
+    }
+
+    /// A read found the end of the link.
+    #[cold]
+    fn note_read_end(&mut self, end: &End) {
+        match end {
+            _ if self.peer_failure.is_some() => {}
+            End::Closed | End::Gone if !self.is_peer_lost => {
                 self.end(EndCause::Disconnected, None);
             }
-            Err(End::Closed | End::Gone | End::Lost(_)) => self.end(EndCause::Broken, None),
-            Err(End::Malformed(_) | End::Refused) => {
+            End::Closed | End::Gone | End::Lost(_) => self.end(EndCause::Broken, None),
+            End::Malformed(_) | End::Refused => {
                 let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
                 self.end(EndCause::Broken, Some(reason));
             }
         }
-        has_arrived
     }
 
     /// Writes what the link takes, and completes the requests that the peer has executed.

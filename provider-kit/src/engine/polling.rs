@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use dat_sync::biased::BiasedGuard;
 use rustix::event::epoll::{self, EventFlags};
 
 use super::connection::Connection;
@@ -19,18 +20,24 @@ const MIN_POLLER_READS: u32 = 4;
 const IDLE_PER_READ: u32 = 128;
 
 impl Connection {
-    /// Whether a poll has nothing to do but to read the link.
+    /// Whether a poll tells the connection nothing new about its consumer.
     #[inline]
-    fn is_settled(&self, queues: &WorkQueues, visit: Visit) -> bool {
-        // `writes_at_once` implies that there is no end, failure, answer or backlog.
-        self.writes_at_once
-            && self.is_lent
-            && !self.has_unread
-            && self.executed == self.reported_executed
-            && !self.credit_delay.is_counting()
-            && !self.owes_credits()
-            && !self.is_holding()
-            && self.has_noted(queues, visit)
+    fn knows_poller(&self, queues: &WorkQueues, visit: Visit) -> bool {
+        self.is_lent && !self.credit_delay.is_counting() && self.has_noted(queues, visit)
+    }
+
+    /// Completes requests after a read, if it found nothing but plain frames. Returns whether that was all there
+    /// is to do.
+    #[inline]
+    fn finish_plain_read(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) -> bool {
+        let is_plain = self.has_read_plain
+            && self.ending.is_none()
+            && queues.receives.shared.is_none()
+            && !self.has_unread;
+        if is_plain {
+            self.complete(queues, upcalls);
+        }
+        is_plain && self.ending.is_none()
     }
 
     /// The result of a poll in which something may have completed.
@@ -64,7 +71,7 @@ impl SoftQp {
 impl SoftQp {
     /// Notes what a poll says about the consumer. Returns whether another thread reads the link from now on.
     #[inline(never)]
-    fn prepare_read(&self, conn: &mut Connection, queues: &WorkQueues, visit: Visit) -> bool {
+    fn note_poller(&self, conn: &mut Connection, queues: &WorkQueues, visit: Visit) -> bool {
         let mut is_changed = conn.note_visit(queues, visit, &self.weak_self);
         if self.thread_waits.load(Ordering::Relaxed) && !conn.is_lent && conn.is_open() {
             self.thread_waits.store(false, Ordering::Relaxed);
@@ -73,47 +80,17 @@ impl SoftQp {
         conn.credit_delay.note_poll();
         is_changed
     }
-}
 
-impl PolledLink for SoftQp {
-    fn poll(&self, visit: Visit) -> Found {
-        let nothing = Found::default();
-        let ended = Found { is_active: true, ..nothing };
-        if !self.core.origin.is_here() {
-            return nothing;
-        }
-        let mut state = self.state.lock();
-        let mut upcalls = Upcalls::default();
-        let QpState { conn: Some(conn), queues, .. } = &mut *state else { return nothing };
-        let is_settled = conn.is_settled(queues, visit);
-        // Whether another thread reads the link from now on, which `update_interest` announces.
-        let mut is_changed = false;
-        if !is_settled {
-            if conn.ending.is_some() {
-                return nothing;
-            }
-            is_changed = self.prepare_read(conn, queues, visit);
-        }
-        let executed = conn.executed;
-        let has_arrived = conn.read(queues, &mut upcalls);
-        if is_settled && !has_arrived {
-            conn.ack_delay.note_idle_poll();
-            return Found { activity: conn.activity(), ..nothing };
-        }
-        if has_arrived {
-            conn.send_held();
-        } else {
-            conn.send_held_if_due();
-        }
-        let has_requests = conn.executed != executed;
-        let is_due =
-            conn.ack_delay.is_due(has_requests, conn.executed.wrapping_sub(conn.reported_executed));
-        if !has_arrived && !is_changed && conn.is_lent && conn.writes_at_once {
-            let must_write = is_due && conn.owes_acknowledgement() || conn.owes_credits();
-            if !must_write {
-                return Found { is_active: false, ..conn.found() };
-            }
-        }
+    /// Does what follows a read in a poll.
+    #[inline(never)]
+    fn finish_read(
+        &self,
+        mut state: BiasedGuard<'_, QpState>,
+        mut upcalls: Upcalls,
+        (has_arrived, is_due): (bool, bool),
+    ) -> Found {
+        let ended = Found { is_active: true, ..Found::default() };
+        let QpState { conn: Some(conn), queues, .. } = &mut *state else { return ended };
         // The poller is faster than the driver, which the system still wakes for each frame. The driver
         // may see no event then, so it does not lend the link by itself. A consumer that polls an idle
         // link would never be noticed by the driver.
@@ -122,21 +99,59 @@ impl PolledLink for SoftQp {
             if conn.poller_reads >= MIN_POLLER_READS * IDLE_PER_READ {
                 conn.poller_reads = 0;
                 if conn.lend(queues) {
-                    is_changed = true;
                     self.core.submit(Job::Progress(self.driven()));
                 }
             }
-        }
-        if !is_changed && state.finish_read(is_due, &mut upcalls) {
-            let found = state.conn.as_ref().map_or(ended, |conn| conn.found());
-            self.unlock_and_defer(state, upcalls);
-            return found;
         }
         state.advance(&self.core, &mut upcalls, is_due);
         self.update_interest(&mut state);
         let found = state.conn.as_ref().map_or(ended, |conn| conn.found());
         self.unlock_and_defer(state, upcalls);
         found
+    }
+}
+
+impl PolledLink for SoftQp {
+    fn poll(&self, visit: Visit) -> Found {
+        let nothing = Found::default();
+        if !self.core.origin.is_here() {
+            return nothing;
+        }
+        let mut state = self.state.lock();
+        let mut upcalls = Upcalls::default();
+        let QpState { conn: Some(conn), queues, .. } = &mut *state else { return nothing };
+        if conn.ending.is_some() {
+            return nothing;
+        }
+        // Whether another thread reads the link from now on, which `update_interest` announces.
+        let is_changed =
+            !conn.knows_poller(queues, visit) && self.note_poller(conn, queues, visit);
+        let executed = conn.executed;
+        let has_arrived = conn.read(queues, &mut upcalls);
+        if has_arrived {
+            conn.send_held();
+        } else {
+            conn.send_held_if_due();
+        }
+        let owed = conn.executed.wrapping_sub(conn.reported_executed);
+        let is_due = conn.ack_delay.is_due(conn.executed != executed, owed);
+        let must_write = is_due && owed != 0 || conn.owes_credits();
+        // `writes_at_once` was decided after the last change of the state, and plain frames change nothing of
+        // it. It implies that no answer is queued, so that all that was executed can be acknowledged.
+        if conn.is_lent && conn.writes_at_once && !is_changed && !must_write {
+            if !has_arrived {
+                let again = conn.has_unread || owed != 0;
+                let found = Found { again, activity: conn.activity(), is_active: false };
+                self.unlock_and_defer(state, upcalls);
+                return found;
+            }
+            if conn.finish_plain_read(queues, &mut upcalls) {
+                let found = Found { again: owed != 0, activity: conn.activity(), is_active: true };
+                self.unlock_and_defer(state, upcalls);
+                return found;
+            }
+        }
+        self.finish_read(state, upcalls, (has_arrived, is_due))
     }
 
     fn give_back(&self) {

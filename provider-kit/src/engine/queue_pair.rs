@@ -224,12 +224,19 @@ impl SoftQp {
     }
 
     /// Releases the lock and leaves upcalls and events to the driver.
+    #[inline]
     pub(super) fn unlock_and_defer(&self, state: BiasedGuard<'_, QpState>, upcalls: Upcalls) {
         let has_events = !state.events.is_empty();
         drop(state);
-        if has_events || !upcalls.is_empty() {
-            self.core.submit(Job::Deliver(self.driven(), upcalls));
+        let upcalls = upcalls.pending();
+        if has_events || upcalls.is_some() {
+            self.defer(upcalls.unwrap_or_default());
         }
+    }
+
+    #[cold]
+    fn defer(&self, upcalls: Upcalls) {
+        self.core.submit(Job::Deliver(self.driven(), upcalls));
     }
 
     /// Runs `act` under the lock and advances the connection. Makes the upcalls after releasing the
