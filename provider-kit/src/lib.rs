@@ -33,6 +33,7 @@ pub mod domain;
 pub mod doorbell;
 pub mod engine;
 pub mod errors;
+mod fifo;
 pub mod fork;
 pub mod frame;
 pub mod handshake;

@@ -10,6 +10,7 @@ use dat_provider::status::{DtoStatus, Operation};
 
 use super::request::{PostedRequest, Task};
 use super::segments::Segments;
+use crate::fifo::Fifo;
 
 /// The requests that are not complete. The peer executes requests in order and numbers them from 0,
 /// modulo 2^32.
@@ -18,7 +19,7 @@ pub(super) struct SendQueue {
     /// Requests that are not completely written to the link, the oldest first.
     pub(super) waiting: VecDeque<PostedRequest>,
     /// Requests that are completely written, the oldest first. All are older than the waiting ones.
-    in_flight: VecDeque<InFlight>,
+    in_flight: Fifo<InFlight>,
     /// Reads and atomics among the requests in flight, the oldest first.
     reads: VecDeque<ReadInFlight>,
     /// Number of reads and atomics that are not completely answered.
@@ -31,7 +32,7 @@ pub(super) struct SendQueue {
 }
 
 /// A request that is completely written to the link, as its completion needs it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct InFlight {
     pub(super) cookie: u64,
     /// Length in bytes that the completion reports; no transfer is longer than 2^31.
@@ -100,15 +101,15 @@ impl SendQueue {
     }
 
     /// A request is completely written to the link.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_in_flight(&mut self, request: InFlight) {
-        self.in_flight.push_back(request);
+        self.in_flight.push(request);
     }
 
     /// The oldest waiting request is completely written to the link.
     pub(super) fn move_to_flight(&mut self) {
         let Some(request) = self.waiting.pop_front() else { return };
-        self.in_flight.push_back(request.in_flight());
+        self.in_flight.push(request.in_flight());
         if let Some(length) = request.answer_length() {
             self.unanswered += 1;
             self.reads.push_back(ReadInFlight {
@@ -150,11 +151,11 @@ impl SendQueue {
     /// Takes the oldest request in flight if the peer has executed it and answers it with no data.
     #[inline(always)]
     pub(super) fn pop_executed(&mut self) -> Option<InFlight> {
-        let &oldest = self.in_flight.front()?;
+        let oldest = self.in_flight.front()?;
         if oldest.expects_answer || !self.is_executed(self.first) {
             return None;
         }
-        self.in_flight.pop_front();
+        self.in_flight.pop();
         self.first = self.first.wrapping_add(1);
         Some(oldest)
     }
@@ -163,7 +164,7 @@ impl SendQueue {
     /// and its status.
     #[inline]
     pub(super) fn pop_ended(&mut self) -> Option<(InFlight, u64, DtoStatus)> {
-        let Some(&oldest) = self.in_flight.front() else { return self.pop_ended_waiting() };
+        let Some(oldest) = self.in_flight.front() else { return self.pop_ended_waiting() };
         let status = if oldest.expects_answer { self.read_status()? } else { DtoStatus::Success };
         if status == DtoStatus::Success && !self.is_executed(self.first) {
             return None;
@@ -187,7 +188,7 @@ impl SendQueue {
         failed: Option<(u32, DtoStatus)>,
     ) -> Option<(InFlight, u64, DtoStatus)> {
         let failure = failed.filter(|(number, _)| *number == self.first);
-        let Some(&oldest) = self.in_flight.front() else {
+        let Some(oldest) = self.in_flight.front() else {
             let request = self.waiting.pop_front()?;
             let failure = failure.filter(|_| request.is_begun);
             let status = failure.map_or(DtoStatus::Flushed, |(_, status)| status);
@@ -205,7 +206,9 @@ impl SendQueue {
     }
 
     fn pop_in_flight(&mut self) {
-        if self.in_flight.pop_front().is_some_and(|request| request.expects_answer) {
+        let oldest = self.in_flight.front();
+        self.in_flight.pop();
+        if oldest.is_some_and(|request| request.expects_answer) {
             let read = self.reads.pop_front();
             let is_unanswered = read.is_some_and(|read| !read.is_answered);
             self.unanswered = self.unanswered.saturating_sub(u32::from(is_unanswered));
