@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use dat_provider::status::{DtoStatus, Operation};
-use dat_provider::{Completion, Success, Taken};
+use dat_provider::{Completion, Success};
 
 use crate::slots;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -64,8 +64,7 @@ const UNUSUAL: u64 = OPERATION & !((Operation::Receive as u64) << OPERATION_AT);
 /// The completion failed, is a bind, or has `extra`.
 const SPECIAL: u64 = 1 << 36;
 
-const MARK: u32 = 37;
-type Slots = slots::Slots<Slot, MARK>;
+type Slots = slots::Slots<Slot, 37>;
 
 impl CompletionRing {
     /// Slots for at least `depth` completions.
@@ -120,26 +119,20 @@ impl CompletionRing {
         Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
-    /// As [`get`](Self::get), but stores a plain success in `into` and returns its work queue.
-    ///
-    /// # Errors
-    /// Whether there is another completion, or none. `into` keeps its value.
+    /// As [`get`](Self::get), but stores a plain success in `into` and returns its work queue. For any
+    /// other completion, `into` keeps its value.
     #[inline(always)]
-    pub(crate) fn get_success(&self, position: u64, into: &mut Success) -> Result<u32, Taken> {
+    pub(crate) fn get_success(&self, position: u64, into: &mut Success) -> Option<u32> {
         let slot = self.slots.get(position);
         let rest = slot.rest.load(Ordering::Acquire);
-        let difference = rest ^ Slots::mark(position);
-        if difference & (!(SPECIAL - 1) | UNUSUAL) != 0 {
-            let is_filled = difference >> MARK == 0;
-            return Err(if is_filled { Taken::Other } else { Taken::Nothing });
+        if (rest ^ Slots::mark(position)) & (!(SPECIAL - 1) | UNUSUAL) != 0 {
+            return None;
         }
-        let Ok(length) = u32::try_from(slot.length.load(Ordering::Relaxed)) else {
-            return Err(Taken::Other);
-        };
+        let length = u32::try_from(slot.length.load(Ordering::Relaxed)).ok()?;
         let tag = slot.tag.load(Ordering::Relaxed);
         let cookie = slot.cookie.load(Ordering::Relaxed);
         into.set(tag, cookie, length, ((rest & OPERATION) >> OPERATION_AT) as u32);
-        Ok(rest as u32)
+        Some(rest as u32)
     }
 
     /// The completion of a position, if the slot is filled. Only the poller calls this.
@@ -259,8 +252,7 @@ mod tests {
         let ring = CompletionRing::new(64);
         for position in 0..2000 {
             let expected = entry(position);
-            let found = ring.get_success(position, &mut Success::default());
-            assert_eq!(found, Err(Taken::Nothing));
+            assert_eq!(ring.get_success(position, &mut Success::default()), None);
             ring.fill(position, &expected);
             let Entry { completion, work_queue } = expected;
             let Completion { tag, cookie, length, extra, operation, status } = completion;
@@ -270,7 +262,7 @@ mod tests {
             let mut success = Success::default();
             let found = ring.get_success(position, &mut success);
             let is_success = is_plain && Success::tells(plain.operation, plain.length);
-            assert_eq!(found, if is_success { Ok(plain.work_queue) } else { Err(Taken::Other) });
+            assert_eq!(found, is_success.then_some(plain.work_queue));
             if is_success {
                 let mut expected_success = Success::default();
                 expected_success.set(

@@ -74,8 +74,8 @@ pub trait Writer: Send {
     /// Why the link has ended. Frames that the peer sent before can still be read.
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End>;
 
-    /// As [`Writer::write`], for a message whose bytes are one span. A link overrides it if it can write such
-    /// frames faster than others.
+    /// As [`Writer::write`], for a message whose bytes are one span, and not in a child of `fork`. A link
+    /// overrides it if it can write such frames faster than others.
     ///
     /// # Errors
     /// As [`Writer::write`].

@@ -151,10 +151,7 @@ impl PolledLinks {
         let count = self.polls.load(Ordering::Relaxed);
         self.polls.store(count.wrapping_add(1), Ordering::Relaxed);
         if self.is_selective() {
-            if self.has_suggested.load(Ordering::Acquire) {
-                self.take_suggested(&mut list);
-            }
-            list.poll(self.number);
+            self.poll_selected(&mut list);
             return true;
         }
         let visit = Visit { queue: self.number, is_hot: true };
@@ -163,6 +160,15 @@ impl PolledLinks {
             is_active |= link.poll(visit).is_active;
         }
         is_active
+    }
+
+    /// Reads some of the links.
+    #[inline(never)]
+    fn poll_selected(&self, list: &mut List) {
+        if self.has_suggested.load(Ordering::Acquire) {
+            self.take_suggested(list);
+        }
+        list.poll(self.number);
     }
 
     #[cold]

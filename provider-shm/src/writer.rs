@@ -90,8 +90,14 @@ impl Writer for RingWriter {
 
     #[inline]
     fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<Written, End> {
-        let stored = self.producer()?.store_message(head, payload);
-        self.finish(stored)
+        // The caller has checked that this process is not a child of the one that opened the link.
+        match &mut self.producer {
+            Some(producer) if !self.link.has_ended() => {
+                let stored = producer.store_message(head, payload);
+                self.finish(stored)
+            }
+            _ => self.write(&head.frame(), &[payload]),
+        }
     }
 
     fn write_last(&mut self, frame: &Frame) -> Result<Written, End> {

@@ -44,9 +44,8 @@ impl CompletionPoller for CqPoller {
 
     #[inline]
     fn take(&mut self, into: &mut Success) -> Taken {
-        let work_queue = match self.ring.get_success(self.head, into) {
-            Ok(work_queue) => work_queue,
-            Err(other) => return other,
+        let Some(work_queue) = self.ring.get_success(self.head, into) else {
+            return self.other_or_nothing();
         };
         let Some(page) = self.pages.get(page_of(work_queue)) else { return Taken::Other };
         page.release(work_queue);
@@ -108,6 +107,12 @@ impl CqPoller {
             queue: Arc::clone(queue),
             notify: Notify::Off,
         }
+    }
+
+    /// Whether the completion at the head is not a plain success, or missing.
+    #[inline(always)]
+    fn other_or_nothing(&self) -> Taken {
+        if self.ring.is_filled(self.head) { Taken::Other } else { Taken::Nothing }
     }
 
     /// Returns the credit of the completion at the head, which was read.

@@ -16,6 +16,27 @@ use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
 
 impl QpState {
+    /// Appends a receive that the peer need not know of at once. Otherwise it returns false, without effect.
+    #[inline(always)]
+    fn push_receive(&mut self, receive: PostedReceive, segments: &[Segment]) -> bool {
+        let Self { conn: Some(conn), queues, .. } = self else { return false };
+        let receives = &mut queues.receives;
+        // A peer that has credits left learns of the new one from the next frame; one that has none, by the
+        // next poll, if each poll reads the link.
+        let has_credits = conn.reported_posted != conn.receives_taken;
+        let is_plain = conn.writes_at_once
+            && receives.shared.is_none()
+            && receives.credits.is_available_fast()
+            && conn.credit_delay.may_wait(has_credits)
+            && (has_credits || conn.armed == Armed::Nothing);
+        if !is_plain || receives.ring.push(receive, segments).is_err() {
+            return false;
+        }
+        receives.credits.take_available();
+        conn.posted = conn.posted.wrapping_add(1);
+        true
+    }
+
     /// Decides whether posts may take the fast path until the next call.
     pub(super) fn update_fast_path(&mut self) {
         let is_usable = self.phase == Phase::Connected && !self.is_closing && !self.is_retired;
@@ -169,24 +190,13 @@ impl SoftQp {
 
     /// Posts a receive that the peer need not know of at once. Returns false, without effect, if only
     /// the slow path can post it.
-    #[inline(always)]
     pub(super) fn post_receive_fast(&self, receive: PostedReceive, segments: &[Segment]) -> bool {
-        let mut guard = self.state.lock();
-        let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
-        let receives = &mut queues.receives;
-        // A peer that has credits left learns of the new one from the next frame; one that has none, by the
-        // next poll, if each poll reads the link.
-        let has_credits = conn.reported_posted != conn.receives_taken;
-        let is_plain = conn.writes_at_once
-            && receives.shared.is_none()
-            && receives.credits.is_available_fast()
-            && conn.credit_delay.may_wait(has_credits)
-            && (has_credits || conn.armed == Armed::Nothing);
-        if !is_plain || receives.ring.push(receive, segments).is_err() {
-            return false;
-        }
-        receives.credits.take_available();
-        conn.posted = conn.posted.wrapping_add(1);
-        true
+        self.state.lock().push_receive(receive, segments)
+    }
+
+    /// As [`post_receive_fast`](Self::post_receive_fast), for one segment, if the lock is biased to this thread.
+    #[inline(always)]
+    pub(super) fn post_one_receive_fast(&self, receive: PostedReceive, segment: Segment) -> bool {
+        self.state.lock_as_owner().is_some_and(|mut state| state.push_receive(receive, &[segment]))
     }
 }

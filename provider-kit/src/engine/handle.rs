@@ -68,7 +68,25 @@ impl QueuePair for QpHandle {
         self.post_request(&Request { work: Work::Send, segments, length, cookie, flags, checked })
     }
 
-    #[inline(always)]
+    #[inline]
+    fn post_one_receive(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        self.0.core.origin.check()?;
+        let (segment, length) = (buffer.with_key(key), buffer.length);
+        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
+        let receive = PostedReceive { cookie, length, unsignalled, checked: checked.number() };
+        if self.0.post_one_receive_fast(receive, segment) {
+            return Ok(());
+        }
+        self.post_receive(&ReceiveRequest { segments: &[segment], cookie, flags, checked })
+    }
+
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.0.core.origin.check()?;
         if self.0.post_receive_fast(PostedReceive::new(receive), receive.segments) {

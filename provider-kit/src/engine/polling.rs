@@ -124,8 +124,7 @@ impl PolledLink for SoftQp {
             return nothing;
         }
         // Whether another thread reads the link from now on, which `update_interest` announces.
-        let is_changed =
-            !conn.knows_poller(queues, visit) && self.note_poller(conn, queues, visit);
+        let is_changed = !conn.knows_poller(queues, visit) && self.note_poller(conn, queues, visit);
         let executed = conn.executed;
         let has_arrived = conn.read(queues, &mut upcalls);
         if has_arrived {

@@ -9,8 +9,8 @@ use dat_provider_kit::frame::{self, Frame, MAX_HEAD, MAX_PIECE, Malformed, Messa
 use dat_provider_kit::link::Armed;
 use dat_sync::prefetch;
 
-use super::{LONGEST, PART, Slots, Unit, WORD, payload_at, units};
-use crate::segment::Segment;
+use super::{LONGEST, PART, Slots, Unit, WORD, offset, payload_at, units};
+use crate::segment::{RING, Segment};
 use crate::signals::ConsumerSignals;
 
 /// Bytes before the payload of a plain message.
@@ -97,7 +97,14 @@ impl Consumer {
     pub(crate) fn take_message(&self, head: &MessageHead, place: Span) -> usize {
         let payload = head.length as usize;
         let before = payload_at(MessageHead::LEN, payload);
-        self.copy_to::<false>((before, payload), &[place]);
+        let at = offset(self.head) + before;
+        if at + payload > RING || place.len() < payload {
+            self.copy_to::<false>((before, payload), &[place]);
+        } else if let Some(to) = place.pointer(place.address(), head.length) {
+            // SAFETY: the payload ends inside of the ring, which is mapped, and `to` points to as many bytes of
+            // the place, which its maker keeps valid.
+            unsafe { copy(self.slots.base.wrapping_add(at), to, payload) };
+        }
         before + payload
     }
 
