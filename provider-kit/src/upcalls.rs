@@ -67,11 +67,7 @@ impl Upcalls {
     #[inline]
     #[must_use]
     pub fn pending(self) -> Option<Self> {
-        if self.0.is_some() {
-            return Some(self);
-        }
-        std::mem::forget(self);
-        None
+        self.0.map(|pending| Self(Some(pending)))
     }
 
     /// Makes the upcalls. The caller holds no lock.

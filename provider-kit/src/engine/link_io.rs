@@ -88,6 +88,7 @@ impl Connection {
     }
 
     /// Reads the frames that arrived. Returns whether there was anything, including the end of the link.
+    #[inline(always)]
     pub(super) fn read(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) -> bool {
         if self.peer_failure.is_some() {
             return false;

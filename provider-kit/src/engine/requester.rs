@@ -21,15 +21,24 @@ impl Connection {
     }
 
     /// Completes requests in order, as far as the peer has executed them.
+    #[inline(always)]
     pub(super) fn complete(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
-        if !self.sends.waiting.is_empty() && self.sends.settle_offer() {
+        while let Some(request) = self.sends.pop_executed() {
+            queues.succeed_request(&request, upcalls);
+        }
+        if self.sends.has_others() {
+            self.complete_others(queues, upcalls);
+        }
+    }
+
+    /// As [`complete`](Self::complete), also for requests with answers and those that failed or were not
+    /// completely written.
+    #[inline(never)]
+    fn complete_others(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
+        if self.sends.settle_offer() {
             self.unfetched_offers = 0;
         }
-        loop {
-            while let Some(request) = self.sends.pop_executed() {
-                queues.succeed_request(&request, upcalls);
-            }
-            let Some((request, extra, status)) = self.sends.pop_ended() else { return };
+        while let Some((request, extra, status)) = self.sends.pop_ended() {
             queues.complete_request(&request, extra, status, upcalls);
             if status != DtoStatus::Success {
                 let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };

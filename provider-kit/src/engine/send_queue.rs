@@ -160,6 +160,13 @@ impl SendQueue {
         Some(oldest)
     }
 
+    /// Whether there are requests that [`pop_executed`](Self::pop_executed) does not take although they may have
+    /// ended.
+    #[inline(always)]
+    pub(super) fn has_others(&self) -> bool {
+        !self.waiting.is_empty() || !self.reads.is_empty()
+    }
+
     /// The next completion, if the oldest request has ended: the request, the `extra` of its completion,
     /// and its status.
     #[inline]
