@@ -16,12 +16,14 @@
 //! | 24..40 | RDMA and atomics: context, 4 bytes (operation of an atomic), remote address; offers: number of extents, 4 zeros, epoch |
 //! | 40..56 | atomics: two operands |
 
+mod ack;
 mod decode;
 mod encode;
 mod message;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+pub use ack::AckHead;
 pub use decode::decode;
 pub use encode::Head;
 pub use message::MessageHead;

@@ -15,7 +15,7 @@ use dat_provider::mem::Span;
 
 use crate::direct::{Access, Accessed, Gate, Offer};
 use crate::doorbell::Doorbell;
-use crate::frame::{Frame, MAX_PIECE, Malformed, MessageHead};
+use crate::frame::{AckHead, Frame, MAX_PIECE, Malformed, MessageHead};
 
 /// The result of [`Writer::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,15 @@ pub trait Writer: Send {
     /// As [`Writer::write`].
     fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<Written, End> {
         self.write(&head.frame(), &[payload])
+    }
+
+    /// As [`Writer::write`], for an acknowledgement, and not in a child of `fork`. A link overrides it as
+    /// [`Writer::write_message`].
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    fn write_ack(&mut self, head: &AckHead) -> Result<Written, End> {
+        self.write(&head.frame(), &[])
     }
 
     /// As [`Writer::write`], but the frame may wait for others that follow soon. By default, it does not.
@@ -237,22 +246,21 @@ pub struct Refused;
 
 /// The receiver of the frames that a [`Reader`] reads.
 pub trait FrameSink {
-    /// A message arrived in one frame. Returns the memory for all of its bytes; the link stores them and calls
-    /// [`message_stored`](Self::message_stored) next. Returns nothing, without effect, if the frame must be
-    /// passed on by [`begin`](Self::begin) and the methods after it.
+    /// A message arrived in one frame, and all of its bytes are in memory. Copies them to their place. Returns
+    /// false, without effect, if the frame must be passed on by [`begin`](Self::begin) and the methods after it.
     ///
     /// # Errors
     /// As [`FrameSink::begin`].
-    fn message(&mut self, _head: &MessageHead) -> Result<Option<Span>, Refused> {
-        Ok(None)
+    fn message(&mut self, _head: &MessageHead, _payload: Span) -> Result<bool, Refused> {
+        Ok(false)
     }
 
-    /// The bytes of the message are stored.
+    /// An acknowledgement arrived. Returns false as [`message`](Self::message) does.
     ///
     /// # Errors
     /// As [`FrameSink::begin`].
-    fn message_stored(&mut self, _head: &MessageHead) -> Result<(), Refused> {
-        Err(Refused)
+    fn ack(&mut self, _head: &AckHead) -> Result<bool, Refused> {
+        Ok(false)
     }
 
     /// A frame begins; its payload follows.

@@ -103,12 +103,13 @@ impl<T: Default> Ring<T> {
             return None;
         }
         let entry = std::mem::take(&mut self.slots.get_mut(self.head)?.entry);
-        self.remove_front();
+        self.advance();
         Some(entry)
     }
 
+    /// The oldest entry, of which there must be one, is no longer in the queue.
     #[inline]
-    fn remove_front(&mut self) {
+    fn advance(&mut self) {
         self.head = self.index(1);
         self.len -= 1;
     }
@@ -122,7 +123,7 @@ impl<T: Default> Ring<T> {
             let entry = std::mem::take(&mut self.slots[self.head].entry);
             // It has space for all of them.
             let _ = next.push(entry, self.front().map_or(&[], |(_, segments)| segments));
-            self.remove_front();
+            self.advance();
         }
         *self = next;
     }
@@ -145,12 +146,12 @@ impl<T: Default> Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// As [`pop`](Self::pop), for entries that may stay in their slots.
+    /// Removes the oldest entry, if there is one. Its slot keeps its value.
     #[inline]
-    pub fn pop_copy(&mut self) -> Option<T> {
-        let (&entry, _) = self.front()?;
-        self.remove_front();
-        Some(entry)
+    pub fn remove_front(&mut self) {
+        if self.len > 0 {
+            self.advance();
+        }
     }
 }
 

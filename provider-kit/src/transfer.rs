@@ -335,6 +335,16 @@ fn span(address: u64, length: u64) -> Option<Span> {
     (length > 0).then(|| unsafe { Span::new(base, length as usize) })
 }
 
+/// Copies the bytes of a span to another one, as far as both go.
+#[inline(always)]
+pub fn copy_span(from: Span, to: Span) {
+    let length = from.len().min(to.len());
+    let whole = |span: &Span| span.pointer(span.address(), length as u64);
+    let (Some(from), Some(to)) = (whole(&from), whole(&to)) else { return };
+    // SAFETY: both spans have at least `length` bytes, and their makers keep them valid.
+    unsafe { mem::copy(from, to, length) };
+}
+
 /// Changes eight aligned bytes of remote memory atomically. Returns their previous value, or nothing if
 /// they must not be accessed.
 pub fn change_word(

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use dat_provider_kit::doorbell::Doorbell;
+use dat_provider_kit::frame::{AckHead, MessageHead};
 use dat_provider_kit::link::{
     Armed, Budget, Destinations, End, FrameSink, Progress, Reader, Refused,
 };
@@ -13,6 +14,8 @@ use crate::link::Link;
 use crate::ring::Consumer;
 use crate::segment::RING;
 
+/// Length of an acknowledgement in the ring, in bytes.
+const ACK: usize = 8 + AckHead::LEN;
 /// A poller asks the socket for the peer's end once in this many polls that found nothing.
 const SELDOM: u32 = 256;
 
@@ -133,7 +136,7 @@ impl RingReader {
         let Some(consumer) = &mut self.consumer else { return Ok(Progress::Drained(false)) };
         let (mut frames, mut bytes) = (0, 0);
         while let Some(total) = consumer.next() {
-            let length = match read_message(consumer, total, sink)? {
+            let length = match read_plain(consumer, total, sink)? {
                 Some(length) => length,
                 None => read_frame(consumer, total, sink, &mut self.places)?,
             };
@@ -158,22 +161,26 @@ impl RingReader {
     }
 }
 
-/// Passes on the frame at the head of the ring if it is a message that goes to one place. Returns the length of
-/// the frame in the ring, in bytes.
-#[inline]
-fn read_message(
+/// Passes on the frame at the head of the ring, which has this first word, if it is a message that goes to one
+/// place, or an acknowledgement. Returns the length of the frame in the ring, in bytes.
+#[inline(always)]
+fn read_plain(
     consumer: &Consumer,
     total: u64,
     sink: &mut dyn FrameSink,
 ) -> Result<Option<usize>, Refused> {
-    let Some(head) = consumer.message(total) else { return Ok(None) };
-    let Some(place) = sink.message(&head)? else { return Ok(None) };
-    let length = consumer.take_message(&head, place);
-    sink.message_stored(&head)?;
-    Ok(Some(length))
+    let words = consumer.head();
+    if let Some(head) = MessageHead::of(words) {
+        let Some((payload, length)) = consumer.payload(total, &head) else { return Ok(None) };
+        return Ok(sink.message(&head, payload)?.then_some(length));
+    }
+    match AckHead::of(words) {
+        Some(head) if total == ACK as u64 => Ok(sink.ack(&head)?.then_some(ACK)),
+        _ => Ok(None),
+    }
 }
 
-/// As [`read_message`], for any frame.
+/// As [`read_plain`], for any frame.
 fn read_frame(
     consumer: &Consumer,
     total: u64,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dat_provider::mem::Span;
 use dat_provider_kit::direct::{self, Access, Accessed, Offer};
-use dat_provider_kit::frame::{Frame, Malformed, MessageHead};
+use dat_provider_kit::frame::{AckHead, Frame, Malformed, MessageHead};
 use dat_provider_kit::link::{End, MIN_OFFER, Writer, Written};
 
 use crate::direct::{DirectRequester, LONGEST};
@@ -97,6 +97,17 @@ impl Writer for RingWriter {
                 self.finish(stored)
             }
             _ => self.write(&head.frame(), &[payload]),
+        }
+    }
+
+    #[inline]
+    fn write_ack(&mut self, head: &AckHead) -> Result<Written, End> {
+        match &mut self.producer {
+            Some(producer) if !self.link.has_ended() => {
+                let stored = producer.store_ack(head);
+                self.finish(stored)
+            }
+            _ => self.write(&head.frame(), &[]),
         }
     }
 

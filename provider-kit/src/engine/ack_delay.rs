@@ -4,8 +4,10 @@
 //! of them. A peer that waits for each acknowledgement before it sends the next request gets it from the
 //! first poll that finds nothing. Until then the consumer's reply may carry it.
 
-/// Number of requests that are acknowledged at once, even if more keep arriving.
-const BATCH: u32 = 8;
+/// Number of requests that are acknowledged at once, even if more keep arriving: over links whose frames cost
+/// little, and over others. A requester with few requests in flight waits for these acknowledgements.
+const BATCH: u32 = 4;
+const LARGE_BATCH: u32 = 8;
 /// Number of polls without a request after which a stream counts as interrupted.
 const STREAM_PATIENCE: u32 = 8;
 /// A request that arrives within fewer polls after an acknowledgement was sent before the peer received
@@ -13,8 +15,10 @@ const STREAM_PATIENCE: u32 = 8;
 const FLIGHT_POLLS: u32 = 4;
 
 /// The delay of acknowledgements, from the distances between requests. Counts are in polls.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct AckDelay {
+    /// Number of requests that are acknowledged at once.
+    batch: u32,
     /// Polls since the last request.
     idle: u32,
     /// Polls without a request that pass before an acknowledgement.
@@ -22,6 +26,12 @@ pub(super) struct AckDelay {
 }
 
 impl AckDelay {
+    /// For a link whose frames are costly, or cost little.
+    pub(super) fn new(is_costly: bool) -> Self {
+        let batch = if is_costly { LARGE_BATCH } else { BATCH };
+        Self { batch, idle: 0, patience: 0 }
+    }
+
     /// A poll found requests, or none. Returns whether to acknowledge the `owed` requests now.
     #[inline]
     pub(super) fn is_due(&mut self, has_requests: bool, owed: u32) -> bool {
@@ -29,7 +39,7 @@ impl AckDelay {
             let is_stream = self.idle < self.patience + FLIGHT_POLLS;
             self.patience = if is_stream { STREAM_PATIENCE } else { 0 };
             self.idle = 0;
-            owed >= BATCH
+            owed >= self.batch
         } else {
             self.idle = self.idle.saturating_add(1);
             self.idle > self.patience
@@ -48,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_waits_gets_its_acknowledgement_from_the_first_idle_poll() {
-        let mut delay = AckDelay::default();
+        let mut delay = AckDelay::new(false);
         delay.is_due(true, 1);
         polls_until_due(&mut delay);
         for _ in 0..FLIGHT_POLLS {
@@ -60,7 +70,7 @@ mod tests {
 
     #[test]
     fn requests_of_a_stream_are_acknowledged_together() {
-        let mut delay = AckDelay::default();
+        let mut delay = AckDelay::new(false);
         delay.is_due(true, 1);
         for owed in 2..BATCH {
             assert!(!delay.is_due(false, owed) && !delay.is_due(true, owed), "{owed}");

@@ -214,7 +214,7 @@ impl Connection {
             executed: 0,
             offer_answer: None,
             reported_executed: 0,
-            ack_delay: AckDelay::default(),
+            ack_delay: AckDelay::new(can_hold),
             credit_delay: CreditDelay::default(),
             posted,
             reported_posted: posted,

@@ -106,7 +106,7 @@ impl ConnectionSink<'_> {
         has_lost_memory: bool,
     ) -> Accepted {
         let (receives, upcalls) = (&mut self.queues.receives, &mut *self.upcalls);
-        let Some(posted) = receives.ring.pop_copy() else { return Err(Refused) };
+        let Some(posted) = receives.ring.pop() else { return Err(Refused) };
         self.conn.receives_taken = self.conn.receives_taken.wrapping_add(1);
         if has_lost_memory {
             receives.fail(posted, DtoStatus::LocalProtection, upcalls);

@@ -12,7 +12,7 @@ use super::inbound::{CurrentFrame, InboundKind, Unexpected};
 use super::request::Task;
 use super::work_queues::WorkQueues;
 use crate::bytes;
-use crate::frame::{Body, Frame, MessageHead, Reason};
+use crate::frame::{AckHead, Body, Frame, MessageHead, Reason};
 use crate::handshake::Step;
 use crate::link::{Destinations, FrameSink, Refused};
 use crate::transfer::{self, LocalMemory};
@@ -29,23 +29,33 @@ pub(super) struct ConnectionSink<'a> {
 }
 
 impl FrameSink for ConnectionSink<'_> {
-    #[inline]
-    fn message(&mut self, head: &MessageHead) -> Result<Option<Span>, Refused> {
-        let receives = &self.queues.receives;
-        let is_plain = self.conn.is_open()
-            && self.conn.ending.is_none()
-            && self.conn.inbound.is_none()
+    fn message(&mut self, head: &MessageHead, payload: Span) -> Result<bool, Refused> {
+        let Self { conn, queues, upcalls } = self;
+        let receives = &mut queues.receives;
+        let is_plain = conn.is_open()
+            && conn.ending.is_none()
+            && conn.inbound.is_none()
             && receives.shared.is_none();
-        let span = if is_plain { receives.front_span(head.length) } else { None };
-        if span.is_some() {
-            self.apply_counts(head.done, head.posted)?;
+        let Some((posted, place)) = receives.front_span(head.length).filter(|_| is_plain) else {
+            return Ok(false);
+        };
+        if !conn.apply_counts(head.done, head.posted) {
+            return Err(Refused);
         }
-        Ok(span)
+        transfer::copy_span(payload, place);
+        receives.ring.remove_front();
+        conn.receives_taken = conn.receives_taken.wrapping_add(1);
+        receives.succeed(posted, head.length, head.solicited, upcalls);
+        conn.executed = conn.executed.wrapping_add(1);
+        Ok(true)
     }
 
-    #[inline]
-    fn message_stored(&mut self, head: &MessageHead) -> Accepted {
-        self.finish_message(head.length, head.solicited, false)
+    fn ack(&mut self, head: &AckHead) -> Result<bool, Refused> {
+        let is_plain = self.conn.is_open() && self.conn.ending.is_none();
+        if is_plain {
+            self.apply_counts(head.done, head.posted)?;
+        }
+        Ok(is_plain)
     }
 
     #[inline]

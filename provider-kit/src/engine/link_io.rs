@@ -7,7 +7,7 @@ use super::connection::{Connection, EndCause, Stage};
 use super::frame_sink::ConnectionSink;
 use super::work_queues::WorkQueues;
 use crate::bytes;
-use crate::frame::{Body, Frame, MessageHead, Reason};
+use crate::frame::{AckHead, Body, Frame, MessageHead, Reason};
 use crate::handshake::Message;
 use crate::link::{Budget, End, Progress, Written};
 use crate::upcalls::Upcalls;
@@ -56,6 +56,13 @@ impl Connection {
         let head = MessageHead { length, solicited, done: self.executed, posted: self.posted };
         let written = self.writer.write_message(&head, payload);
         self.note_written(written, (head.done, head.posted))
+    }
+
+    /// Sends an acknowledgement, while `writes_at_once` holds. Returns whether the link took and sent it.
+    pub(super) fn write_ack(&mut self) -> bool {
+        let head = AckHead { done: self.executed, posted: self.posted };
+        let written = self.writer.write_ack(&head);
+        self.note_written(written, (head.done, head.posted)) && !self.has_backlog
     }
 
     /// Notes what became of a frame with these counts. Returns whether the link took it.

@@ -137,15 +137,11 @@ impl PolledLink for SoftQp {
         let must_write = is_due && owed != 0 || conn.owes_credits();
         // `writes_at_once` was decided after the last change of the state, and plain frames change nothing of
         // it. It implies that no answer is queued, so that all that was executed can be acknowledged.
-        if conn.is_lent && conn.writes_at_once && !is_changed && !must_write {
-            if !has_arrived {
-                let again = conn.has_unread || owed != 0;
-                let found = Found { again, activity: conn.activity(), is_active: false };
-                self.unlock_and_defer(state, upcalls);
-                return found;
-            }
-            if conn.finish_plain_read(queues, &mut upcalls) {
-                let found = Found { again: owed != 0, activity: conn.activity(), is_active: true };
+        if conn.is_lent && conn.writes_at_once && !is_changed {
+            let is_plain = !has_arrived || conn.finish_plain_read(queues, &mut upcalls);
+            if is_plain && (!must_write || conn.write_ack()) {
+                let again = conn.has_unread || owed != 0 && !must_write;
+                let found = Found { again, activity: conn.activity(), is_active: has_arrived };
                 self.unlock_and_defer(state, upcalls);
                 return found;
             }

@@ -59,13 +59,14 @@ impl ReceiveQueue {
         Some(TakenReceive { posted, segments, domain: shared.domain() })
     }
 
-    /// The first `length` bytes of the oldest receive, if they are in one segment whose registration has
-    /// not changed since the post.
-    #[inline]
-    pub(super) fn front_span(&self, length: u64) -> Option<Span> {
+    /// The oldest receive and its first `length` bytes, if they are in one segment whose registration has not
+    /// changed since the post.
+    #[inline(always)]
+    pub(super) fn front_span(&self, length: u64) -> Option<(PostedReceive, Span)> {
         let (posted, segments) = self.ring.front()?;
         let local = LocalMemory { segments, domain: self.domain };
-        transfer::checked_local_span(local, (posted.checked, &self.epochs), length)
+        let span = transfer::checked_local_span(local, (posted.checked, &self.epochs), length)?;
+        Some((*posted, span))
     }
 
     /// Appends the spans of a range of the oldest receive, in bytes. Returns false if its memory is not

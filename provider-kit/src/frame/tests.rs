@@ -115,6 +115,13 @@ proptest! {
             let words = unnumbered.encode().words();
             prop_assert_eq!(&message.words()[..], &words[..3]);
         }
+        let ack = AckHead::of([first, second, third]);
+        let is_ack = matches!(body, Body::Ack);
+        prop_assert_eq!(ack.map(|ack| ack.frame()), is_ack.then_some(unnumbered));
+        if let Some(ack) = ack {
+            let words = unnumbered.encode().words();
+            prop_assert_eq!(&ack.words()[..], &words[..3]);
+        }
         let part = &head[..cut.min(head.len() - 1)];
         prop_assert_eq!(decode(part), Ok(None), "a part of a head");
     }

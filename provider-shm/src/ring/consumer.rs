@@ -1,10 +1,11 @@
 //! The end of a ring that reads.
 #![allow(unsafe_code, reason = "the slots are memory by address")]
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use dat_provider::mem::{Span, copy, copy_in_order};
+use dat_provider::mem::{Span, copy_in_order};
 use dat_provider_kit::frame::{self, Frame, MAX_HEAD, MAX_PIECE, Malformed, MessageHead};
 use dat_provider_kit::link::Armed;
 use dat_sync::prefetch;
@@ -13,10 +14,9 @@ use super::{LONGEST, PART, Slots, Unit, WORD, offset, payload_at, units};
 use crate::segment::{RING, Segment};
 use crate::signals::ConsumerSignals;
 
-/// Bytes before the payload of a plain message.
-const MESSAGE: usize = WORD + MessageHead::LEN;
 /// The shortest frame, in bytes.
 const SHORTEST: usize = WORD + 24;
+
 /// The end that reads.
 #[derive(Debug)]
 pub(crate) struct Consumer {
@@ -81,31 +81,30 @@ impl Consumer {
         self.next().map(|total| self.frame(total)).transpose()
     }
 
-    /// The head of the next frame, which has this first word, if it is a message of one frame.
+    /// The first words of the head of the next frame.
     #[inline]
-    pub(crate) fn message(&self, total: u64) -> Option<MessageHead> {
+    pub(crate) fn head(&self) -> [u64; 3] {
         let [_, first, second, third, ..] = self.slots.unit(self.head);
-        let head = [first, second, third].map(|word| word.load(Ordering::Relaxed));
-        let head = MessageHead::of(head)?;
-        let is_whole = head.length <= MAX_PIECE && total == MESSAGE as u64 + head.length;
-        is_whole.then_some(head)
+        [first, second, third].map(|word| word.load(Ordering::Relaxed))
     }
 
-    /// Copies the bytes of a message to a place of that length. Returns the length of the frame in the ring, in
-    /// bytes.
+    /// The bytes of the next frame, which has this first word and is this message, and the length of the frame
+    /// in the ring, in bytes. Nothing if the message has several frames, or continues at the start of the ring.
     #[inline]
-    pub(crate) fn take_message(&self, head: &MessageHead, place: Span) -> usize {
+    pub(crate) fn payload(&self, total: u64, head: &MessageHead) -> Option<(Span, usize)> {
+        if head.length > MAX_PIECE || total != (WORD + MessageHead::LEN) as u64 + head.length {
+            return None;
+        }
         let payload = head.length as usize;
         let before = payload_at(MessageHead::LEN, payload);
         let at = offset(self.head) + before;
-        if at + payload > RING || place.len() < payload {
-            self.copy_to::<false>((before, payload), &[place]);
-        } else if let Some(to) = place.pointer(place.address(), head.length) {
-            // SAFETY: the payload ends inside of the ring, which is mapped, and `to` points to as many bytes of
-            // the place, which its maker keeps valid.
-            unsafe { copy(self.slots.base.wrapping_add(at), to, payload) };
+        if at + payload > RING {
+            return None;
         }
-        before + payload
+        let base = NonNull::new(self.slots.base.wrapping_add(at))?;
+        // SAFETY: the bytes are inside of the mapping, which lives as long as `self`. Nothing registers the span,
+        // and its receiver only copies from it during a call.
+        Some((unsafe { Span::new(base, payload) }, before + payload))
     }
 
     /// The next frame, which has this first word.
@@ -129,24 +128,17 @@ impl Consumer {
 
     /// Copies the payload of a frame to its places, as far as they go, and the last bytes of each place last.
     pub(crate) fn take(&self, found: &Found, places: &[Span]) {
-        self.copy_to::<true>((found.before, found.payload), places);
-    }
-
-    /// Copies a payload to its places: `left` bytes from `at` bytes behind the first word on. If `IN_ORDER`,
-    /// the last bytes of each place are stored last.
-    #[inline(always)]
-    fn copy_to<const IN_ORDER: bool>(&self, (mut at, mut left): (usize, usize), places: &[Span]) {
-        let copy = if IN_ORDER { copy_in_order } else { copy };
+        let (mut at, mut left) = (found.before, found.payload);
         for place in places {
             let length = place.len().min(left);
             let Some(to) = place.pointer(place.address(), length as u64) else { return };
             let [(from, first), (start, rest)] = self.slots.parts(self.head, at, length);
             // SAFETY: both parts are inside the mapping, and `to` points to `first + rest` bytes of the
             // place, which its maker keeps valid.
-            unsafe { copy(from, to, first) };
+            unsafe { copy_in_order(from, to, first) };
             if rest > 0 {
                 // SAFETY: as for the first part.
-                unsafe { copy(start, to.wrapping_add(first), rest) };
+                unsafe { copy_in_order(start, to.wrapping_add(first), rest) };
             }
             at += length;
             left -= length;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dat_provider::mem::{Span, copy};
-use dat_provider_kit::frame::{Frame, Malformed, MessageHead};
+use dat_provider_kit::frame::{AckHead, Frame, Malformed, MessageHead};
 
 use super::{LONGEST, Slots, WORD, offset, payload_at, units};
 use crate::segment::{RING, Segment, UNIT, UNITS};
@@ -100,6 +100,15 @@ impl Producer {
         self.store_words(&head.words(), &[payload])
     }
 
+    /// As [`store`](Self::store), for an acknowledgement.
+    ///
+    /// # Errors
+    /// As [`store`](Self::store).
+    #[inline]
+    pub(crate) fn store_ack(&mut self, head: &AckHead) -> Result<Stored, Malformed> {
+        self.store_words(&head.words(), &[])
+    }
+
     #[inline(always)]
     fn store_words(&mut self, head: &[u64], payload: &[Span]) -> Result<Stored, Malformed> {
         let length = payload.iter().map(Span::len).sum::<usize>();
@@ -123,6 +132,7 @@ impl Producer {
         // The consumer polls the first unit, and takes its cache line from this processor each time. So
         // all stores to that unit are done at the end, close to each other.
         match payload {
+            [] => {}
             [span] if offset(self.tail) + at + length <= RING => self.put_one(at, span),
             _ => self.put(at, payload, length),
         }
