@@ -181,6 +181,7 @@ fn read_plain(
 }
 
 /// As [`read_plain`], for any frame.
+#[inline(never)]
 fn read_frame(
     consumer: &Consumer,
     total: u64,
