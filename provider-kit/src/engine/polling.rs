@@ -66,9 +66,7 @@ impl SoftQp {
     pub(super) fn leave_completion_queues(&self) {
         self.polled_by.lock().clear();
     }
-}
 
-impl SoftQp {
     /// Notes what a poll says about the consumer. Returns whether another thread reads the link from now on.
     #[inline(never)]
     fn note_poller(&self, conn: &mut Connection, queues: &WorkQueues, visit: Visit) -> bool {
