@@ -1,6 +1,6 @@
 //! A queue that grows, for small entries. Its operations are short enough to be inlined on the fast path.
 
-/// The first entries in, the first ones out.
+/// A first-in, first-out queue.
 #[derive(Debug)]
 pub(crate) struct Fifo<T> {
     /// A power of two of slots, or none.

@@ -2,7 +2,7 @@
 
 use dat_provider::Segment;
 
-/// A queue of entries with segments. Entries of one segment, which most are, take one slot each.
+/// A queue of entries with segments. An entry with one segment, the usual case, takes one slot and no more.
 pub struct Ring<T> {
     capacity: usize,
     /// Maximum number of segments of an entry.
@@ -128,7 +128,7 @@ impl<T: Default> Ring<T> {
         *self = next;
     }
 
-    /// The ring is full, or has no memory yet, which it gets. Returns whether it has space.
+    /// Allocates the slots, if that was not done yet. Returns whether there is space for an entry.
     #[cold]
     #[inline(never)]
     fn allocate(&mut self) -> bool {

@@ -4,9 +4,10 @@
 //! of them. A peer that waits for each acknowledgement before it sends the next request gets it from the
 //! first poll that finds nothing. Until then the consumer's reply may carry it.
 
-/// Number of requests that are acknowledged at once, even if more keep arriving: over links whose frames cost
-/// little, and over others. A requester with few requests in flight waits for these acknowledgements.
+/// Number of requests that one frame acknowledges while more keep arriving. A requester with few requests in
+/// flight waits for these acknowledgements.
 const BATCH: u32 = 4;
+/// The same over a link on which each frame is a system call.
 const LARGE_BATCH: u32 = 8;
 /// Number of polls without a request after which a stream counts as interrupted.
 const STREAM_PATIENCE: u32 = 8;
@@ -17,7 +18,7 @@ const FLIGHT_POLLS: u32 = 4;
 /// The delay of acknowledgements, from the distances between requests. Counts are in polls.
 #[derive(Debug)]
 pub(super) struct AckDelay {
-    /// Number of requests that are acknowledged at once.
+    /// Number of requests that one frame acknowledges.
     batch: u32,
     /// Polls since the last request.
     idle: u32,
@@ -26,7 +27,7 @@ pub(super) struct AckDelay {
 }
 
 impl AckDelay {
-    /// For a link whose frames are costly, or cost little.
+    /// The delay over a link; `is_costly` says whether each frame is a system call.
     pub(super) fn new(is_costly: bool) -> Self {
         let batch = if is_costly { LARGE_BATCH } else { BATCH };
         Self { batch, idle: 0, patience: 0 }

@@ -79,7 +79,8 @@ impl SoftQp {
         is_changed
     }
 
-    /// Does what follows a read in a poll.
+    /// The slow path after a read: lends the link if a poller is faster than the driver, and advances the
+    /// connection.
     #[inline(never)]
     fn finish_read(
         &self,

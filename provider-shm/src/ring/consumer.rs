@@ -65,7 +65,7 @@ impl Consumer {
     #[inline]
     pub(crate) fn next(&self) -> Option<u64> {
         let unit = self.slots.unit(self.head);
-        // Both lines of a short message arrive at the same time, even if this poll finds nothing yet.
+        // So that both lines of a short message are on their way once the producer has stored it.
         prefetch(self.slots.unit(self.head + 1));
         let total = unit[0].load(Ordering::Acquire);
         (total != 0).then_some(total)
