@@ -6,7 +6,7 @@
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use dat_provider::flags::CompletionFlags;
-use dat_provider::{ReceiveRequest, Segment};
+use dat_provider::{Epoch, ReceiveRequest, Segment};
 use dat_sync::prefetch;
 
 use crate::slots;
@@ -233,6 +233,19 @@ impl PostedReceive {
     #[inline(always)]
     pub fn fits(&self, segment: &Segment) -> bool {
         segment.length <= u32::MAX.into() && self.checked < EPOCHS
+    }
+
+    /// The ring entry of a receive that is posted with one segment.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_one_segment(
+        length: u64,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Self {
+        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
+        Self { cookie, length, unsignalled, checked: checked.number() }
     }
 
     /// The ring entry of a posted receive.

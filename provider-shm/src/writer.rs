@@ -49,6 +49,13 @@ impl RingWriter {
         self.producer.as_mut().ok_or(End::Gone)
     }
 
+    /// As [`producer`](Self::producer), if it is there and the link has not ended. The caller has checked that
+    /// this process is not a child of the one that opened the link.
+    #[inline(always)]
+    fn ready_producer(&mut self) -> Option<&mut Producer> {
+        self.producer.as_mut().filter(|_| !self.link.has_ended())
+    }
+
     #[cold]
     fn open(&mut self) -> Result<(), End> {
         let segment = self.link.segment().ok_or(End::Gone)?;
@@ -90,25 +97,18 @@ impl Writer for RingWriter {
 
     #[inline]
     fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<Written, End> {
-        // The caller has checked that this process is not a child of the one that opened the link.
-        match &mut self.producer {
-            Some(producer) if !self.link.has_ended() => {
-                let stored = producer.store_message(head, payload);
-                self.finish(stored)
-            }
-            _ => self.write(&head.frame(), &[payload]),
-        }
+        let Some(producer) = self.ready_producer() else {
+            return self.write(&head.frame(), &[payload]);
+        };
+        let stored = producer.store_message(head, payload);
+        self.finish(stored)
     }
 
     #[inline]
     fn write_ack(&mut self, head: &AckHead) -> Result<Written, End> {
-        match &mut self.producer {
-            Some(producer) if !self.link.has_ended() => {
-                let stored = producer.store_ack(head);
-                self.finish(stored)
-            }
-            _ => self.write(&head.frame(), &[]),
-        }
+        let Some(producer) = self.ready_producer() else { return self.write(&head.frame(), &[]) };
+        let stored = producer.store_ack(head);
+        self.finish(stored)
     }
 
     fn write_last(&mut self, frame: &Frame) -> Result<Written, End> {

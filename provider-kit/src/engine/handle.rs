@@ -78,9 +78,8 @@ impl QueuePair for QpHandle {
         checked: Epoch,
     ) -> Result<()> {
         self.0.core.origin.check()?;
-        let (segment, length) = (buffer.with_key(key), buffer.length);
-        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
-        let receive = PostedReceive { cookie, length, unsignalled, checked: checked.number() };
+        let segment = buffer.with_key(key);
+        let receive = PostedReceive::with_one_segment(buffer.length, cookie, flags, checked);
         if self.0.post_one_receive_fast(receive, segment) {
             return Ok(());
         }

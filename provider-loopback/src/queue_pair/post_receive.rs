@@ -49,9 +49,7 @@ impl LoopbackQp {
         flags: CompletionFlags,
         checked: Epoch,
     ) -> Result<()> {
-        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
-        let (length, epoch) = (buffer.length, checked.number());
-        let posted = PostedReceive { cookie, length, unsignalled, checked: epoch };
+        let posted = PostedReceive::with_one_segment(buffer.length, cookie, flags, checked);
         // The only calls are tail calls, so that no register is saved.
         if !self.fill_fast(posted, &buffer.with_key(key)) {
             return self.post_one_slow(buffer, key, cookie, flags, checked);
