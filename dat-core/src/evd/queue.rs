@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::held::{Held, Tell};
-use super::spin_policy::SpinPolicy;
+use super::spin_policy::{Spin, SpinPolicy};
 use super::streams::Mode;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
@@ -140,9 +140,9 @@ impl Queue {
         self.mode = mode;
     }
 
-    /// Number of polls before a waiter blocks.
-    pub(super) fn spins(&self, timeout: Timeout) -> u32 {
-        self.spin_policy.spins(self.mode, timeout)
+    /// The spin of a waiter before it blocks.
+    pub(super) fn spin(&self, timeout: Timeout) -> Spin {
+        Spin::new(self.spin_policy.limit(self.mode, timeout))
     }
 
     /// The capacity in events, and whether threads may wait.

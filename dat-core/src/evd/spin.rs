@@ -5,16 +5,12 @@
 //! did to the dispatcher before happened before the wait. Nothing has to be announced or withdrawn.
 
 use super::EvdInner;
+use super::spin_policy::Spin;
 use crate::blocking::WaitClock;
 use crate::claim::Claim;
 use crate::provider::{Success, Taken};
 use crate::sync::pause_shortly;
 use crate::timeout::Timeout;
-
-/// Polls before the time-out begins to count; they take about a microsecond.
-const SOON: u32 = 16;
-/// A turn that makes the progress of the adapter takes about as long as this number of polls.
-const POLLS_PER_TURN: u32 = 8;
 
 impl EvdInner {
     /// Spins for the next event and takes it if it is a plain success; returns the number of events
@@ -27,7 +23,7 @@ impl EvdInner {
         threshold: u32,
         into: &mut Success,
     ) -> Option<usize> {
-        let (mut spin, mut spins) = (0, 0);
+        let mut spin: Option<Spin> = None;
         loop {
             let mut queue = self.queue.lock();
             // The descriptor or notification object must not be notified of an event that the
@@ -45,7 +41,7 @@ impl EvdInner {
             };
             match taken {
                 Taken::Success => {
-                    if spin > 0 {
+                    if spin.is_some() {
                         queue.spin_policy.learn(true);
                     }
                     return Some(queue.left());
@@ -56,18 +52,15 @@ impl EvdInner {
                 Taken::Other if queue.has_to_tell() => return None,
                 Taken::Other => {}
             }
-            if spin == 0 && !self.may_spin_with_progress() {
-                spins = queue.spins(clock.timeout());
-            }
-            if spin == spins {
-                if spins > 0 {
-                    queue.spin_policy.learn(false);
-                }
+            if self.may_spin_with_progress() {
                 return None;
             }
+            let spin = spin.get_or_insert_with(|| queue.spin(clock.timeout()));
             drop(queue);
-            spin += 1;
-            if spin == SOON {
+            if !self.goes_on(spin) {
+                return None;
+            }
+            if spin.is_noticeable() {
                 clock.start();
             }
             pause_shortly();
@@ -82,18 +75,27 @@ impl EvdInner {
 
     /// Spins for `threshold` events with the progress of the adapter.
     pub(super) fn spin_with_progress(&self, claim: &Claim, timeout: Timeout, threshold: usize) {
-        let turns = self.queue.lock().spins(timeout) / POLLS_PER_TURN;
-        for turn in 0..turns {
+        let mut spin = self.queue.lock().spin(timeout);
+        while self.goes_on(&mut spin) {
             // If the adapter's own thread is making progress, its events are found here, too.
             let _ = claim.advance();
             let mut queue = self.queue.lock();
             let has_events = queue.collect() >= threshold;
-            if has_events || queue.has_to_go() || turn + 1 == turns {
+            if has_events || queue.has_to_go() {
                 queue.spin_policy.learn(has_events);
-                break;
+                return;
             }
             drop(queue);
             pause_shortly();
         }
+    }
+
+    /// A poll has found nothing. Returns whether to poll again.
+    fn goes_on(&self, spin: &mut Spin) -> bool {
+        let goes_on = spin.goes_on();
+        if !goes_on && spin.is_allowed() {
+            self.queue.lock().spin_policy.learn(false);
+        }
+        goes_on
     }
 }

@@ -1,11 +1,11 @@
 //! Adaptive spinning: how long a waiter polls before it blocks.
 //!
-//! To block and to be woken takes about 25 µs, so a waiter spins for at most about as long. The spin
-//! count halves after each fruitless spin. An answer during a spin restores it. A short sleep
+//! To block and to be woken takes about 25 µs, so a waiter spins for at most about as long. The time
+//! halves after each fruitless spin. An answer during a spin restores it. A short sleep
 //! restores it too, with exponential back-off: two peers that both sleep answer late only because
 //! each has to be woken first.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::processors;
 use super::streams::Mode;
@@ -13,18 +13,25 @@ use crate::timeout::Timeout;
 
 /// Protected by the lock of the queue that is waited on.
 pub(super) struct SpinPolicy {
-    /// Polls before the next block, within `MIN_SPINS..=MAX_SPINS`.
-    spins: u32,
+    /// How long the next spin may take, within `MIN_SPIN..=MAX_SPIN`.
+    limit: Duration,
     /// Short sleeps still to be ignored before spinning is tried again.
     skip: u32,
     /// Value of `skip` after the next retry; doubles each time, up to `MAX_BACKOFF`.
     backoff: u32,
 }
 
-/// About as long as a sleep costs. The models of `.ci/loom` try the sleep, and one turn.
-const MAX_SPINS: u32 = if cfg!(all(test, loom)) { 1 } else { 1024 };
-/// Polls that remain after many fruitless spins; an event within them restores the count.
-const MIN_SPINS: u32 = if cfg!(all(test, loom)) { 1 } else { 32 };
+/// About as long as a sleep costs.
+const MAX_SPIN: Duration = Duration::from_micros(30);
+/// What remains after many fruitless spins; an event within it restores the full time.
+const MIN_SPIN: Duration = Duration::from_micros(1);
+/// Polls before the clock is read.
+const FEW_POLLS: u32 = 6;
+/// A longer spin yields the processor now and then: the peer may have been woken on it, and the system moves
+/// it to another one only after milliseconds.
+const MIN_YIELD: Duration = Duration::from_nanos(500);
+/// Maximum number of polls between two readings of the clock.
+const MAX_UNTIMED: u32 = 64;
 /// A waiter with a shorter time-out blocks at once, so that it does not overrun.
 const MIN_TIMEOUT: Duration = Duration::from_micros(200);
 /// A sleep between two peers that both block takes no longer.
@@ -34,17 +41,17 @@ const MAX_BACKOFF: u32 = 1024;
 
 impl Default for SpinPolicy {
     fn default() -> Self {
-        Self { spins: MAX_SPINS, skip: 0, backoff: 1 }
+        Self { limit: MAX_SPIN, skip: 0, backoff: 1 }
     }
 }
 
 impl SpinPolicy {
-    /// Number of polls before the waiter blocks.
-    pub(super) fn spins(&self, mode: Mode, timeout: Timeout) -> u32 {
+    /// How long a waiter polls before it blocks.
+    pub(super) fn limit(&self, mode: Mode, timeout: Timeout) -> Duration {
         // In the other modes not every arrival ends a wait, and only a notification tells which
         // does.
         let fits = mode == Mode::Threshold && Timeout::After(MIN_TIMEOUT) <= timeout;
-        if fits && processors::several() { self.spins } else { 0 }
+        if fits && processors::several() { self.limit } else { Duration::ZERO }
     }
 
     /// Learns whether a spin ended with an event.
@@ -52,7 +59,7 @@ impl SpinPolicy {
         if answered {
             *self = Self::default();
         } else {
-            self.spins = (self.spins / 2).max(MIN_SPINS);
+            self.limit = (self.limit / 2).max(MIN_SPIN);
         }
     }
 
@@ -65,9 +72,59 @@ impl SpinPolicy {
             self.skip -= 1;
             return;
         }
-        self.spins = MAX_SPINS;
+        self.limit = MAX_SPIN;
         self.skip = self.backoff;
         self.backoff = (self.backoff * 2).min(MAX_BACKOFF);
+    }
+}
+
+/// A spin in progress. Polls of some providers take a hundred times as long as those of others, so the
+/// spin is bounded by time.
+#[derive(Debug)]
+pub(super) struct Spin {
+    limit: Duration,
+    /// Number of polls that found nothing.
+    polls: u32,
+    began: Option<Instant>,
+}
+
+impl Spin {
+    /// A spin for this long, which may be nothing.
+    pub(super) const fn new(limit: Duration) -> Self {
+        Self { limit, polls: 0, began: None }
+    }
+
+    /// Whether the waiter may spin at all.
+    pub(super) const fn is_allowed(&self) -> bool {
+        !self.limit.is_zero()
+    }
+
+    /// Whether the spin has taken a noticeable time.
+    pub(super) const fn is_noticeable(&self) -> bool {
+        self.began.is_some()
+    }
+
+    /// A poll has found nothing. Returns whether to poll again.
+    pub(super) fn goes_on(&mut self) -> bool {
+        if !self.is_allowed() {
+            return false;
+        }
+        self.polls += 1;
+        // The models try one more poll, and the sleep.
+        if cfg!(all(test, loom)) {
+            return self.polls == 1;
+        }
+        // The clock takes about as long as a short poll.
+        let is_later = self.polls.is_power_of_two() || self.polls % MAX_UNTIMED == 0;
+        if self.polls < FEW_POLLS || !is_later && self.polls > FEW_POLLS {
+            return true;
+        }
+        let now = Instant::now();
+        let elapsed = now.duration_since(*self.began.get_or_insert(now));
+        if elapsed >= MIN_YIELD {
+            std::thread::yield_now();
+        }
+        elapsed < self.limit
     }
 }
 
@@ -78,13 +135,13 @@ mod tests {
     #[test]
     fn fruitless_spins_get_shorter_until_an_answer_arrives() {
         let mut spin_policy = SpinPolicy::default();
-        assert_eq!(spin_policy.spins, MAX_SPINS);
+        assert_eq!(spin_policy.limit, MAX_SPIN);
         for _ in 0..20 {
             spin_policy.learn(false);
         }
-        assert_eq!(spin_policy.spins, MIN_SPINS);
+        assert_eq!(spin_policy.limit, MIN_SPIN);
         spin_policy.learn(true);
-        assert_eq!(spin_policy.spins, MAX_SPINS);
+        assert_eq!(spin_policy.limit, MAX_SPIN);
     }
 
     #[test]
@@ -95,13 +152,13 @@ mod tests {
         be_fruitless(&mut spin_policy);
         spin_policy.learn_of_sleep(SHORT_SLEEP * 2);
         assert_eq!(
-            spin_policy.spins, MIN_SPINS,
+            spin_policy.limit, MIN_SPIN,
             "such a sleep is longer than the wake-up of a peer"
         );
         let mut tries = Vec::new();
         for sleep in 0..5000 {
             spin_policy.learn_of_sleep(SHORT_SLEEP);
-            if spin_policy.spins == MAX_SPINS {
+            if spin_policy.limit == MAX_SPIN {
                 tries.push(sleep);
             }
             be_fruitless(&mut spin_policy);
@@ -110,17 +167,32 @@ mod tests {
         spin_policy.learn(true);
         be_fruitless(&mut spin_policy);
         spin_policy.learn_of_sleep(SHORT_SLEEP);
-        assert_eq!(spin_policy.spins, MAX_SPINS, "an answer resets the back-off");
+        assert_eq!(spin_policy.limit, MAX_SPIN, "an answer resets the back-off");
+    }
+
+    #[test]
+    fn a_spin_ends_by_the_clock_however_long_a_poll_takes() {
+        for poll in [Duration::ZERO, Duration::from_micros(20)] {
+            let (mut spin, mut polls) = (Spin::new(MAX_SPIN), 0);
+            let began = Instant::now();
+            while spin.goes_on() {
+                polls += 1;
+                std::thread::sleep(poll);
+            }
+            assert!(began.elapsed() >= MAX_SPIN, "{polls} polls");
+            assert!(poll.is_zero() || polls < 2 * FEW_POLLS, "{polls} polls");
+        }
+        assert!(!Spin::new(Duration::ZERO).goes_on());
     }
 
     #[test]
     fn short_waits_and_chosen_notifications_do_not_spin() {
         let spin_policy = SpinPolicy::default();
         let short = Timeout::After(MIN_TIMEOUT - Duration::from_nanos(1));
-        assert_eq!(spin_policy.spins(Mode::Threshold, short), 0);
-        assert_eq!(spin_policy.spins(Mode::Solicited, Timeout::Infinite), 0);
-        assert_eq!(spin_policy.spins(Mode::Unsignalled, Timeout::Infinite), 0);
-        let expected = if processors::several() { MAX_SPINS } else { 0 };
-        assert_eq!(spin_policy.spins(Mode::Threshold, Timeout::Infinite), expected);
+        assert_eq!(spin_policy.limit(Mode::Threshold, short), Duration::ZERO);
+        assert_eq!(spin_policy.limit(Mode::Solicited, Timeout::Infinite), Duration::ZERO);
+        assert_eq!(spin_policy.limit(Mode::Unsignalled, Timeout::Infinite), Duration::ZERO);
+        let expected = if processors::several() { MAX_SPIN } else { Duration::ZERO };
+        assert_eq!(spin_policy.limit(Mode::Threshold, Timeout::Infinite), expected);
     }
 }
