@@ -211,6 +211,10 @@ pub trait Reader: Send {
     /// returns the same.
     fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End>;
 
+    /// The descriptor is readable, so the next read has to take what made it so. Pollers read without this
+    /// call, and a link may leave its descriptor alone in such a read if no frame has arrived.
+    fn note_readable(&mut self) {}
+
     /// Reads and drops what has arrived, even after [`Reader::read`] returned an error. Closing a link
     /// with unread bytes may lose the bytes that were written last.
     ///

@@ -29,6 +29,8 @@ pub(crate) struct RingReader {
     armed: Armed,
     /// The peer has sent its doorbell, or has none.
     has_met: bool,
+    /// The descriptor is readable.
+    is_readable: bool,
     /// Polls in a row that found nothing.
     idle: u32,
     /// Bytes that were read since the peer's end: no more than a ring was there.
@@ -45,6 +47,7 @@ impl RingReader {
             consumer: None,
             armed: Armed::Descriptor,
             has_met: false,
+            is_readable: true,
             idle: 0,
             late: 0,
             places,
@@ -75,6 +78,10 @@ impl RingReader {
         Ok(true)
     }
 
+    fn has_frame(&self) -> bool {
+        self.consumer.as_ref().is_some_and(|consumer| !consumer.is_empty())
+    }
+
     /// Takes the rings that came. After one, the peer rings for the next frame.
     fn hear(&mut self) {
         match self.link.hear() {
@@ -93,6 +100,7 @@ impl RingReader {
     #[inline(always)]
     fn is_settled(&self) -> bool {
         self.has_met
+            && !self.is_readable
             && self.armed == Armed::Nothing
             && self.idle < SELDOM
             && self.link.check().is_ok()
@@ -111,7 +119,9 @@ impl RingReader {
         if self.consumer.is_none() && !self.open()? {
             return Ok(false);
         }
-        if self.armed == Armed::Descriptor || self.idle >= SELDOM {
+        let is_readable = std::mem::take(&mut self.is_readable);
+        if is_readable || self.idle >= SELDOM || self.armed == Armed::Descriptor && self.has_frame()
+        {
             self.idle = 0;
             self.hear();
         }
@@ -207,6 +217,10 @@ impl Reader for RingReader {
             self.end_with(end);
         }
         result
+    }
+
+    fn note_readable(&mut self) {
+        self.is_readable = true;
     }
 
     fn discard(&mut self) -> Result<(), End> {

@@ -1,5 +1,5 @@
 use dat_provider_kit::frame::{Body, Frame};
-use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Written};
+use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Progress, Refused, Written};
 
 use super::*;
 
@@ -65,6 +65,20 @@ fn frames_of_a_peer_that_is_gone_are_read() {
     assert_eq!(ended(&mut active, &mut kept), End::Closed);
     assert_eq!(kept.0, [Body::Cts]);
     assert!(active.writer.write(&Frame::new(Body::Ack), &[]).is_err());
+}
+
+/// A poll is a load, not a system call.
+#[test]
+fn a_read_leaves_the_descriptor_alone_until_it_is_readable() {
+    let (mut active, mut passive) = pair();
+    assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    let mut kept = Kept::default();
+    let mut read = |passive: &mut Connected| passive.reader.read(&mut kept, Budget::default());
+    assert_eq!(read(&mut passive), Ok(Progress::Drained(true)));
+    active.writer.shut_down().expect("alive");
+    assert_eq!(read(&mut passive), Ok(Progress::Drained(false)));
+    passive.reader.note_readable();
+    assert_eq!(read(&mut passive), Err(End::Closed));
 }
 
 #[test]

@@ -104,6 +104,7 @@ impl Driven for SoftQp {
                 status = LinkStatus::Lent;
                 return;
             }
+            conn.note_readable();
             conn.read(queues, upcalls);
             if conn.is_lent {
                 status = LinkStatus::Lent;

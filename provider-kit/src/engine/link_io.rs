@@ -114,6 +114,13 @@ impl Connection {
         true
     }
 
+    /// The descriptor of the link is readable, or something else makes the driver read the link.
+    pub(super) fn note_readable(&mut self) {
+        if let Some(reader) = &mut self.reader {
+            reader.note_readable();
+        }
+    }
+
     /// A read found the end of the link.
     #[cold]
     fn note_read_end(&mut self, end: &End) {

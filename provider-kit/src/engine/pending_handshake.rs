@@ -52,6 +52,7 @@ impl PendingHandshake {
     /// Reads the frames of the active side, and replies.
     pub(super) fn advance(&mut self) -> HandshakeOutcome {
         let budget = Budget { frames: 1, ..Budget::default() };
+        self.link.reader.note_readable();
         loop {
             let outcome = self.link.reader.read(&mut self.received, budget);
             let Some((frame, payload)) = self.received.take() else {
