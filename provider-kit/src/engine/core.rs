@@ -13,7 +13,7 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
 use super::connection::Connection;
 use super::event_order::EventOrder;
-use super::lingering::LingeringLink;
+use super::lingering::{LingeringLink, Watched};
 use super::transport::{Acceptor, Transport};
 use crate::fork::{Guard, Origin};
 use crate::frame::{Body, Frame, Reason};
@@ -267,10 +267,24 @@ impl Shared {
         let Some(descriptor) = lingering.reader.descriptor() else { return };
         if !lingering.awaits_close() {
             self.watch(descriptor, token, lingering.interest());
-        } else if !std::mem::replace(&mut lingering.is_set_aside, true) {
-            let _ = epoll::delete(&self.links, descriptor);
+            lingering.watched = Watched::Links;
+        } else if lingering.watched != Watched::Closing {
+            self.forget_lingering(lingering);
             let data = epoll::EventData::new_u64(token);
             let _ = epoll::add(&self.closing, descriptor, data, epoll::EventFlags::IN);
+            lingering.watched = Watched::Closing;
+        }
+    }
+
+    /// Stops the driver from waiting for a closing link.
+    pub(super) fn forget_lingering(&self, lingering: &LingeringLink) {
+        let set = match lingering.watched {
+            Watched::Nowhere => return,
+            Watched::Links => &self.links,
+            Watched::Closing => &self.closing,
+        };
+        if let Some(descriptor) = lingering.reader.descriptor() {
+            let _ = epoll::delete(set, descriptor);
         }
     }
 
@@ -291,11 +305,12 @@ impl Shared {
         };
         let last = last.map(|body| Frame { done: executed, posted, ..Frame::new(body) });
         let mut lingering = LingeringLink::new(reader, writer, last);
+        // Before it is shut down, which would wake the thread for nothing.
+        self.forget_link(&*lingering.reader);
         if lingering.advance() {
             self.watch_lingering(token, &mut lingering);
             self.submit_lingering(token, lingering);
         } else {
-            self.forget_link(&*lingering.reader);
             self.submit_without_wakeup(Job::Forget(token));
         }
     }

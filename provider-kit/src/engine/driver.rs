@@ -180,7 +180,7 @@ impl Driver {
         self.watched.remove(&token);
         // The peer may have closed the link in the meantime.
         if !lingering.advance() {
-            return self.shared.forget_link(&*lingering.reader);
+            return self.shared.forget_lingering(&lingering);
         }
         self.shared.watch_lingering(token, &mut lingering);
         self.lingering += 1;
@@ -290,7 +290,7 @@ impl Driver {
                 }
                 TimedLink::Lingering(lingering) => {
                     *lingering_links -= 1;
-                    shared.forget_link(&*lingering.reader);
+                    shared.forget_lingering(lingering);
                 }
             }
             false

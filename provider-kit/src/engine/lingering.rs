@@ -15,6 +15,16 @@ pub(super) const CLOSING_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// no thread.
 pub(super) const CLOSING_CHECKS: Duration = Duration::from_millis(50);
 
+/// Where the descriptor of a closing link is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watched {
+    Nowhere,
+    /// In the set of the links: something is left to write.
+    Links,
+    /// In the set that the driver checks only now and then.
+    Closing,
+}
+
 /// A link that is being closed.
 pub(super) struct LingeringLink {
     pub(super) reader: Box<dyn Reader>,
@@ -23,8 +33,7 @@ pub(super) struct LingeringLink {
     last: Option<Frame>,
     /// Whether everything is written and the writer is shut down.
     is_shut: bool,
-    /// Whether the driver looks for its end only now and then.
-    pub(super) is_set_aside: bool,
+    pub(super) watched: Watched,
     pub(super) deadline: Instant,
 }
 
@@ -36,8 +45,8 @@ impl LingeringLink {
         last: Option<Frame>,
     ) -> Self {
         reader.arm(Armed::Descriptor);
-        let (is_shut, is_set_aside) = (false, false);
-        Self { reader, writer, last, is_shut, is_set_aside, deadline: Instant::now() + MAX_LINGER }
+        let deadline = Instant::now() + MAX_LINGER;
+        Self { reader, writer, last, is_shut: false, watched: Watched::Nowhere, deadline }
     }
 
     /// Whether nothing is left but to wait until the peer closes the link.
