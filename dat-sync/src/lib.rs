@@ -26,6 +26,6 @@ mod slab_arc;
 mod sync;
 
 pub use epoch::{Epoch, Epochs};
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_address};
 pub use process::Process;
 pub use slab_arc::{SlabArc, SlabWeak};

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dat_provider_kit::direct::page;
@@ -10,6 +10,7 @@ use dat_provider_kit::doorbell::Doorbell;
 use dat_provider_kit::fork::Origin;
 use dat_provider_kit::frame::Malformed;
 use dat_provider_kit::link::{self, End};
+use dat_sync::prefetch_address;
 
 use rustix::io::Result;
 
@@ -39,6 +40,8 @@ pub(crate) struct Link {
     /// The direction that this side writes.
     pub(crate) writes: usize,
     segment: OnceLock<Arc<Segment>>,
+    /// The unit at which the reader looks for the next frame.
+    next_unit: AtomicPtr<u8>,
     /// The peer has ended the connection, or is gone.
     has_ended: AtomicBool,
     /// Each side may access the memory of the other one directly.
@@ -97,6 +100,7 @@ impl Link {
             origin,
             writes,
             segment,
+            next_unit: AtomicPtr::default(),
             has_ended,
             is_direct,
             nonce,
@@ -105,6 +109,19 @@ impl Link {
             is_doorbell_given: AtomicBool::new(false),
             peer_doorbell: OnceLock::new(),
         }
+    }
+
+    /// The reader looks for the next frame at this unit.
+    #[inline]
+    pub(crate) fn look_at(&self, unit: *mut u8) {
+        self.next_unit.store(unit, Ordering::Relaxed);
+    }
+
+    /// The writer has sent a request: fetches the cache line in which its acknowledgement will be, so that the
+    /// next poll need not wait for it.
+    #[inline]
+    pub(crate) fn prefetch_next(&self) {
+        prefetch_address(self.next_unit.load(Ordering::Relaxed));
     }
 
     /// Nothing more comes from the peer than what is in the ring.

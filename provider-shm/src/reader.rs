@@ -158,6 +158,9 @@ impl RingReader {
                 break;
             }
         }
+        if frames > 0 {
+            self.link.look_at(consumer.place());
+        }
         self.idle = if frames == 0 { self.idle + 1 } else { 0 };
         let has_more = frames >= budget.frames || bytes >= budget.bytes;
         if self.link.has_ended() {

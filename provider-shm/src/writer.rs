@@ -101,6 +101,7 @@ impl Writer for RingWriter {
             return self.write(&head.frame(), &[payload]);
         };
         let stored = producer.store_message(head, payload);
+        self.link.prefetch_next();
         self.finish(stored)
     }
 

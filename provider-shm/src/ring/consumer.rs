@@ -61,6 +61,12 @@ impl Consumer {
         self.slots.word(self.head).load(Ordering::Acquire) == 0
     }
 
+    /// Where the next frame begins.
+    #[inline]
+    pub(crate) fn place(&self) -> *mut u8 {
+        self.slots.base.wrapping_add(offset(self.head))
+    }
+
     /// The first word of the next frame, if there is one.
     #[inline]
     pub(crate) fn next(&self) -> Option<u64> {
