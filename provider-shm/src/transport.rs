@@ -20,6 +20,7 @@ use crate::greeting;
 use crate::link::{Link, LinkOptions};
 use crate::listener::{Listening, connected, socket};
 use crate::parameters::Parameters;
+use crate::process_fence;
 use crate::segment::Segment;
 
 /// Connects from, and listens at, one address of this machine.
@@ -45,6 +46,8 @@ impl Rings {
     /// `DAT_INVALID_PARAMETER` for a parameter that cannot be used.
     pub fn open(parameters: &str) -> Result<(Self, Limits)> {
         let parameters = Parameters::parse(parameters)?;
+        // Registers the process before the adapter starts its thread, which would delay the first connection.
+        let _ = process_fence::is_available();
         let Parameters { address, folder, any_user, is_direct, any_tracer, limits } = parameters;
         if is_direct {
             page::put_in_use();

@@ -17,9 +17,10 @@ use crate::flags::EvdFlags;
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
 use crate::provider::decorate::trace;
-use crate::provider::{AdapterAttributes, MAX_SEGMENTS};
+use crate::provider::{Adapter, AdapterAttributes, AdapterSink, MAX_SEGMENTS};
 use crate::registry::{ApiVersion, Candidate, Registry, merge};
 use dat_sync::Process;
+use dat_sync::biased::fence;
 use dat_sync::region_table::RegionTable;
 
 const OPEN: &str = "dat_ia_open";
@@ -149,8 +150,7 @@ impl Candidate {
     pub fn open(self, options: &IaOptions) -> Result<InterfaceAdapter> {
         let compat = self.compat.mode().map_err(|error| self.describe(error, OPEN))?;
         let sink = Arc::new(IaSink { ia: OnceLock::new() });
-        let adapter = trace::open(&*self.provider, self.request(Arc::clone(&sink) as _));
-        let adapter = adapter.map_err(|error| self.describe(error, OPEN))?;
+        let adapter = self.open_adapter(Arc::clone(&sink) as _, OPEN)?;
         let attributes = within_reach(adapter.attributes());
         let progress = adapter.waiter_progress().and_then(ClaimableProgress::new);
         let id = self.numbering.issue(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
@@ -191,11 +191,22 @@ impl Candidate {
     pub fn open_query(self) -> Result<IaQuery> {
         self.compat.mode().map_err(|error| self.describe(error, "dat_ib_open_query"))?;
         let sink = Arc::new(IaSink { ia: OnceLock::new() });
-        let adapter = trace::open(&*self.provider, self.request(sink));
-        let adapter = adapter.map_err(|error| self.describe(error, "dat_ib_open_query"))?;
+        let adapter = self.open_adapter(sink, "dat_ib_open_query")?;
         let attributes = within_reach(adapter.attributes());
         let opened = Opened { adapter, _in_use: self.guard };
         Ok(IaQuery { opened, attributes, process: Process::current() })
+    }
+
+    fn open_adapter(
+        &self,
+        sink: Arc<dyn AdapterSink>,
+        operation: &'static str,
+    ) -> Result<Arc<dyn Adapter>> {
+        // Registers the process for fast fences before the provider starts threads. The kernel takes
+        // microseconds to register a process with one thread, and 10 ms if there are more.
+        let _ = fence::is_available();
+        trace::open(&*self.provider, self.request(sink))
+            .map_err(|error| self.describe(error, operation))
     }
 
     fn describe(&self, error: Error, operation: &'static str) -> Error {
