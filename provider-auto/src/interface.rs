@@ -1,8 +1,8 @@
 //! The network interface that leads to other machines.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use dat_provider_kit::network::interfaces;
+use dat_provider_kit::network::{interfaces, source_towards};
 
 /// The interface that every machine has.
 const LOOPBACK: &str = "lo";
@@ -22,21 +22,13 @@ pub(crate) fn default() -> (String, Option<IpAddr>) {
     )
 }
 
-/// The address from which the kernel sends to other networks. Connecting a UDP socket chooses it and
-/// sends nothing; the destinations are reserved for documentation.
+/// The address from which the kernel sends to other networks. The destinations are reserved for documentation.
 fn routed() -> Option<IpAddr> {
-    const DESTINATIONS: [(IpAddr, IpAddr); 2] = [
-        (IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))),
-        (
-            IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-            IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
-        ),
+    const DESTINATIONS: [IpAddr; 2] = [
+        IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+        IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
     ];
-    DESTINATIONS.into_iter().find_map(|(from, to)| {
-        let socket = UdpSocket::bind((from, 0)).ok()?;
-        socket.connect((to, 9)).ok()?;
-        Some(socket.local_addr().ok()?.ip())
-    })
+    DESTINATIONS.into_iter().find_map(|destination| source_towards(destination).ok())
 }
 
 #[cfg(test)]

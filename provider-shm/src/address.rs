@@ -8,7 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-use dat_provider_kit::network::interfaces;
+use dat_provider_kit::network::is_of_this_machine;
 use rustix::io::Result;
 use rustix::net::SocketAddrUnix;
 
@@ -36,12 +36,11 @@ impl Space {
         if matches!(address, IpAddr::V4(v4) if v4.is_loopback()) {
             return Some(address);
         }
-        let mut own = interfaces().into_iter().flat_map(|one| one.addresses);
         let found = match self {
             Self::Own => Ipv4Addr::LOCALHOST.into(),
             Self::BesideTcp => address,
         };
-        own.any(|one| one.ip() == address).then_some(found)
+        is_of_this_machine(address).then_some(found)
     }
 
     /// The file of a listener in a folder.
