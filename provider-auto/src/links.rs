@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::Result;
-use dat_provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
+use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
 use dat_provider_shm::Rings;
@@ -81,17 +81,27 @@ impl Dial for Dialling {
         self.socket.local_port()
     }
 
+    fn connect_at_once(self: Box<Self>, address: IpAddr, qualifier: u64) -> Attempt {
+        let Self { socket, rings } = *self;
+        let ring = rings.dial().map(|dial| dial.connect_at_once(address, qualifier));
+        match ring {
+            Ok(Attempt::Ended(Ok(link))) => {
+                let local_port = socket.local_port();
+                Attempt::Ended(Ok(Connected { address, local_port, ..link }))
+            }
+            _ => Attempt::Blocks(socket),
+        }
+    }
+
     fn connect(
         self: Box<Self>,
         address: IpAddr,
         qualifier: u64,
         timeout: Duration,
     ) -> std::result::Result<Connected, ConnectFailure> {
-        let Self { socket, rings } = *self;
-        let ring = rings.dial().and_then(|dial| dial.connect(address, qualifier, timeout));
-        match ring {
-            Ok(link) => Ok(Connected { address, local_port: socket.local_port(), ..link }),
-            Err(_) => socket.connect(address, qualifier, timeout),
+        match self.connect_at_once(address, qualifier) {
+            Attempt::Ended(link) => link,
+            Attempt::Blocks(socket) => socket.connect(address, qualifier, timeout),
         }
     }
 }

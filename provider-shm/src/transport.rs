@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dat_provider::error::Result;
 use dat_provider_kit::direct::page;
-use dat_provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
+use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
 use dat_provider_kit::parameters::Limits;
 use rustix::io::Errno;
 
@@ -125,6 +125,11 @@ impl Dial for Dialling {
         self.port
     }
 
+    fn connect_at_once(self: Box<Self>, peer: IpAddr, qualifier: u64) -> Attempt {
+        Attempt::Ended(self.connect(peer, qualifier, Duration::ZERO))
+    }
+
+    /// Never blocks.
     fn connect(
         self: Box<Self>,
         peer: IpAddr,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::Result;
-use dat_provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
+use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::qualifier;
@@ -84,6 +84,10 @@ struct Bound {
 impl Dial for Bound {
     fn local_port(&self) -> u64 {
         self.port
+    }
+
+    fn connect_at_once(self: Box<Self>, _: IpAddr, _: u64) -> Attempt {
+        Attempt::Blocks(self)
     }
 
     fn connect(

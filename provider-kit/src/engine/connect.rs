@@ -11,7 +11,7 @@ use dat_provider::{ConnectRequest, Peer, RefusalCause};
 use super::connection::{Connection, EndCause, Stage};
 use super::event::Event;
 use super::queue_pair::{Phase, SoftQp};
-use super::transport::{ConnectFailure, Connected};
+use super::transport::{Attempt, ConnectFailure, Connected};
 use crate::handshake::{Active, Hello, Secret, SideInfo};
 
 /// How long a link may take to connect.
@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long `connect` waits for the link, so that the local port is usually known when it returns.
 const CALL_WAIT: Duration = Duration::from_millis(20);
 
-/// Connects a link in a separate thread, because that may block.
+/// Connects a link, in a separate thread if that may block.
 pub(super) fn start(
     queue_pair: &Arc<SoftQp>,
     generation: u64,
@@ -34,13 +34,17 @@ pub(super) fn start(
     let weak = Weak::clone(&queue_pair.weak_self);
     let qualifier = request.qualifier;
     let private_data = request.private_data.to_vec();
-    let connect = move || {
-        let link = dial.connect(address, qualifier, CONNECT_TIMEOUT);
+    let finish = move |link: std::result::Result<Connected, ConnectFailure>| {
         let Some(queue_pair) = weak.upgrade() else { return };
         let peer = Peer { address: address.into(), port: qualifier };
         let link = link.map(|link| ConnectedLink { link, peer, private_data });
         queue_pair.link_connected(generation, link.map_err(failed));
     };
+    let dial = match dial.connect_at_once(address, qualifier) {
+        Attempt::Ended(link) => return finish(link),
+        Attempt::Blocks(dial) => dial,
+    };
+    let connect = move || finish(dial.connect(address, qualifier, CONNECT_TIMEOUT));
     // Within one host a link connects or fails at once.
     if address.is_loopback() {
         return connect();

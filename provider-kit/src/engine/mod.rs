@@ -69,4 +69,4 @@ mod work_queues;
 
 pub use crate::attributes::Identity;
 pub use adapter::open;
-pub use transport::{Acceptor, ConnectFailure, Connected, Dial, Transport};
+pub use transport::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};

@@ -52,10 +52,21 @@ pub trait Transport: Send + Sync {
     }
 }
 
+/// The result of [`Dial::connect_at_once`].
+pub enum Attempt {
+    /// The link is connected, or why it is not.
+    Ended(std::result::Result<Connected, ConnectFailure>),
+    /// [`Dial::connect`] of this port connects the link, and may block.
+    Blocks(Box<dyn Dial>),
+}
+
 /// A local port from which a link will be connected.
 pub trait Dial: Send {
     /// The local port, as the peer sees it.
     fn local_port(&self) -> u64;
+
+    /// Connects a link to the listener of a qualifier, unless that may block.
+    fn connect_at_once(self: Box<Self>, address: IpAddr, qualifier: u64) -> Attempt;
 
     /// Connects a link to the listener of a qualifier. It may block until the time-out expires.
     ///

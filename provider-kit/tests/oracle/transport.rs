@@ -11,7 +11,7 @@ use dat_core::provider::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::mem::Span;
 use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
 use dat_provider_kit::engine::{
-    self, Acceptor, ConnectFailure, Connected, Dial, Identity, Transport,
+    self, Acceptor, Attempt, ConnectFailure, Connected, Dial, Identity, Transport,
 };
 use dat_provider_kit::frame::Frame;
 use dat_provider_kit::link::{End, Writer, Written};
@@ -167,6 +167,10 @@ struct Dialled {
 impl Dial for Dialled {
     fn local_port(&self) -> u64 {
         self.port
+    }
+
+    fn connect_at_once(self: Box<Self>, _: IpAddr, _: u64) -> Attempt {
+        Attempt::Blocks(self)
     }
 
     fn connect(
