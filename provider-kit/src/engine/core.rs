@@ -13,7 +13,7 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
 use super::connection::Connection;
 use super::event_order::EventOrder;
-use super::lingering::{LingeringLink, Watched};
+use super::lingering::{LingeringLink, WatchedIn};
 use super::transport::{Acceptor, Transport};
 use crate::fork::{Guard, Origin};
 use crate::frame::{Body, Frame, Reason};
@@ -267,21 +267,21 @@ impl Shared {
         let Some(descriptor) = lingering.reader.descriptor() else { return };
         if !lingering.awaits_close() {
             self.watch(descriptor, token, lingering.interest());
-            lingering.watched = Watched::Links;
-        } else if lingering.watched != Watched::Closing {
+            lingering.watched_in = WatchedIn::Links;
+        } else if lingering.watched_in != WatchedIn::Closing {
             self.forget_lingering(lingering);
             let data = epoll::EventData::new_u64(token);
             let _ = epoll::add(&self.closing, descriptor, data, epoll::EventFlags::IN);
-            lingering.watched = Watched::Closing;
+            lingering.watched_in = WatchedIn::Closing;
         }
     }
 
     /// Stops the driver from waiting for a closing link.
     pub(super) fn forget_lingering(&self, lingering: &LingeringLink) {
-        let set = match lingering.watched {
-            Watched::Nowhere => return,
-            Watched::Links => &self.links,
-            Watched::Closing => &self.closing,
+        let set = match lingering.watched_in {
+            WatchedIn::Nothing => return,
+            WatchedIn::Links => &self.links,
+            WatchedIn::Closing => &self.closing,
         };
         if let Some(descriptor) = lingering.reader.descriptor() {
             let _ = epoll::delete(set, descriptor);

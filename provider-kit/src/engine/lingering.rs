@@ -15,13 +15,13 @@ pub(super) const CLOSING_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// no thread.
 pub(super) const CLOSING_CHECKS: Duration = Duration::from_millis(50);
 
-/// Where the descriptor of a closing link is waited for.
+/// The set in which the driver waits for the descriptor of a closing link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Watched {
-    Nowhere,
-    /// In the set of the links: something is left to write.
+pub(super) enum WatchedIn {
+    Nothing,
+    /// The set of the links: something is left to write.
     Links,
-    /// In the set that the driver checks only now and then.
+    /// The set that the driver checks only now and then.
     Closing,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct LingeringLink {
     last: Option<Frame>,
     /// Whether everything is written and the writer is shut down.
     is_shut: bool,
-    pub(super) watched: Watched,
+    pub(super) watched_in: WatchedIn,
     pub(super) deadline: Instant,
 }
 
@@ -46,7 +46,7 @@ impl LingeringLink {
     ) -> Self {
         reader.arm(Armed::Descriptor);
         let deadline = Instant::now() + MAX_LINGER;
-        Self { reader, writer, last, is_shut: false, watched: Watched::Nowhere, deadline }
+        Self { reader, writer, last, is_shut: false, watched_in: WatchedIn::Nothing, deadline }
     }
 
     /// Whether nothing is left but to wait until the peer closes the link.
