@@ -67,9 +67,15 @@ impl Slots {
         self.segment.signals(self.direction)
     }
 
+    /// Where a unit begins.
+    #[inline]
+    fn address(&self, unit: u64) -> *mut u8 {
+        self.base.wrapping_add(offset(unit))
+    }
+
     #[inline]
     fn unit(&self, unit: u64) -> &Unit {
-        let at = self.base.wrapping_add(offset(unit));
+        let at = self.address(unit);
         // SAFETY: the unit is inside the ring, aligned, and the mapping lives as long as `self`; every
         // bit pattern is valid, and both processes access words as atomics.
         unsafe { &*at.cast::<Unit>() }

@@ -64,7 +64,7 @@ impl Consumer {
     /// Where the next frame begins.
     #[inline]
     pub(crate) fn place(&self) -> *mut u8 {
-        self.slots.base.wrapping_add(offset(self.head))
+        self.slots.address(self.head)
     }
 
     /// The first word of the next frame, if there is one.

@@ -166,7 +166,7 @@ impl Producer {
         let length = span.len();
         let near = length.min(UNIT - skip);
         let Some(from) = span.pointer(span.address(), length as u64) else { return };
-        let to = self.slots.base.wrapping_add(offset(self.tail));
+        let to = self.slots.address(self.tail);
         // SAFETY: the caller checked that the payload ends inside of the ring, which is mapped; `from`
         // points to `length` bytes of the span, which its maker keeps valid.
         unsafe { copy(from.wrapping_add(near), to.wrapping_add(UNIT), length - near) };
