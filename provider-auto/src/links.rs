@@ -81,15 +81,21 @@ impl Dial for Dialling {
         self.socket.local_port()
     }
 
-    fn connect_at_once(self: Box<Self>, address: IpAddr, qualifier: u64) -> Attempt {
+    fn connect_at_once(
+        self: Box<Self>,
+        address: IpAddr,
+        qualifier: u64,
+        timeout: Duration,
+    ) -> Attempt {
         let Self { socket, rings } = *self;
-        let ring = rings.dial().map(|dial| dial.connect_at_once(address, qualifier));
+        // Connecting a ring never blocks.
+        let ring = rings.dial().and_then(|dial| dial.connect(address, qualifier, timeout));
         match ring {
-            Ok(Attempt::Ended(Ok(link))) => {
+            Ok(link) => {
                 let local_port = socket.local_port();
                 Attempt::Ended(Ok(Connected { address, local_port, ..link }))
             }
-            _ => Attempt::Blocks(socket),
+            Err(_) => socket.connect_at_once(address, qualifier, timeout),
         }
     }
 
@@ -99,7 +105,7 @@ impl Dial for Dialling {
         qualifier: u64,
         timeout: Duration,
     ) -> std::result::Result<Connected, ConnectFailure> {
-        match self.connect_at_once(address, qualifier) {
+        match self.connect_at_once(address, qualifier, timeout) {
             Attempt::Ended(link) => link,
             Attempt::Blocks(socket) => socket.connect(address, qualifier, timeout),
         }

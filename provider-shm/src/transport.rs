@@ -125,8 +125,13 @@ impl Dial for Dialling {
         self.port
     }
 
-    fn connect_at_once(self: Box<Self>, peer: IpAddr, qualifier: u64) -> Attempt {
-        Attempt::Ended(self.connect(peer, qualifier, Duration::ZERO))
+    fn connect_at_once(
+        self: Box<Self>,
+        peer: IpAddr,
+        qualifier: u64,
+        timeout: Duration,
+    ) -> Attempt {
+        Attempt::Ended(self.connect(peer, qualifier, timeout))
     }
 
     /// Never blocks.

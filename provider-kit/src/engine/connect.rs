@@ -40,18 +40,13 @@ pub(super) fn start(
         let link = link.map(|link| ConnectedLink { link, peer, private_data });
         queue_pair.link_connected(generation, link.map_err(failed));
     };
-    let dial = match dial.connect_at_once(address, qualifier) {
+    let dial = match dial.connect_at_once(address, qualifier, CONNECT_TIMEOUT) {
         Attempt::Ended(link) => return finish(link),
         Attempt::Blocks(dial) => dial,
     };
-    let connect = move || finish(dial.connect(address, qualifier, CONNECT_TIMEOUT));
-    // Within one host a link connects or fails at once.
-    if address.is_loopback() {
-        return connect();
-    }
     let (finished, outcome) = channel();
     let connect = move || {
-        connect();
+        finish(dial.connect(address, qualifier, CONNECT_TIMEOUT));
         // The call has stopped waiting if connecting took longer.
         let _ = finished.send(());
     };

@@ -65,8 +65,14 @@ pub trait Dial: Send {
     /// The local port, as the peer sees it.
     fn local_port(&self) -> u64;
 
-    /// Connects a link to the listener of a qualifier, unless that may block.
-    fn connect_at_once(self: Box<Self>, address: IpAddr, qualifier: u64) -> Attempt;
+    /// As [`connect`](Self::connect), unless the peer may take long to answer. The caller of the engine waits
+    /// for the end of this call.
+    fn connect_at_once(
+        self: Box<Self>,
+        address: IpAddr,
+        qualifier: u64,
+        timeout: Duration,
+    ) -> Attempt;
 
     /// Connects a link to the listener of a qualifier. It may block until the time-out expires.
     ///

@@ -169,8 +169,13 @@ impl Dial for Dialled {
         self.port
     }
 
-    fn connect_at_once(self: Box<Self>, _: IpAddr, _: u64) -> Attempt {
-        Attempt::Blocks(self)
+    fn connect_at_once(
+        self: Box<Self>,
+        address: IpAddr,
+        qualifier: u64,
+        timeout: Duration,
+    ) -> Attempt {
+        Attempt::Ended(self.connect(address, qualifier, timeout))
     }
 
     fn connect(
