@@ -81,6 +81,11 @@ impl Connection {
         coalescing.is_holding = is_holding;
     }
 
+    /// Whether the link holds frames.
+    pub(super) const fn is_holding(&self) -> bool {
+        self.coalescing.is_holding
+    }
+
     /// Sends the held frames.
     pub(super) fn send_held(&mut self) {
         if std::mem::take(&mut self.coalescing.is_holding) {

@@ -10,12 +10,13 @@ use dat_provider::{Peer, RefusalCause};
 use rustix::event::epoll::EventFlags;
 
 use super::ack_delay::AckDelay;
-use super::backoff::Backoff;
 use super::coalescing::Coalescing;
 use super::credit_delay::CreditDelay;
 use super::fetch::OfferAnswer;
 use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
+use super::lease_history::LeaseHistory;
 use super::receive_queue::TakenReceive;
+use super::reply_history::ReplyHistory;
 use super::send_queue::SendQueue;
 use super::work_queues::WorkQueues;
 use crate::direct::{self, Grant};
@@ -172,7 +173,8 @@ pub(super) struct Connection {
     /// that found a frame.
     pub(super) poller_reads: u32,
     /// Pauses lending after the peer had to wait for a poll.
-    pub(super) backoff: Backoff,
+    pub(super) leases: LeaseHistory,
+    pub(super) replies: ReplyHistory,
     /// The connection was established, which is still to be reported.
     pub(super) established: Option<Established>,
     pub(super) ending: Option<Ending>,
@@ -247,7 +249,8 @@ impl Connection {
             idle_checks: 0,
             polls_seen: 0,
             poller_reads: 0,
-            backoff: Backoff::default(),
+            leases: LeaseHistory::default(),
+            replies: ReplyHistory::default(),
             established: None,
             ending: None,
             grant: None,

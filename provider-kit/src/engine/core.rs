@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dat_provider::ListenSink;
 use parking_lot::Mutex;
@@ -63,6 +63,9 @@ pub(super) trait Driven: Send + Sync {
     /// is still lent.
     fn check_lease(&self, order: &mut EventOrder) -> bool;
 
+    /// Acknowledges requests whose acknowledgement waited for a reply of the consumer.
+    fn acknowledge(&self, order: &mut EventOrder);
+
     /// Makes the upcalls of the queued events, in order, up to an end, which waits in `order`.
     fn deliver(&self, order: &mut EventOrder);
 
@@ -76,8 +79,10 @@ pub(super) enum LinkStatus {
     Idle,
     /// It reads again without waiting: the budget ended before the data did.
     HasMore,
-    /// It leaves the link to a poller, and checks later whether that one still polls.
-    Lent,
+    /// It leaves the link to a poller, and checks after this time whether that one still polls.
+    Lent(Duration),
+    /// It waits until the descriptor is ready, and acknowledges after [`REPLY_PATIENCE`](super::reply_history::REPLY_PATIENCE).
+    AwaitsReply,
 }
 
 /// A task for the driver. Tokens identify the descriptors that it watches.
@@ -318,8 +323,6 @@ impl Shared {
 
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
-    use std::time::Duration;
-
     use dat_provider::error::Result;
 
     use super::super::transport::{ConnectFailure, Dial};

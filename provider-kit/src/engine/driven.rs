@@ -7,6 +7,7 @@ use rustix::event::epoll::EventFlags;
 
 use super::core::{Driven, Job, LinkStatus};
 use super::event_order::EventOrder;
+use super::lease_history::{LeaseEnd, MIN_CHECK_INTERVAL};
 use super::queue_pair::{Delivery, QpState, SoftQp};
 use crate::link::Armed;
 
@@ -90,7 +91,7 @@ impl Driven for SoftQp {
         let Some(state) = state else {
             self.thread_waits.store(true, Ordering::Relaxed);
             std::thread::yield_now();
-            return LinkStatus::Lent;
+            return LinkStatus::Lent(MIN_CHECK_INTERVAL);
         };
         let mut status = LinkStatus::Idle;
         self.with_state_in_order(state, order, |state, upcalls| {
@@ -101,16 +102,24 @@ impl Driven for SoftQp {
                 return;
             }
             if !conn.is_lent && conn.is_open() && conn.lend(queues) {
-                status = LinkStatus::Lent;
+                status = LinkStatus::Lent(conn.leases.first_interval());
                 return;
             }
             conn.note_readable();
+            let executed = conn.executed;
             conn.read(queues, upcalls);
+            let mut may_wait = false;
+            if executed != conn.executed {
+                conn.leases.note_driver();
+                may_wait = conn.replies.note_requests(conn.sends.next_sequence());
+            }
             if conn.is_lent {
-                status = LinkStatus::Lent;
+                status = LinkStatus::Lent(conn.leases.first_interval());
             } else if conn.has_unread {
                 conn.is_queued = true;
                 status = LinkStatus::HasMore;
+            } else if may_wait && !std::mem::replace(&mut conn.replies.is_awaited, true) {
+                status = LinkStatus::AwaitsReply;
             }
         });
         status
@@ -139,14 +148,30 @@ impl Driven for SoftQp {
             }
             // A link that is not lent has frames that the driver was to read when it did not get the lock.
             if conn.ending.is_none() {
-                let executed = conn.executed;
+                let (executed, is_holding) = (conn.executed, conn.is_holding());
                 conn.read(queues, upcalls);
                 if is_lent {
-                    conn.backoff.update(!is_polled && executed != conn.executed);
+                    conn.leases.note_end(
+                        match (is_polled, is_holding || executed != conn.executed) {
+                            (true, _) => LeaseEnd::Recalled,
+                            (false, true) => LeaseEnd::Late,
+                            (false, false) => LeaseEnd::Unused,
+                        },
+                    );
                 }
             }
             false
         })
+    }
+
+    fn acknowledge(&self, order: &mut EventOrder) {
+        self.with_state_in_order(self.state.lock(), order, |state, _| {
+            let Some(conn) = &mut state.conn else { return };
+            conn.replies.is_awaited = false;
+            if conn.owes_acknowledgement() {
+                conn.replies.note_silence();
+            }
+        });
     }
 
     fn deliver(&self, order: &mut EventOrder) {

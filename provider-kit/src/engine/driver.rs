@@ -1,18 +1,20 @@
 //! What drives the links that no poller reads: the work of the thread `dat-progress`, and of a waiter
 //! that has claimed it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{Timespec, epoll};
 
 use super::core::{Core, Driven, Job, LinkStatus, ListenerState, Shared};
 use super::event_order::EventOrder;
+use super::lent_links::LentLinks;
 use super::lingering::{CLOSING_CHECK_INTERVAL, CLOSING_CHECKS, LingeringLink};
 use super::listener::PendingRequest;
 use super::pending_handshake::PendingHandshake;
 use super::ready_list::ReadyList;
+use super::reply_history::REPLY_PATIENCE;
 
 /// The state of the driver. One thread at a time reads the links, in passes, so that events keep the
 /// order of their peers.
@@ -25,10 +27,9 @@ pub(super) struct Driver {
     pub(super) timed: HashMap<u64, TimedLink>,
     /// Queue pairs whose links hold received data that was not read.
     ready: Vec<Weak<dyn Driven>>,
-    /// Queue pairs whose links are lent to pollers.
-    lent: Vec<Weak<dyn Driven>>,
-    /// When the next check of the lent links is due.
-    next_lease_check: Instant,
+    lent: LentLinks,
+    /// Queue pairs whose acknowledgements wait for a reply, and until when, the earliest first.
+    await_reply: VecDeque<(Instant, Weak<dyn Driven>)>,
     /// When the next check of closing links is due.
     next_closing_check: Instant,
     /// Until when there are such checks even without a closing link.
@@ -56,15 +57,13 @@ pub(super) enum TimedLink {
 }
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-/// How often lent links are checked. A poller that did not poll between two checks loses its links.
-const LEASE_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 pub(super) const IN: epoll::EventFlags = epoll::EventFlags::IN;
 
 impl Driver {
     pub(super) fn new(shared: Arc<Shared>, core: Weak<Core>) -> Self {
         let (watched, timed) = (HashMap::new(), HashMap::new());
-        let (ready, lent, now) = (Vec::new(), Vec::new(), Instant::now());
+        let (ready, lent, now) = (Vec::new(), LentLinks::default(), Instant::now());
         Self {
             shared,
             core,
@@ -72,7 +71,7 @@ impl Driver {
             timed,
             ready,
             lent,
-            next_lease_check: now,
+            await_reply: VecDeque::new(),
             next_closing_check: now,
             checks_closing_until: now,
             lingering: 0,
@@ -98,7 +97,8 @@ impl Driver {
             self.order.note_pass();
             self.report_due();
         }
-        self.check_leases();
+        self.lent.check(&mut self.order);
+        self.acknowledge_due();
         self.check_closing();
         self.drop_expired();
         self.must_pass()
@@ -115,13 +115,13 @@ impl Driver {
 
     /// When the driver must run although no descriptor is ready; never if nothing is due.
     fn due(&self, now: Instant) -> Option<Instant> {
-        let lease_check = (!self.lent.is_empty()).then_some(self.next_lease_check);
         let closing_check = if self.lingering > 0 {
             Some(self.next_closing_check)
         } else {
             (now < self.checks_closing_until).then(|| now + CLOSING_CHECK_INTERVAL)
         };
-        let checks = lease_check.into_iter().chain(closing_check);
+        let reply = self.await_reply.front().map(|(due, _)| *due);
+        let checks = self.lent.due().into_iter().chain(reply).chain(closing_check);
         self.timed.values().map(TimedLink::deadline).chain(checks).min()
     }
 
@@ -229,27 +229,27 @@ impl Driver {
         match queue_pair.progress(&mut self.order) {
             LinkStatus::Idle => {}
             LinkStatus::HasMore => self.ready.push(Weak::clone(weak)),
-            LinkStatus::Lent => {
-                if self.lent.is_empty() {
-                    self.next_lease_check = Instant::now() + LEASE_CHECK_INTERVAL;
-                }
-                if !self.lent.iter().any(|one| Weak::ptr_eq(one, weak)) {
-                    self.lent.push(Weak::clone(weak));
-                }
+            LinkStatus::AwaitsReply => {
+                let due = Instant::now() + REPLY_PATIENCE;
+                self.await_reply.push_back((due, Weak::clone(weak)));
             }
+            LinkStatus::Lent(first_check) => self.lent.add(weak, first_check),
         }
     }
 
-    /// Takes back the links whose pollers no longer poll.
-    fn check_leases(&mut self) {
-        if self.lent.is_empty() || Instant::now() < self.next_lease_check {
+    /// Acknowledges what no reply of the consumer has acknowledged in time.
+    fn acknowledge_due(&mut self) {
+        if self.await_reply.is_empty() {
             return;
         }
-        self.next_lease_check = Instant::now() + LEASE_CHECK_INTERVAL;
-        let order = &mut self.order;
-        self.lent.retain(|queue_pair| {
-            queue_pair.upgrade().is_some_and(|queue_pair| queue_pair.check_lease(order))
-        });
+        let now = Instant::now();
+        while self.await_reply.front().is_some_and(|(due, _)| *due <= now) {
+            let next =
+                self.await_reply.pop_front().and_then(|(_, queue_pair)| queue_pair.upgrade());
+            if let Some(queue_pair) = next {
+                queue_pair.acknowledge(&mut self.order);
+            }
+        }
     }
 
     /// Reports the ends and the connection requests that no event of another link can precede.

@@ -135,7 +135,7 @@ impl Connection {
     pub(super) fn lend(&mut self, queues: &WorkQueues) -> bool {
         let polls = queues.polls();
         let count = polls.wrapping_sub(std::mem::replace(&mut self.polls_seen, polls));
-        if count == 0 || self.backoff.forbids(count) {
+        if count == 0 || self.leases.forbids_lease() {
             return false;
         }
         let refused = queues.completion_queues().position(|queue| !queue.links.lend());

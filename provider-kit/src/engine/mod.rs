@@ -20,15 +20,14 @@
 //! - `connection`: a link in use, with `send_queue` and `requester` (writing requests),
 //!   `coalescing` (sending them together), `direct_requests` (executing them without the peer),
 //!   `frame_sink` and `execute` (executing the requests of the peer), `responder` (answering them) and
-//!   `ack_delay` (acknowledging them), `credit_delay` (reporting new receives).
+//!   `ack_delay` (acknowledging them), `credit_delay` (reporting new receives) and `reply_history` (leaving it to a reply).
 //! - `progress_thread`: the thread, and waiters in its place; `driver`: a pass of either; `core`: what they
 //!   share with the objects; `driven` and `polling`: a queue pair as the driver and as pollers see it; `lending`:
-//!   the choice between them.
+//!   the choice between them, with `lent_links` and `lease_history`.
 
 mod accepting;
 mod ack_delay;
 mod adapter;
-mod backoff;
 mod coalescing;
 mod completions;
 mod connect;
@@ -48,7 +47,9 @@ mod frame_sink;
 mod handle;
 mod inbound;
 mod incoming;
+mod lease_history;
 mod lending;
+mod lent_links;
 mod lingering;
 mod link_io;
 mod listener;
@@ -59,6 +60,7 @@ mod progress_thread;
 mod queue_pair;
 mod ready_list;
 mod receive_queue;
+mod reply_history;
 mod request;
 mod requester;
 mod responder;

@@ -87,6 +87,7 @@ impl SoftQp {
         mut state: BiasedGuard<'_, QpState>,
         mut upcalls: Upcalls,
         (has_arrived, is_due): (bool, bool),
+        requests: u32,
     ) -> Found {
         let ended = Found { is_active: true, ..Found::default() };
         let QpState { conn: Some(conn), queues, .. } = &mut *state else { return ended };
@@ -94,6 +95,7 @@ impl SoftQp {
         // may see no event then, so it does not lend the link by itself. A consumer that polls an idle
         // link would never be noticed by the driver.
         if !conn.is_lent && conn.is_open() && conn.ending.is_none() {
+            conn.leases.note_poll(requests);
             conn.poller_reads += if has_arrived { IDLE_PER_READ } else { 1 };
             if conn.poller_reads >= MIN_POLLER_READS * IDLE_PER_READ {
                 conn.poller_reads = 0;
@@ -145,7 +147,8 @@ impl PolledLink for SoftQp {
                 return found;
             }
         }
-        self.finish_read(state, upcalls, (has_arrived, is_due))
+        let requests = conn.executed.wrapping_sub(executed);
+        self.finish_read(state, upcalls, (has_arrived, is_due), requests)
     }
 
     fn give_back(&self) {

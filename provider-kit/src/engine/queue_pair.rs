@@ -185,7 +185,7 @@ impl QpState {
         }
         match conn.ending.take() {
             Some(ending) => self.end_connection(ending, core, upcalls),
-            None => conn.acknowledge(conn.is_lent && !is_due),
+            None => conn.acknowledge(conn.is_lent && !is_due || conn.replies.is_awaited),
         }
     }
 
