@@ -8,6 +8,7 @@ use dat_provider::error::Result;
 use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
+use dat_provider_kit::processors::Processors;
 use dat_provider_shm::Rings;
 use dat_provider_tcp::Sockets;
 
@@ -67,6 +68,10 @@ impl Transport for Links {
 
     fn secret(&self) -> Option<Secret> {
         self.sockets.secret()
+    }
+
+    fn processors(&self) -> Processors {
+        self.sockets.processors()
     }
 }
 

@@ -44,6 +44,7 @@ pub mod memory_link;
 pub mod network;
 pub mod parameters;
 pub mod polled_links;
+pub mod processors;
 pub mod qualifier;
 pub mod receive_ring;
 pub mod receive_wakeup;

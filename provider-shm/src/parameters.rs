@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use dat_provider::error::Result;
 use dat_provider_kit::handshake::MAX_PRIVATE_DATA;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
+use dat_provider_kit::processors::Processors;
 
 /// The most bytes of the name of a folder: a socket's name in it has 108.
 const LONGEST_FOLDER: usize = 72;
@@ -19,13 +20,15 @@ pub(crate) struct Parameters {
     pub(crate) is_direct: bool,
     /// Any process may access this one, as far as Yama is concerned.
     pub(crate) any_tracer: bool,
+    pub(crate) processors: Processors,
     pub(crate) limits: Limits,
 }
 
-const OTHERS: [Parameter<Parameters>; 5] = [
+const OTHERS: [Parameter<Parameters>; 6] = [
     Parameter { key: "address", set: Parameters::set_address },
     Parameter { key: "direct", set: Parameters::set_direct },
     Parameter { key: "dir", set: Parameters::set_folder },
+    Parameter { key: Processors::PARAMETER, set: Parameters::set_processors },
     Parameter { key: "ptracer", set: Parameters::set_tracer },
     Parameter { key: "users", set: Parameters::set_users },
 ];
@@ -44,6 +47,7 @@ impl Parameters {
             any_user: false,
             is_direct: true,
             any_tracer: false,
+            processors: Processors::default(),
             limits,
         };
         parse(text, &mut parameters, |all| &mut all.limits, &OTHERS)?;
@@ -81,6 +85,11 @@ impl Parameters {
 
     fn set_direct(&mut self, value: &str) -> Result<()> {
         self.is_direct = choice("direct", value, ["no", "yes"])?;
+        Ok(())
+    }
+
+    fn set_processors(&mut self, value: &str) -> Result<()> {
+        self.processors = Processors::parse(value)?;
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use dat_provider::error::Result;
 use dat_provider_kit::direct::page;
 use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
 use dat_provider_kit::parameters::Limits;
+use dat_provider_kit::processors::Processors;
 use rustix::io::Errno;
 
 use crate::address::Space;
@@ -36,6 +37,7 @@ pub struct Rings {
     pub(crate) any_user: bool,
     /// Yama permits every process of the user to access this one.
     any_tracer: bool,
+    processors: Processors,
     pub(crate) options: LinkOptions,
 }
 
@@ -48,7 +50,8 @@ impl Rings {
         let parameters = Parameters::parse(parameters)?;
         // Registers the process before the adapter starts its thread, which would delay the first connection.
         let _ = process_fence::is_available();
-        let Parameters { address, folder, any_user, is_direct, any_tracer, limits } = parameters;
+        let Parameters { address, folder, any_user, is_direct, any_tracer, processors, limits } =
+            parameters;
         if is_direct {
             page::put_in_use();
             if any_tracer {
@@ -57,7 +60,7 @@ impl Rings {
         }
         let (address, space) = (address.into(), Space::Own);
         let options = LinkOptions { is_direct, boards: Arc::new(Boards::new()) };
-        Ok((Self { address, space, folder, any_user, any_tracer, options }, limits))
+        Ok((Self { address, space, folder, any_user, any_tracer, processors, options }, limits))
     }
 
     /// The same links for an adapter that listens over TCP too, at an address of this machine: it is
@@ -94,6 +97,10 @@ impl Transport for Rings {
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
         Ok(Box::new(Listening::new(self, qualifier)?))
+    }
+
+    fn processors(&self) -> Processors {
+        self.processors
     }
 }
 

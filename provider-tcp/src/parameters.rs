@@ -7,6 +7,7 @@ use std::time::Duration;
 use dat_provider::error::Result;
 use dat_provider_kit::handshake::{MAX_PRIVATE_DATA, Secret};
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
+use dat_provider_kit::processors::Processors;
 
 use crate::discovery::{address_of, interface_of};
 
@@ -19,13 +20,15 @@ pub(crate) struct Parameters {
     /// After this time, a peer that cannot be reached counts as lost.
     pub(crate) timeout: Duration,
     secret: Option<PathBuf>,
+    pub(crate) processors: Processors,
     pub(crate) limits: Limits,
 }
 
-const OTHERS: [Parameter<Parameters>; 3] = [
+const OTHERS: [Parameter<Parameters>; 4] = [
     Parameter { key: "address", set: Parameters::set_address },
     Parameter { key: "timeout", set: Parameters::set_timeout },
     Parameter { key: "secret", set: Parameters::set_secret },
+    Parameter { key: Processors::PARAMETER, set: Parameters::set_processors },
 ];
 
 impl Parameters {
@@ -42,6 +45,7 @@ impl Parameters {
             address: None,
             timeout: Duration::from_secs(15),
             secret: None,
+            processors: Processors::default(),
             limits,
         };
         let text = text.trim_start();
@@ -98,6 +102,11 @@ impl Parameters {
         Ok(())
     }
 
+    fn set_processors(&mut self, value: &str) -> Result<()> {
+        self.processors = Processors::parse(value)?;
+        Ok(())
+    }
+
     fn set_secret(&mut self, value: &str) -> Result<()> {
         self.secret = Some(Path::new(value).to_owned());
         Ok(())
@@ -128,6 +137,7 @@ mod tests {
             "address=0.0.0.0",
             "address=192.0.2.1",
             "max_private_data_size=513",
+            "processors=most",
             "no_such_key=1",
         ] {
             assert!(Parameters::parse("tcp-lo", text).is_err(), "{text}");

@@ -8,6 +8,7 @@ use dat_provider::error::Result;
 use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
+use dat_provider_kit::processors::Processors;
 use dat_provider_kit::qualifier;
 
 use crate::connect::{bound, connect, failure};
@@ -26,6 +27,7 @@ pub struct Sockets {
     pub(crate) timeout: Duration,
     /// What a peer must have to be accepted.
     pub(crate) secret: Option<Secret>,
+    processors: Processors,
 }
 
 impl Sockets {
@@ -39,8 +41,9 @@ impl Sockets {
         let parameters = Parameters::parse(name, parameters)?;
         let (address, secret) = (parameters.address()?, parameters.secret()?);
         let interface = parameters.interface.clone();
-        let sockets = Self { interface, address, timeout: parameters.timeout, secret };
-        Ok((sockets, parameters.limits))
+        let Parameters { timeout, processors, limits, .. } = parameters;
+        let sockets = Self { interface, address, timeout, secret, processors };
+        Ok((sockets, limits))
     }
 
     /// The address of the adapter.
@@ -71,6 +74,10 @@ impl Transport for Sockets {
 
     fn secret(&self) -> Option<Secret> {
         self.secret.clone()
+    }
+
+    fn processors(&self) -> Processors {
+        self.processors
     }
 }
 

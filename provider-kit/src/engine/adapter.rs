@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use dat_provider::attr::NamedAttr;
 use dat_provider::error::Result;
 use dat_provider::{
     Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
@@ -19,6 +20,7 @@ use super::progress_thread::{self, ProgressThread};
 use super::transport::Transport;
 use crate::attributes::{Identity, attributes};
 use crate::parameters::Limits;
+use crate::processors::ranges;
 use crate::{domain, shared_receive};
 
 /// An adapter of the engine.
@@ -33,14 +35,16 @@ struct SoftAdapter {
 /// Opens an adapter whose queue pairs are joined by the links of a transport.
 ///
 /// # Errors
-/// `DAT_INSUFFICIENT_RESOURCES` if its thread cannot be started.
+/// `DAT_INSUFFICIENT_RESOURCES` if its thread cannot be started, `DAT_INVALID_PARAMETER` if the thread may not run
+/// on the processors of [`Transport::processors`].
 pub fn open(
-    identity: Identity,
+    mut identity: Identity,
     address: IpAddr,
     limits: Limits,
     transport: Box<dyn Transport>,
 ) -> Result<Arc<dyn Adapter>> {
-    let (core, thread) = progress_thread::start(transport)?;
+    let (core, thread, allowed) = progress_thread::start(transport)?;
+    identity.specific.push(NamedAttr::new("progress_processors", ranges(&allowed)));
     Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread }))
 }
 

@@ -21,7 +21,7 @@
 //!   `coalescing` (sending them together), `direct_requests` (executing them without the peer),
 //!   `frame_sink` and `execute` (executing the requests of the peer), `responder` (answering them) and
 //!   `ack_delay` (acknowledging them), `credit_delay` (reporting new receives) and `reply_history` (leaving it to a reply).
-//! - `progress_thread`: the thread, and waiters in its place; `driver`: a pass of either; `core`: what they
+//! - `progress_thread`: the thread, where it runs (`placement`), and waiters in its place; `driver`: a pass of either; `core`: what they
 //!   share with the objects; `driven` and `polling`: a queue pair as the driver and as pollers see it; `lending`:
 //!   the choice between them, with `lent_links` and `lease_history`.
 
@@ -54,6 +54,7 @@ mod lingering;
 mod link_io;
 mod listener;
 mod pending_handshake;
+mod placement;
 mod polling;
 mod post;
 mod progress_thread;

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dat_provider::WaiterProgress;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use parking_lot::Mutex;
+use rustix::thread::CpuSet;
 
 use super::core::{Core, Shared};
 use super::driver::Driver;
+use super::placement::Placement;
 use super::ready_list::ReadyList;
 use super::transport::Transport;
 
@@ -24,26 +26,40 @@ pub(super) struct ProgressThread {
     is_claimed: AtomicBool,
 }
 
+/// The thread of an adapter with its objects, and the processors on which it may run.
+pub(super) type Started = (Arc<Core>, Arc<ProgressThread>, CpuSet);
+
 /// Starts the thread of an adapter, which ends when the core is dropped.
 ///
 /// # Errors
-/// `DAT_INSUFFICIENT_RESOURCES` if a descriptor or the thread cannot be created.
-pub(super) fn start(transport: Box<dyn Transport>) -> Result<(Arc<Core>, Arc<ProgressThread>)> {
+/// `DAT_INSUFFICIENT_RESOURCES` if a descriptor or the thread cannot be created, `DAT_INVALID_PARAMETER` if it
+/// may not run on the processors that the transport requests.
+pub(super) fn start(transport: Box<dyn Transport>) -> Result<Started> {
     let shared = Shared::new(transport).map_err(|errno| cannot_start(&errno.into()))?;
     let shared = Arc::new(shared);
     let core = Arc::new(Core::new(Arc::clone(&shared)));
     let driver = Mutex::new(Driver::new(Arc::clone(&shared), Arc::downgrade(&core)));
     let is_claimed = AtomicBool::new(false);
     let thread = Arc::new(ProgressThread { shared, driver, is_claimed });
+    let (report, placed) = std::sync::mpsc::sync_channel(1);
     let run = {
         let thread = Arc::clone(&thread);
-        move || thread.run()
+        let processors = thread.shared.transport.processors();
+        move || {
+            let placement = Placement::of_thread(processors);
+            let _ = report.send(placement.as_ref().map(Placement::allowed).map_err(Error::clone));
+            if let Ok(placement) = placement {
+                thread.run(placement);
+            }
+        }
     };
     std::thread::Builder::new()
         .name("dat-progress".to_owned())
         .spawn(run)
         .map_err(|error| cannot_start(&error))?;
-    Ok((core, thread))
+    let ended = |_| cannot_start(&std::io::ErrorKind::Interrupted.into());
+    let processors = placed.recv().map_err(ended)??;
+    Ok((core, thread, processors))
 }
 
 fn cannot_start(error: &std::io::Error) -> Error {
@@ -53,7 +69,7 @@ fn cannot_start(error: &std::io::Error) -> Error {
 }
 
 impl ProgressThread {
-    fn run(&self) {
+    fn run(&self, mut placement: Placement) {
         let mut descriptors = ReadyList::new();
         loop {
             let mut driver = self.driver.lock();
@@ -63,6 +79,7 @@ impl ProgressThread {
             }
             let deadline = driver.begin_sleep();
             drop(driver);
+            placement.update();
             // A waiter that claimed the work while the thread woke up for a link reads that link.
             while !self.shared.sleep(deadline) && self.is_claimed.load(Ordering::Relaxed) {}
         }

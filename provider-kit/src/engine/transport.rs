@@ -8,6 +8,7 @@ use dat_provider::error::Result;
 
 use crate::handshake::Secret;
 use crate::link::{Reader, Writer};
+use crate::processors::Processors;
 
 /// A new link to a peer, on which nothing was sent.
 pub struct Connected {
@@ -49,6 +50,11 @@ pub trait Transport: Send + Sync {
     /// The secret that both sides of a connection must share; by default, none.
     fn secret(&self) -> Option<Secret> {
         None
+    }
+
+    /// The processors on which the thread of the adapter may run.
+    fn processors(&self) -> Processors {
+        Processors::default()
     }
 }
 
