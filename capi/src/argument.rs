@@ -1,6 +1,9 @@
 //! Arguments from C, checked before use.
+//!
+//! An argument may be unaligned: a structure of a program may be packed, or lie inside of a message.
+//! So arguments are copied and never borrowed, except bytes.
 
-use std::ptr::NonNull;
+use std::marker::PhantomData;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 
@@ -22,18 +25,29 @@ pub(crate) fn invalid(argument: u32, reason: impl Into<String>) -> Error {
     Error::new(ReturnType::InvalidParameter, subtype(argument)).because(reason.into())
 }
 
-/// Whether a value can be the address of a `T`.
+/// Whether a value can be the address of an argument.
 #[inline(always)]
-pub(crate) fn is_address_of<T>(address: usize) -> bool {
+pub(crate) fn is_address(address: usize) -> bool {
+    address.wrapping_sub(USER.start) < USER.end - USER.start
+}
+
+/// Whether a value can be the address of an aligned `T`.
+#[inline(always)]
+pub(crate) fn is_aligned_address<T>(address: usize) -> bool {
     // One comparison: the bits that must be 0 in an aligned address become the highest ones.
     let bits = align_of::<T>().trailing_zeros();
     address.wrapping_sub(USER.start).rotate_right(bits) < (USER.end - USER.start) >> bits
 }
 
-/// Rejects a value that cannot be the address of a `T`.
+/// Rejects a value that cannot be the address of an argument.
 #[inline]
 pub(crate) fn check<T>(pointer: *const T, argument: u32) -> Result<()> {
-    if is_address_of::<T>(pointer.addr()) {
+    if is_address(pointer.addr()) { Ok(()) } else { Err(no_address(pointer.addr(), 1, argument)) }
+}
+
+/// As [`check`], for memory that is not copied: it must be aligned.
+pub(crate) fn check_aligned<T>(pointer: *const T, argument: u32) -> Result<()> {
+    if is_aligned_address::<T>(pointer.addr()) {
         Ok(())
     } else {
         Err(no_address(pointer.addr(), align_of::<T>(), argument))
@@ -54,30 +68,43 @@ fn no_address(address: usize, align: usize, argument: u32) -> Error {
 }
 
 /// The destination of a result, which is written only on success.
-pub(crate) struct Out<T>(NonNull<T>);
+pub(crate) struct Out<T>(*mut T);
 
-impl<T> Out<T> {
+impl<T: Copy> Out<T> {
     /// Writes the result.
     #[inline]
     pub(crate) fn write(self, value: T) {
         // SAFETY: the creator of this checked the address and guaranteed memory for a `T`.
-        unsafe { self.0.write(value) };
+        unsafe { self.0.write_unaligned(value) };
     }
 
-    /// The caller's struct, to write some of its fields. Every bit pattern is valid for the C
-    /// structs.
+    /// The value that the caller's variable has before the call. Every bit pattern is valid for the
+    /// C types.
     #[inline]
-    pub(crate) fn fields(&mut self) -> &mut T {
+    pub(crate) fn read(&self) -> T {
         // SAFETY: the creator of this checked the address and guaranteed memory for a `T`, of which
         // every bit pattern is valid.
-        unsafe { self.0.as_mut() }
+        unsafe { self.0.read_unaligned() }
+    }
+
+    /// Writes some fields of the caller's struct; the others keep their values.
+    #[inline]
+    pub(crate) fn update(self, change: impl FnOnce(&mut T)) {
+        if self.0.is_aligned() {
+            // SAFETY: the address is aligned, and its creator guaranteed memory for a `T` that only
+            // this call uses; every bit pattern is valid.
+            return change(unsafe { &mut *self.0 });
+        }
+        let mut copy = self.read();
+        change(&mut copy);
+        self.write(copy);
     }
 }
 
 /// A destination of a result that the caller may omit.
 pub(crate) struct OptionalOut<T>(Option<Out<T>>);
 
-impl<T> OptionalOut<T> {
+impl<T: Copy> OptionalOut<T> {
     /// Writes the result, if there is a destination.
     #[inline]
     pub(crate) fn write(self, value: T) {
@@ -101,8 +128,7 @@ impl<T> OptionalOut<T> {
 #[inline]
 pub(crate) unsafe fn out<T>(pointer: *mut T, argument: u32) -> Result<Out<T>> {
     check(pointer, argument)?;
-    // SAFETY: the check has rejected NULL.
-    Ok(Out(unsafe { NonNull::new_unchecked(pointer) }))
+    Ok(Out(pointer))
 }
 
 /// An optional destination of a result.
@@ -132,23 +158,23 @@ pub(crate) unsafe fn wanted_out<T>(
     unsafe { out(pointer, argument) }.map(|output| OptionalOut(Some(output)))
 }
 
-/// Borrows a struct from the caller.
+/// Copies a struct of the caller.
 ///
 /// # Safety
 /// The address is that of a readable `T` that no thread writes during the call, or one that the
 /// check rejects.
 #[inline]
-pub(crate) unsafe fn given<'a, T>(pointer: *const T, argument: u32) -> Result<&'a T> {
+pub(crate) unsafe fn given<T: Copy>(pointer: *const T, argument: u32) -> Result<T> {
     check(pointer, argument)?;
     // SAFETY: the check has passed, so the caller guarantees a readable `T`.
-    Ok(unsafe { &*pointer })
+    Ok(unsafe { pointer.read_unaligned() })
 }
 
-/// Borrows a struct that the caller may omit.
+/// Copies a struct that the caller may omit.
 ///
 /// # Safety
 /// As for [`given`], unless it is NULL.
-pub(crate) unsafe fn optional<'a, T>(pointer: *const T, argument: u32) -> Result<Option<&'a T>> {
+pub(crate) unsafe fn optional<T: Copy>(pointer: *const T, argument: u32) -> Result<Option<T>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -156,8 +182,32 @@ pub(crate) unsafe fn optional<'a, T>(pointer: *const T, argument: u32) -> Result
     unsafe { given(pointer, argument) }.map(Some)
 }
 
-/// Borrows an array; NULL is accepted for an empty one. A wrong count, with which the array would
-/// exceed its memory, is rejected.
+/// An array of the caller, whose elements are copied one by one.
+#[derive(Clone, Copy)]
+pub(crate) struct Array<'a, T> {
+    first: *const T,
+    count: usize,
+    borrowed: PhantomData<&'a [T]>,
+}
+
+impl<'a, T: Copy> Array<'a, T> {
+    /// The number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The elements.
+    pub(crate) fn iter(self) -> impl Iterator<Item = T> + 'a
+    where
+        T: 'a,
+    {
+        // SAFETY: the creator of this guaranteed `count` readable elements for the lifetime.
+        (0..self.count).map(move |at| unsafe { self.first.wrapping_add(at).read_unaligned() })
+    }
+}
+
+/// An array of the caller; NULL is accepted for an empty one. A wrong count, with which the array
+/// would exceed its memory, is rejected.
 ///
 /// # Safety
 /// The address is that of a readable element. Up to `count` elements, as far as memory is mapped,
@@ -168,21 +218,19 @@ pub(crate) unsafe fn array<'a, T>(
     count: u64,
     most: u64,
     arguments: (u32, u32),
-) -> Result<&'a [T]> {
+) -> Result<Array<'a, T>> {
     let (count_argument, pointer_argument) = arguments;
-    if count == 0 {
-        return Ok(&[]);
-    }
     if count > most {
         return Err(too_many(count, most, count_argument));
     }
-    check(pointer, pointer_argument)?;
-    if !page_check::is_mapped_to_end(pointer.addr(), count as usize * size_of::<T>()) {
-        return Err(too_short(count, pointer_argument));
+    let count = count as usize;
+    if count > 0 {
+        check(pointer, pointer_argument)?;
+        if !page_check::is_mapped_to_end(pointer.addr(), count * size_of::<T>()) {
+            return Err(too_short(count, pointer_argument));
+        }
     }
-    // SAFETY: the caller guarantees the elements that are mapped; `count` is bounded, and the
-    // memory is mapped to the end of the array.
-    Ok(unsafe { std::slice::from_raw_parts(pointer, count as usize) })
+    Ok(Array { first: pointer, count, borrowed: PhantomData })
 }
 
 #[cold]
@@ -191,7 +239,7 @@ fn too_many(count: u64, most: u64, argument: u32) -> Error {
 }
 
 #[cold]
-fn too_short(count: u64, argument: u32) -> Error {
+fn too_short(count: usize, argument: u32) -> Error {
     invalid(argument, format!("memory ends before the {count} elements of argument {argument} do"))
         .advise("pass the number of elements that the array has")
 }
@@ -209,8 +257,15 @@ pub(crate) unsafe fn private_data<'a>(
     arguments: (u32, u32),
 ) -> Result<&'a [u8]> {
     let size = count(size, arguments.0)?;
+    let first = data.cast::<u8>().cast_const();
     // SAFETY: the caller guarantees the given number of readable elements.
-    unsafe { array(data.cast::<u8>().cast_const(), size.into(), PRIVATE_DATA, arguments) }
+    let bytes = unsafe { array(first, size.into(), PRIVATE_DATA, arguments) }?;
+    match bytes.len() {
+        0 => Ok(&[]),
+        // SAFETY: the memory was just found to be mapped to the end of the array; the caller
+        // guarantees that it is readable, and a byte is aligned everywhere.
+        count => Ok(unsafe { std::slice::from_raw_parts(first, count) }),
+    }
 }
 
 /// A signed C count, which must not be negative.

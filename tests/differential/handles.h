@@ -53,7 +53,9 @@ struct call {
 #define RESULT_MAYBE_AS(number, type) POINTER(result)
 #define GIVEN(type, address) POINTER(address)
 #define GIVEN_AS(number, type, address) POINTER(address)
-#define GIVEN_MAYBE(type, address) POINTER(address)
+/* The default attributes of both libraries. */
+#define GIVEN_MAYBE(type, address) POINTER(NULL)
+#define TABLE(address) POINTER(address)
 #define VALUE(v) {.is = IS_VALUE, .value = (uintptr_t)(v)}
 #define P(i) ((void *)a[i])
 #define V(i) (a[i])

@@ -66,7 +66,7 @@ pub(crate) unsafe fn modify(
     let evd = |bit, handle, subtype| -> Result<Option<Option<EventDispatcher>>> {
         if ep_param_mask & bit == 0 { Ok(None) } else { optional_object(handle, subtype).map(Some) }
     };
-    let DAT_EP_PARAM { recv_evd_handle, request_evd_handle, connect_evd_handle, .. } = *param;
+    let DAT_EP_PARAM { recv_evd_handle, request_evd_handle, connect_evd_handle, .. } = param;
     if let Some(evd) = evd(DAT_EP_FIELD_RECV_EVD_HANDLE, recv_evd_handle, InvalidHandleEvdRecv)? {
         change = change.recv_evd(evd.as_ref());
     }

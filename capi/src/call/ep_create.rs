@@ -47,7 +47,7 @@ unsafe fn attributes(ep_attr: *const DAT_EP_ATTR, argument: u32) -> Result<Optio
     // SAFETY: the caller guarantees that the address is NULL or that of readable attributes.
     let given = unsafe { argument::optional(ep_attr, argument) }?;
     // SAFETY: the lists in the attributes are as long as their counts say.
-    given.map(|it| unsafe { endpoint::attributes_from_c(it, argument) }).transpose()
+    given.map(|it| unsafe { endpoint::attributes_from_c(&it, argument) }).transpose()
 }
 
 pub(crate) unsafe fn create(
@@ -86,7 +86,7 @@ pub(crate) unsafe fn create_with_srq(
     let given = unsafe { argument::optional(ep_attr, 7) }?;
     // The manual page says that this field is ignored, whatever it holds: the queue has the
     // segments.
-    let given = given.map(|it| DAT_EP_ATTR { max_recv_iov: 0, ..*it });
+    let given = given.map(|it| DAT_EP_ATTR { max_recv_iov: 0, ..it });
     // SAFETY: the caller guarantees that the address is NULL or that of readable attributes.
     let attributes = unsafe { attributes(given.as_ref().map_or(null(), |it| it), 7) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.

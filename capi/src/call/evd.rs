@@ -7,7 +7,7 @@ use dat_core::provider::Taken;
 use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, Waited};
 
 use super::*;
-use crate::argument::{check, is_address_of};
+use crate::argument::{check, is_address, is_aligned_address};
 use crate::convert::event;
 use crate::handle::Pinned;
 use crate::result::{failed, named, plain};
@@ -115,11 +115,11 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
     OK
 }
 
-/// The fast path takes a plain success. No handle of a C provider is a cell, so it cannot match
+/// The fast path takes a plain success to an aligned event. No handle of a C provider is a cell, so it cannot match
 /// here.
 #[inline(always)]
 pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
-    if is_address_of::<DAT_EVENT>(event.addr()) {
+    if is_aligned_address::<DAT_EVENT>(event.addr()) {
         if let Some(evd) = handle::pin::<EventDispatcher>(evd_handle) {
             // SAFETY: the address was checked, the caller guarantees memory for an event, and any
             // bit pattern is valid.
@@ -161,7 +161,7 @@ unsafe fn dequeue_slow_path(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -
     foreign!(evd_handle, evd_dequeue_func(evd_handle, event));
     let taken = handle::with(evd_handle, |evd: &EventDispatcher| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let mut output = match unsafe { out(event, 2) } {
+        let output = match unsafe { out(event, 2) } {
             Ok(output) => output,
             Err(error) => return failed(error),
         };
@@ -169,7 +169,7 @@ unsafe fn dequeue_slow_path(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -
         let mut taken = ManuallyDrop::new(Event::None);
         match evd.dequeue(&mut taken) {
             Ok(true) => {
-                event::deliver(&mut taken, evd_handle, output.fields());
+                output.update(|to| event::deliver(&mut taken, evd_handle, to));
                 DAT_SUCCESS
             }
             Ok(false) => {
@@ -194,7 +194,7 @@ pub(crate) unsafe fn wait(
     foreign!(evd_handle, evd_wait_func(evd_handle, timeout, threshold, event, n_more));
     let clock = WaitClock::new(Timeout::from_micros(timeout));
     let at_once = || {
-        if !is_address_of::<DAT_EVENT>(event.addr()) || !is_address_of::<DAT_COUNT>(n_more.addr()) {
+        if !is_aligned_address::<DAT_EVENT>(event.addr()) || !is_address(n_more.addr()) {
             return None;
         }
         let evd = handle::pin::<EventDispatcher>(evd_handle)?;
@@ -218,7 +218,7 @@ pub(crate) unsafe fn wait(
         to.event_number = DAT_DTO_COMPLETION_EVENT;
         to.evd_handle = evd_handle;
         // SAFETY: the address was checked, and the caller guarantees writable memory.
-        unsafe { n_more.write(convert::count(more)) };
+        unsafe { n_more.write_unaligned(convert::count(more)) };
         Some(DAT_SUCCESS)
     };
     let arguments = || -> Result<(EventDispatcher, u32)> {
@@ -238,8 +238,9 @@ pub(crate) unsafe fn wait(
         match waited? {
             (Waited::Event { more }, taken) => {
                 // SAFETY: the caller guarantees writable memory, unless the check rejects it.
-                let mut output = unsafe { out(event, 4) }?;
-                event::deliver(&mut ManuallyDrop::new(taken), evd_handle, output.fields());
+                let output = unsafe { out(event, 4) }?;
+                let mut taken = ManuallyDrop::new(taken);
+                output.update(|to| event::deliver(&mut taken, evd_handle, to));
                 more_out?.write(convert::count(more));
                 OK
             }

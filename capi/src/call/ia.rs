@@ -42,7 +42,7 @@ pub(crate) unsafe fn openv(
     // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let name = unsafe { name(ia_name, 1) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let mut evd_out = unsafe { out(async_evd_handle, 3) }?;
+    let evd_out = unsafe { out(async_evd_handle, 3) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(ia_handle, 4) }?;
     debug::say(Kind::Consumer, || {
@@ -51,7 +51,7 @@ pub(crate) unsafe fn openv(
     let version = version(dat_major, dat_minor)?;
     let demand = Demand { version, thread_safe: Some(thread_safety != DAT_FALSE) };
     let request =
-        foreign::OpenRequest { name: ia_name, async_evd_min_qlen, async_evd: *evd_out.fields() };
+        foreign::OpenRequest { name: ia_name, async_evd_min_qlen, async_evd: evd_out.read() };
     let opened = registry::shared().find(&name, demand, |choice| match choice {
         Choice::Provider(candidate) => Ok(open_own(candidate, version, &request)?),
         Choice::Library(library) => Ok(open_foreign(Server::of_library(&library)?, &request)?),

@@ -8,7 +8,7 @@ use std::slice;
 use dat_core::{CompletionFlags, LmrTriplet};
 
 use super::*;
-use crate::argument::is_address_of;
+use crate::argument::is_address;
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
 use crate::result::{ReturnValue, failed};
 
@@ -51,12 +51,12 @@ impl FastPath {
         num_segments: DAT_COUNT,
         local_iov: *mut DAT_LMR_TRIPLET,
     ) -> Option<Self> {
-        if num_segments != 1 || !is_address_of::<DAT_LMR_TRIPLET>(local_iov.addr()) {
+        if num_segments != 1 || !is_address(local_iov.addr()) {
             return None;
         }
         let ep = handle::pin(ep_handle)?;
         // SAFETY: the address was checked, and the caller guarantees a readable segment.
-        let segment = local_from_c(unsafe { &*local_iov });
+        let segment = local_from_c(unsafe { local_iov.read_unaligned() });
         Some(Self { ep, segment })
     }
 

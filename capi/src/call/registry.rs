@@ -1,7 +1,7 @@
 //! The registry.
 
 use super::*;
-use crate::argument::{array, check};
+use crate::argument::{array, check, check_aligned};
 use crate::{foreign, registry};
 
 pub(crate) unsafe fn list_providers(
@@ -19,9 +19,9 @@ pub(crate) unsafe fn list_providers(
     // SAFETY: the caller guarantees an array of at least this many addresses.
     let list = unsafe { array(provider_list.cast_const(), listed, listed, (1, 3)) }?;
     let mut places = Vec::with_capacity(found.len());
-    for output in list {
+    for output in list.iter() {
         // SAFETY: the caller guarantees that each address is that of a writable entry.
-        places.push(unsafe { out(*output, 3) }?);
+        places.push(unsafe { out(output, 3) }?);
     }
     for (output, info) in places.into_iter().zip(&found) {
         output.write(*info);
@@ -48,12 +48,11 @@ pub(crate) unsafe fn add_provider(
     provider: *const DAT_PROVIDER,
     provider_info: *const DAT_PROVIDER_INFO,
 ) -> CallResult {
-    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
-    unsafe { given(provider, 1) }?;
+    check_aligned(provider, 1)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let info = unsafe { given(provider_info, 2) }?;
     // SAFETY: the caller guarantees that the table stays valid until the provider is removed.
-    unsafe { foreign::add(provider, info) }?;
+    unsafe { foreign::add(provider, &info) }?;
     OK
 }
 
@@ -61,11 +60,11 @@ pub(crate) unsafe fn remove_provider(
     provider: *const DAT_PROVIDER,
     provider_info: *const DAT_PROVIDER_INFO,
 ) -> CallResult {
-    check(provider, 1)?;
+    check_aligned(provider, 1)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let info = unsafe { given(provider_info, 2) }?;
     // As in other libraries, the registration identifies a provider, and not the address of its
     // table.
-    foreign::remove(info)?;
+    foreign::remove(&info)?;
     OK
 }

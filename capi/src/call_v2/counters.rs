@@ -43,9 +43,10 @@ pub(super) unsafe fn query(handle: DAT_HANDLE, mut arguments: Arguments) -> Call
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     unsafe { out(output, 4) }?;
     let (figures, _) = read(&object, reset != 0)?;
-    // SAFETY: the caller guarantees an array for as many values as it requests.
-    let places = unsafe { std::slice::from_raw_parts_mut(output, wanted.len()) };
-    places.copy_from_slice(&figures[wanted]);
+    for (at, figure) in figures[wanted].iter().enumerate() {
+        // SAFETY: the caller guarantees an array for as many values as it requests.
+        unsafe { output.wrapping_add(at).write_unaligned(*figure) };
+    }
     OK
 }
 

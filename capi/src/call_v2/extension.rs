@@ -98,14 +98,14 @@ fn send_datagram(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult 
         let mut buffer = Segments::new();
         // SAFETY: the caller guarantees the given number of readable segments.
         let iov = unsafe { segments(count, iov, &mut buffer) }?;
-        let to = address_handle::get(ep.adapter().id(), address(&mut arguments, 5)?)
+        let to = address_handle::get(ep.adapter().id(), &address(&mut arguments, 5)?)
             .ok_or_else(|| unknown_address(5))?;
         let cookie = context(&mut arguments);
         ep.post_send_datagram(iov, &to, cookie, flags(arguments.next()))
     })
 }
 
-fn address<'a>(arguments: &mut Arguments, argument: u32) -> Result<&'a DAT_IB_ADDR_HANDLE> {
+fn address(arguments: &mut Arguments, argument: u32) -> Result<DAT_IB_ADDR_HANDLE> {
     let address: *mut DAT_IB_ADDR_HANDLE = arguments.next();
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     unsafe { given(address.cast_const(), argument) }
@@ -119,7 +119,7 @@ fn unknown_address(argument: u32) -> Error {
 
 fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
     let endpoint: Endpoint = object(handle)?;
-    match address_handle::free(endpoint.adapter().id(), address(&mut arguments, 3)?) {
+    match address_handle::free(endpoint.adapter().id(), &address(&mut arguments, 3)?) {
         true => OK,
         false => Err(unknown_address(3)),
     }

@@ -108,7 +108,7 @@ unsafe fn ask(server: Server, ia_name: DAT_NAME_PTR, mut rest: Rest) -> Result<C
     // SAFETY: the list is a copy of the one that the caller passes.
     let ia_handle: *mut DAT_HANDLE = unsafe { Arguments::of(copy.as_list()) }.next();
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let mut output = unsafe { out(ia_handle, 4) }?;
+    let output = unsafe { out(ia_handle, 4) }?;
     let slot = server.functions().handle_extendedop_func;
     let list = rest.as_list();
     // SAFETY: the function belongs to the table of a loaded provider; the list is a copy of the
@@ -116,7 +116,7 @@ unsafe fn ask(server: Server, ia_name: DAT_NAME_PTR, mut rest: Rest) -> Result<C
     let code = slot.map(|it| unsafe { it(ia_name.cast(), DAT_IB_OPEN_QUERY_OP as i32, list) });
     match code {
         Some(DAT_SUCCESS) => {
-            let address = output.fields().expose_provenance();
+            let address = output.read().expose_provenance();
             LOOKS.lock().open.insert(address, Look::Foreign(server));
             Ok(OK)
         }

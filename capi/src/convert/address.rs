@@ -72,7 +72,7 @@ pub(crate) unsafe fn peer_from_c(
     if let Address::Fabric(own) = own {
         // SAFETY: the caller guarantees a socket address, and those of all families begin with the
         // family.
-        let family = *unsafe { argument::given(pointer.cast::<libc::sa_family_t>(), argument) }?;
+        let family = unsafe { argument::given(pointer.cast::<libc::sa_family_t>(), argument) }?;
         if family == own.family() {
             let first = pointer.cast::<u8>().wrapping_add(size_of::<libc::sa_family_t>());
             // SAFETY: the caller guarantees an address of that family, and all addresses of one
@@ -93,7 +93,7 @@ pub(crate) unsafe fn from_c(pointer: DAT_IA_ADDRESS_PTR, argument: u32) -> Resul
     // SAFETY: the caller guarantees a socket address, and those of all families begin with the
     // family.
     let family = unsafe { argument::given(pointer.cast::<libc::sa_family_t>(), argument) }?;
-    match i32::from(*family) {
+    match i32::from(family) {
         libc::AF_INET => {
             // SAFETY: the caller guarantees an address of that family; it may be unaligned.
             let from = unsafe { pointer.cast::<libc::sockaddr_in>().read_unaligned() };

@@ -9,7 +9,7 @@ use dat_core::{LmrParam, LmrTriplet, RmrParam, RmrTriplet};
 
 use super::Narrow;
 use crate::abi::*;
-use crate::argument;
+use crate::argument::{self, Array};
 use crate::handle::{Region, of_number};
 
 /// Maximum number of segments of a post; the core allows no more.
@@ -26,9 +26,9 @@ impl Segments {
 
     /// Converts the C segments, at most as many as fit.
     #[inline]
-    fn fill(&mut self, from: &[DAT_LMR_TRIPLET]) -> &[LmrTriplet] {
+    fn fill(&mut self, from: Array<'_, DAT_LMR_TRIPLET>) -> &[LmrTriplet] {
         let count = from.len().min(SEGMENTS);
-        for (slot, from) in self.0.iter_mut().zip(from) {
+        for (slot, from) in self.0.iter_mut().zip(from.iter()) {
             slot.write(local_from_c(from));
         }
         // SAFETY: the first `count` elements were just written.
@@ -38,7 +38,7 @@ impl Segments {
 
 /// Converts a local segment.
 #[inline]
-pub(crate) fn local_from_c(from: &DAT_LMR_TRIPLET) -> LmrTriplet {
+pub(crate) fn local_from_c(from: DAT_LMR_TRIPLET) -> LmrTriplet {
     LmrTriplet {
         address: from.virtual_address,
         length: from.segment_length.widen(),
@@ -58,9 +58,9 @@ pub(crate) unsafe fn segments(
     buffer: &mut Segments,
 ) -> Result<&[LmrTriplet]> {
     // The usual case.
-    if count == 1 && argument::is_address_of::<DAT_LMR_TRIPLET>(iov.addr()) {
+    if count == 1 && argument::is_address(iov.addr()) {
         // SAFETY: the address was checked, and the caller guarantees a readable segment.
-        let only = unsafe { &*iov };
+        let only = unsafe { iov.read_unaligned() };
         return Ok(slice::from_ref(buffer.0[0].write(local_from_c(only))));
     }
     // SAFETY: the caller guarantees `count` readable segments.

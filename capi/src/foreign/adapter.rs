@@ -138,10 +138,10 @@ pub(crate) fn open(server: Server, asked: &OpenRequest) -> Result<Opened, Error>
 
 /// The table to which the first word of an adapter points.
 fn table_of(address: usize) -> Option<Table> {
-    let is_address = argument::is_address_of::<usize>(address) && !handle::is_cell(address);
+    let is_address = argument::is_aligned_address::<usize>(address) && !handle::is_cell(address);
     let table = if is_address { peek::word(address)? } else { return None };
     let last = table.checked_add(size_of::<DAT_PROVIDER>() - size_of::<usize>())?;
-    let is_table = argument::is_address_of::<DAT_PROVIDER>(table)
+    let is_table = argument::is_aligned_address::<DAT_PROVIDER>(table)
         && peek::word(table).is_some()
         && peek::word(last).is_some();
     // SAFETY: an adapter of a provider begins with the address of its function table.

@@ -44,7 +44,7 @@ pub(crate) fn table_of(handle: DAT_HANDLE) -> Option<&'static DAT_PROVIDER> {
 // Not inlined: programs without C providers never call it.
 #[inline(never)]
 fn find(address: usize) -> Option<&'static DAT_PROVIDER> {
-    if !argument::is_address_of::<usize>(address) || handle::is_cell(address) {
+    if !argument::is_aligned_address::<usize>(address) || handle::is_cell(address) {
         return None;
     }
     let slot = slot(address);

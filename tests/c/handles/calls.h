@@ -9,6 +9,7 @@
  *     MAYBE(KIND, SUBTYPE)     a handle for which DAT_HANDLE_NULL is allowed
  *     RESULT(type)             the destination of a result; RESULT_MAYBE if NULL is allowed
  *     GIVEN(type, address)     memory that is read; GIVEN_MAYBE if NULL is allowed
+ *     TABLE(address)           a function table, the one argument that must be aligned
  *     VALUE(v)                 anything else
  *
  * With _AS, the position of the argument in the prototype is given first, because unions and structs
@@ -41,8 +42,7 @@
 #define SEGMENT VALUE(1), GIVEN(DAT_LMR_TRIPLET, &segment)
 /* One byte of private data: it cannot be misaligned. */
 #define PRIVATE VALUE(1), GIVEN(char, &byte)
-/* Of a socket address, the family is read. */
-#define ADDRESS GIVEN(unsigned short, &address)
+#define ADDRESS GIVEN(struct sockaddr, &address)
 
 CALL(dat_ia_openv, (P(0), V(1), P(2), P(3), V(4), V(5), V(6)),
      GIVEN(char, adapter), VALUE(8), GIVEN(DAT_EVD_HANDLE, &no_evd), RESULT(DAT_IA_HANDLE),
@@ -80,9 +80,9 @@ CALL(dat_evd_wait, (P(0), V(1), V(2), P(3), P(4)),
 CALL(dat_evd_free, (P(0)), EVD)
 
 CALL(dat_ep_create, (P(0), P(1), P(2), P(3), P(4), P(5), P(6)),
-     IA, PZ, EVDS, GIVEN_MAYBE(DAT_EP_ATTR, NULL), RESULT(DAT_EP_HANDLE))
+     IA, PZ, EVDS, GIVEN_MAYBE(DAT_EP_ATTR, &ep_param.ep_attr), RESULT(DAT_EP_HANDLE))
 CALL(dat_ep_create_with_srq, (P(0), P(1), P(2), P(3), P(4), P(5), P(6), P(7)),
-     IA, PZ, EVDS, SRQ, GIVEN_MAYBE(DAT_EP_ATTR, NULL), RESULT(DAT_EP_HANDLE))
+     IA, PZ, EVDS, SRQ, GIVEN_MAYBE(DAT_EP_ATTR, &ep_param.ep_attr), RESULT(DAT_EP_HANDLE))
 CALL(dat_ep_query, (P(0), V(1), P(2)), EP, VALUE(DAT_EP_FIELD_ALL), RESULT(DAT_EP_PARAM))
 CALL(dat_ep_modify, (P(0), V(1), P(2)),
      EP, VALUE(DAT_EP_FIELD_PZ_HANDLE), GIVEN(DAT_EP_PARAM, &ep_param))
@@ -145,9 +145,9 @@ CALL(dat_srq_free, (P(0)), SRQ)
 CALL(dat_registry_list_providers, (V(0), P(1), P(2)),
      VALUE(1), GIVEN(DAT_COUNT, &provider_count), GIVEN(DAT_PROVIDER_INFO *, provider_list))
 CALL(dat_registry_add_provider, (P(0), P(1)),
-     GIVEN(DAT_PROVIDER, &provider), GIVEN(DAT_PROVIDER_INFO, &provider_info))
+     TABLE(&provider), GIVEN(DAT_PROVIDER_INFO, &provider_info))
 CALL(dat_registry_remove_provider, (P(0), P(1)),
-     GIVEN(DAT_PROVIDER, &provider), GIVEN(DAT_PROVIDER_INFO, &provider_info))
+     TABLE(&provider), GIVEN(DAT_PROVIDER_INFO, &provider_info))
 CALL(dat_strerror, (V(0), P(1), P(2)),
      VALUE(DAT_SUCCESS), RESULT(const char *), RESULT(const char *))
 

@@ -69,8 +69,8 @@ const WORDS: usize = 128;
 /// The capacity for provider descriptions: usually more than a call asks for.
 const LISTED: usize = 10;
 
-/// Memory for an argument.
-pub(crate) type Room = Box<[u64; WORDS]>;
+/// Memory for an argument, which may be unaligned.
+pub(crate) type Room = Box<[u64; WORDS + 1]>;
 
 /// The layout of a local segment: its width, and the offsets of its context and length, each in
 /// 64-bit words.
@@ -283,24 +283,27 @@ fn small_words(random: &mut Rng) -> u64 {
         2 => random.u64(..1 << 11),
         _ => 1,
     };
-    // Seldom two halves, since most structs contain a pointer.
+    // Seldom two halves, since most structs contain a pointer. The highest bit is in no address of a program.
     let low = half();
-    if low == 1 { low | half() << 32 & 0x7_0000_0000 } else { low }
+    if low == 1 { low | half() << 32 & 0x7_0000_0000 | 1 << 63 } else { low }
 }
 
-/// Usually the address of memory with these words, otherwise a detectably invalid one.
+/// Usually the address of memory with these words, which is sometimes unaligned; otherwise a
+/// detectably invalid one.
 fn pointer(values: &mut Vec<u64>, rooms: &mut Vec<Room>, random: &mut Rng, words: &[u64]) {
-    let mut room: Room = Box::new([0; WORDS]);
-    for (place, word) in room.iter_mut().zip(words) {
-        *place = *word;
+    let offset = if random.u64(..20) == 0 { random.u64(1..8) } else { 0 };
+    let mut room: Room = Box::new([0; WORDS + 1]);
+    for (at, word) in words.iter().enumerate() {
+        let bits = offset as u32 * 8;
+        room[at] |= word << bits;
+        room[at + 1] |= word.checked_shr(u64::BITS - bits).unwrap_or(0);
     }
-    let address = room.as_mut_ptr().expose_provenance() as u64;
+    let address = room.as_mut_ptr().expose_provenance() as u64 + offset;
     rooms.push(room);
     values.push(match random.u64(..40) {
         0 => 0,
-        1 => address + 1 + random.u64(..3),
-        2 => random.u64(..4096),
-        3 => random.u64(..) | 1 << 63,
+        1 => random.u64(..4096),
+        2 => random.u64(..) | 1 << 63,
         _ => address,
     });
 }

@@ -45,9 +45,9 @@ impl Call {
         for argument in &function.arguments {
             if let Argument::OutHandle(kind) = argument {
                 let place = std::ptr::with_exposed_provenance::<u64>(self.values[at] as usize);
-                if !place.is_null() && place.is_aligned() {
+                if !place.is_null() {
                     // SAFETY: the call accepted the address, so it belongs to a room of this call.
-                    let left = unsafe { place.read() };
+                    let left = unsafe { place.read_unaligned() };
                     let left = if *kind == Kind::Context { left & 0xffff_ffff } else { left };
                     pool.learn(*kind, left);
                 }
@@ -60,7 +60,7 @@ impl Call {
             let event = std::ptr::with_exposed_provenance::<[u64; 6]>(self.values[at] as usize);
             // SAFETY: the call accepted the address of a room of this call, and every event has at
             // least that size.
-            let event = unsafe { event.read() };
+            let event = unsafe { event.read_unaligned() };
             if event[0] as u32 == 0x2001 {
                 pool.learn(Kind::Cr, event[5]);
             }
