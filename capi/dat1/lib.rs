@@ -21,6 +21,6 @@ mod version;
 
 use shared::result::{guard, guard_call, guard_data_path};
 use shared::{
-    adapters, argument, call, cancel, convert, debug, foreign, handle, last_error, page_check,
-    registry, result, self_map, strerror, table,
+    adapters, argument, call, cancel, convert, debug, foreign, handle, hint, known, last_error,
+    page_check, registry, result, self_map, strerror, table,
 };

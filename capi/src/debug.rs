@@ -4,7 +4,7 @@
 //! decimal, octal or hexadecimal as in C. Without the first nothing is printed; without the second
 //! the output goes to standard output.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_long};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_long};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::LazyLock;
 
@@ -41,19 +41,20 @@ const STDOUT: c_long = 0x1;
 const SYSLOG: c_long = 0x2;
 
 struct Settings {
-    kinds: c_long,
+    /// The requested kinds; none if there is no number.
+    kinds: Option<c_long>,
     places: c_long,
 }
 
 static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
-    let kinds = number("DAT_DBG_TYPE").unwrap_or(0);
+    let kinds = number("DAT_DBG_TYPE");
     let places = number("DAT_DBG_DEST").unwrap_or(STDOUT);
     for variable in ["DAT_DBG_TYPE", "DAT_DBG_DEST"] {
         if let Some(value) = std::env::var_os(variable).filter(|value| !is_number(value)) {
             let text = format!(
                 "{variable}={value:?} is not a number; use a sum of the values in docs/c-providers.md"
             );
-            print(STDOUT, &line(Kind::Error, &text));
+            print(STDOUT, &line(Kind::Error.word(), &text));
         }
     }
     Settings { kinds, places }
@@ -67,7 +68,8 @@ fn is_number(value: &OsStr) -> bool {
 }
 
 fn number(variable: &str) -> Option<c_long> {
-    let text = CString::new(std::env::var_os(variable)?.into_vec()).ok()?;
+    let value = std::env::var_os(variable).filter(|value| !value.is_empty() && is_number(value))?;
+    let text = CString::new(value.into_vec()).ok()?;
     Some(parse(&text))
 }
 
@@ -82,24 +84,34 @@ fn parse(text: &CStr) -> c_long {
 #[inline]
 pub(crate) fn say(kind: Kind, text: impl FnOnce() -> String) {
     let settings = &*SETTINGS;
-    if settings.kinds & kind as c_long != 0 {
-        print(settings.places, &line(kind, &text()));
+    if settings.prints(kind) {
+        print(settings.places, &line(kind.word(), &text()));
+    }
+}
+
+impl Settings {
+    fn prints(&self, kind: Kind) -> bool {
+        self.kinds.unwrap_or(0) & kind as c_long != 0
+    }
+}
+
+/// Prints a line on standard error, unless the user wants no output or gets all errors anyway.
+pub(crate) fn hint(text: &str) {
+    let settings = &*SETTINGS;
+    if settings.kinds != Some(0) && !settings.prints(Kind::Error) {
+        write_line(libc::STDERR_FILENO, &line("hint", text));
     }
 }
 
 /// Formats the text as one line.
-fn line(kind: Kind, text: &str) -> String {
+fn line(word: &str, text: &str) -> String {
     let text = text.replace(|c: char| c.is_control(), " ");
-    format!("DAT {}: {text}", kind.word())
+    format!("DAT {word}: {text}")
 }
 
 fn print(places: c_long, line: &str) {
     if places & STDOUT != 0 {
-        let line = format!("{line}\n");
-        // One write, so that lines of several threads do not mix. A line that cannot be written is
-        // lost, because there is no other way to report it.
-        // SAFETY: the buffer has `line.len()` readable bytes.
-        let _ = unsafe { libc::write(libc::STDOUT_FILENO, line.as_ptr().cast(), line.len()) };
+        write_line(libc::STDOUT_FILENO, line);
     }
     if places & SYSLOG != 0 {
         let Ok(line) = CString::new(line) else { return };
@@ -107,6 +119,14 @@ fn print(places: c_long, line: &str) {
         // SAFETY: the format has one `%s`, which matches the one string argument.
         unsafe { libc::syslog(libc::LOG_USER | libc::LOG_DEBUG, FORMAT, line.as_ptr()) };
     }
+}
+
+/// Writes a line. One write, so that lines of several threads do not mix. A line that cannot be
+/// written is lost, because there is no other way to report it.
+fn write_line(fd: c_int, line: &str) {
+    let line = format!("{line}\n");
+    // SAFETY: the buffer has `line.len()` readable bytes.
+    let _ = unsafe { libc::write(fd, line.as_ptr().cast(), line.len()) };
 }
 
 /// Sends panic messages, which no call lets through, to the debug output and not to standard error.
@@ -149,6 +169,6 @@ mod tests {
 
     #[test]
     fn a_line_is_one_line() {
-        assert_eq!(line(Kind::Error, "two\nlines\u{1b}[1m"), "DAT error: two lines [1m");
+        assert_eq!(line("error", "two\nlines\u{1b}[1m"), "DAT error: two lines [1m");
     }
 }

@@ -13,6 +13,7 @@ use dat_core::{
 
 use crate::debug::{self, Kind};
 use crate::handle::{self, of_number};
+use crate::hint;
 use crate::result::named;
 
 thread_local! {
@@ -42,6 +43,9 @@ enum LastError {
 
 /// Stores the error of a call.
 pub(crate) fn set(error: Error) {
+    if error.broken_rule().is_some() {
+        hint::refused(&error);
+    }
     store(LastError::Error(error));
 }
 

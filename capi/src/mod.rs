@@ -9,6 +9,8 @@ pub(crate) mod cancel;
 pub(crate) mod convert;
 pub(crate) mod debug;
 pub(crate) mod handle;
+pub(crate) mod hint;
+pub(crate) mod known;
 pub(crate) mod last_error;
 pub(crate) mod page_check;
 pub(crate) mod registry;

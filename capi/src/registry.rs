@@ -9,14 +9,15 @@ use dat_core::{ApiVersion, Compat, Registry};
 
 use crate::abi::DAT_PROVIDER_INFO;
 use crate::convert::{boolean, name};
-use crate::{codes, debug, handle, self_map};
+use crate::{codes, debug, handle, known, self_map};
 
 /// The registry, with the configuration at its first use.
 pub(crate) fn shared() -> &'static Registry {
     static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         debug::take_panics();
         Terms::C.make_current();
-        let registry = Registry::numbered_by(configuration(), handle::numbering()).hosting();
+        let registry = Registry::numbered_by(configuration(), handle::numbering());
+        let registry = registry.hosting().recognising(known::is_present);
         let registry = match std::env::var_os(Compat::VARIABLE) {
             Some(word) if !self_map::is_privileged() => {
                 registry.with_compat(word.to_string_lossy())

@@ -69,7 +69,7 @@ pub mod blocking;
 mod claim;
 mod cno;
 mod collective;
-mod compat;
+pub mod compat;
 pub mod counters;
 mod cr;
 mod csp;

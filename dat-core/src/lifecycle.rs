@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::compat::Compat;
+use crate::compat::Rule;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::ia::{ChildKey, IaInner};
 use crate::kind::ObjectKind;
@@ -238,12 +238,12 @@ impl<T: Based> Hold<T> {
         if Arc::ptr_eq(owner, ia) || !ia.is_same_adapter(owner, completions) {
             return Self::new(object, ia, operation, subtype);
         }
-        if ia.compat.shares_dispatchers() {
+        if ia.compat.relaxes(Rule::OtherInstances) {
             return Self::of_any_adapter(object, operation, subtype);
         }
         Self::new(object, ia, operation, subtype).map_err(|error| {
-            let advice = Compat::or_relax(error.advice());
-            error.advise(advice)
+            let advice = error.advice().to_owned();
+            Rule::OtherInstances.broken(error, &advice)
         })
     }
 

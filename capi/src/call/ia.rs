@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use dat_core::registry::{Candidate, Choice, Demand};
-use dat_core::{ApiVersion, AsyncErrors, IaOptions};
+use dat_core::{ApiVersion, AsyncErrors, Compat, IaOptions};
 
 use super::ep::close as close_how;
 use super::*;
@@ -124,7 +124,14 @@ fn open_own(
         DAT_EVD_ASYNC_EXISTS => AsyncErrors::Elsewhere,
         evd => AsyncErrors::To(object_as(evd, Subtype::InvalidHandleEvdAsync).map_err(unset_evd)?),
     };
-    candidate.open(&IaOptions { version, async_evd }).map(Opened::Own)
+    let known = candidate.known_program();
+    let opened = candidate.open(&IaOptions { version, async_evd }).map(Opened::Own)?;
+    if let Some(program) = known {
+        debug::say(Kind::Static, || {
+            format!("{program}; {}=strict turns this off", Compat::VARIABLE)
+        });
+    }
+    Ok(opened)
 }
 
 /// The handle of the dispatcher of asynchronous errors.

@@ -29,8 +29,9 @@ const VARIABLES: [Variable; 8] = [
     ),
     text(
         Compat::VARIABLE,
-        "strict",
-        "ofa: the C libraries relax rules that OpenFabrics libraries do not enforce (docs/moving.md)",
+        "strict, except for known programs",
+        "ofa: the C libraries relax rules that OpenFabrics libraries do not enforce (`dat explain \
+         compat`)",
     ),
     number(
         "DAT_DBG_TYPE",

@@ -40,6 +40,32 @@ fn names_are_found_whatever_their_case_and_beginning() {
 }
 
 #[test]
+fn the_compatibility_modes_are_explained_with_their_rules_and_known_programs() {
+    let ran = explain("compat");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let json = run(&["explain", "compat", "--json"]).json();
+    assert_eq!(json["modes"][0]["mode"], "strict");
+    assert_eq!(json["modes"][1]["mode"], "ofa");
+    for (list, key) in [("modes", "mode"), ("rules", "rule"), ("programs", "program")] {
+        let list = json[list].as_array().expect("a list");
+        assert!(list.len() >= 2, "{list:?}");
+        for entry in list {
+            let name = entry[key].as_str().expect("a name");
+            assert!(ran.out.contains(name), "{name} is missing: {}", ran.out);
+        }
+    }
+    for program in json["programs"].as_array().expect("a list") {
+        for text in ["reason", "signs", "relaxes"].map(|key| match &program[key] {
+            serde_json::Value::Array(several) => several[0].clone(),
+            one => one.clone(),
+        }) {
+            let text = text.as_str().expect("a text");
+            assert!(ran.out.contains(text), "{text} is missing: {}", ran.out);
+        }
+    }
+}
+
+#[test]
 fn a_number_of_several_meanings_has_all_of_them() {
     let json = run(&["explain", "5", "--json"]).json();
     let kinds: Vec<_> = json["matches"].as_array().expect("matches").iter().collect();

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::attr::EpAttributes;
-use crate::compat::Compat;
+use crate::compat::{Compat, Rule};
 use crate::flags::CompletionFlags;
 
 use super::state::EpState;
@@ -311,7 +311,7 @@ impl PostChecks {
         // The fast path transfers as many bytes as the remote buffer has.
         let no_reads = attributes.max_rdma_read_iov == 0
             || attributes.max_rdma_read_out == 0
-            || compat.ignores_remote_length();
+            || compat.relaxes(Rule::RemoteLength);
         self.requests.put(SlowPathReason::READ, no_reads);
     }
 }

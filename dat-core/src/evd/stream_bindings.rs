@@ -2,7 +2,7 @@
 
 use super::EvdInner;
 use super::streams::{Mode, Stream};
-use crate::compat::Compat;
+use crate::compat::Rule;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::CompletionFlags;
 use crate::lifecycle::Hold;
@@ -39,11 +39,10 @@ impl Feeds {
                 Stream::Receive => "recv_completion_flags",
                 Stream::Request => "request_completion_flags",
             };
-            Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
-                .because(format!("{name}: {reason} ({})", evd.base.label()))
-                .advise(Compat::or_relax(
-                    "use another dispatcher, or the same flags as its other streams",
-                ))
+            let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
+                .because(format!("{name}: {reason} ({})", evd.base.label()));
+            let advice = "use another dispatcher, or the same flags as its other streams";
+            Rule::MixedFlags.broken(error, advice)
         })?;
         evd.refresh_notify();
         self.evds[stream as usize] = Some(evd);
@@ -58,17 +57,18 @@ impl Feeds {
     ) -> Result<()> {
         let of = |flags| Mode::of(flags, evd.flags(), evd.compat());
         let (receive, request) = (of(receive), of(request));
-        if receive == request || evd.compat().mixes_completion_flags() {
+        if receive == request || evd.compat().relaxes(Rule::MixedFlags) {
             return Ok(());
         }
-        Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
-            .because(format!(
+        let error =
+            Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6).because(format!(
                 "request_completion_flags: {} conflicts with {} of the receives on the same \
                  dispatcher",
                 request.name(),
                 receive.name()
-            ))
-            .advise(Compat::or_relax("use another dispatcher for the requests, or the same flags")))
+            ));
+        let advice = "use another dispatcher for the requests, or the same flags";
+        Err(Rule::MixedFlags.broken(error, advice))
     }
 
     /// Registers the streams again after others of the same endpoint have ended.

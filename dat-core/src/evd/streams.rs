@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::compat::Compat;
+use crate::compat::{Compat, Rule};
 use crate::flags::{CompletionFlags, EvdFlags};
 use crate::numbering::ShownId;
 
@@ -32,7 +32,7 @@ impl Mode {
     /// arrive, because these have no flags.
     pub(super) fn of(flags: CompletionFlags, evd: EvdFlags, compat: Compat) -> Self {
         let is_merged = !(evd - EvdFlags::COMPLETIONS).is_empty();
-        if is_merged && compat.mixes_completion_flags() {
+        if is_merged && compat.relaxes(Rule::MixedFlags) {
             Self::Threshold
         } else if flags.contains(CompletionFlags::UNSIGNALLED) {
             Self::Unsignalled
@@ -82,7 +82,7 @@ impl Streams {
         compat: Compat,
     ) -> Result<(), String> {
         let mode = Mode::of(flags, evd, compat);
-        if compat.mixes_completion_flags() {
+        if compat.relaxes(Rule::MixedFlags) {
             self.set(key, Some(mode));
             return Ok(());
         }
@@ -147,7 +147,7 @@ mod tests {
     const DTO: EvdFlags = EvdFlags::DTO;
 
     fn admit(streams: &mut Streams, ep: u64, stream: Stream, flags: CompletionFlags) -> bool {
-        streams.admit((ep, stream), flags, DTO, Compat::Strict).is_ok()
+        streams.admit((ep, stream), flags, DTO, Compat::STRICT).is_ok()
     }
 
     /// Adds receives by the rules of the manual page.
@@ -157,7 +157,7 @@ mod tests {
         flags: CompletionFlags,
         evd: EvdFlags,
     ) -> Result<(), String> {
-        streams.admit((ep, Stream::Receive), flags, evd, Compat::Strict)
+        streams.admit((ep, Stream::Receive), flags, evd, Compat::STRICT)
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         let mut streams = Streams::default();
         let mut admit = |ep, flags, evd| {
             let key = (ep, Stream::Request);
-            streams.admit(key, flags, evd, Compat::Ofa).expect("any flags");
+            streams.admit(key, flags, evd, Compat::OFA).expect("any flags");
             streams.mode()
         };
         assert_eq!(admit(1, unsignalled, DTO), Mode::Unsignalled);
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(admit(2, unsignalled, DTO), Mode::Unsignalled);
         let mut streams = Streams::default();
         let key = (1, Stream::Receive);
-        streams.admit(key, unsignalled, merged, Compat::Ofa).expect("any flags");
+        streams.admit(key, unsignalled, merged, Compat::OFA).expect("any flags");
         assert_eq!(streams.mode(), Mode::Threshold);
     }
 

@@ -148,7 +148,7 @@ impl Candidate {
     /// # Errors
     /// As [`Registry::open_with`].
     pub fn open(self, options: &IaOptions) -> Result<InterfaceAdapter> {
-        let compat = self.compat.mode().map_err(|error| self.describe(error, OPEN))?;
+        let compat = self.compat.relaxed().map_err(|error| self.describe(error, OPEN))?;
         let sink = Arc::new(IaSink { ia: OnceLock::new() });
         let adapter = self.open_adapter(Arc::clone(&sink) as _, OPEN)?;
         let attributes = within_reach(adapter.attributes());
@@ -189,7 +189,7 @@ impl Candidate {
     /// # Errors
     /// As [`Registry::open`].
     pub fn open_query(self) -> Result<IaQuery> {
-        self.compat.mode().map_err(|error| self.describe(error, "dat_ib_open_query"))?;
+        self.compat.relaxed().map_err(|error| self.describe(error, "dat_ib_open_query"))?;
         let sink = Arc::new(IaSink { ia: OnceLock::new() });
         let adapter = self.open_adapter(sink, "dat_ib_open_query")?;
         let attributes = within_reach(adapter.attributes());

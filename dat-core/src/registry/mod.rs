@@ -62,7 +62,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
-use crate::compat::CompatWord;
+use crate::compat::{CompatChoice, Sign};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::numbering::{Numbering, Sequence};
 use crate::provider::Provider;
@@ -89,7 +89,9 @@ struct Shared {
     /// Whether the owner can load and open C providers.
     hosting: AtomicBool,
     /// The compatibility mode of adapters whose names and lines give none.
-    compat: OnceLock<CompatWord>,
+    compat: OnceLock<CompatChoice>,
+    /// Whether the process shows a sign of a known program, if the owner can tell.
+    signs: OnceLock<fn(&Sign) -> bool>,
     registrations: RwLock<Vec<Registration>>,
     /// Why libraries of lines could not be used at the last attempt.
     unusable: RwLock<BTreeMap<Origin, Error>>,
@@ -124,6 +126,7 @@ impl Registry {
             providers: RwLock::default(),
             hosting: AtomicBool::new(false),
             compat: OnceLock::new(),
+            signs: OnceLock::new(),
             registrations: RwLock::default(),
             unusable: RwLock::default(),
         };
@@ -140,11 +143,22 @@ impl Registry {
     }
 
     /// Sets the [`Compat`](crate::Compat) mode of adapters whose name or line gives none; the text
-    /// is the value of [`Compat::VARIABLE`](crate::Compat::VARIABLE). An unknown mode makes each
-    /// open fail. Only the first call has an effect.
+    /// is the value of [`Compat::VARIABLE`](crate::Compat::VARIABLE), and an empty one has no effect.
+    /// An unknown mode makes each open fail. Only the first call has an effect.
     #[must_use]
     pub fn with_compat(self, word: impl Into<String>) -> Self {
-        let _ = self.shared.compat.set(CompatWord::of_variable(word.into()));
+        if let Some(choice) = CompatChoice::of_variable(word.into()) {
+            let _ = self.shared.compat.set(choice);
+        }
+        self
+    }
+
+    /// Relaxes for [known programs](crate::compat::known) what they need, if neither the name nor the
+    /// line nor [`Registry::with_compat`] sets a mode. The function says whether this process shows a
+    /// sign; every open calls it. Only the first call has an effect.
+    #[must_use]
+    pub fn recognising(self, is_present: fn(&Sign) -> bool) -> Self {
+        let _ = self.shared.signs.set(is_present);
         self
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::entry::Origin;
-use crate::compat::CompatWord;
+use crate::compat::{CompatChoice, KnownProgram};
 use crate::lmr::SharedNames;
 use crate::numbering::Numbering;
 use crate::provider::{AdapterSink, Description, OpenRequest, Provider};
@@ -94,8 +94,8 @@ pub struct Candidate {
     /// The IA parameters of the line, then those after the `?` in the name, without the
     /// compatibility mode.
     pub parameters: String,
-    /// Which rules of the manual pages are relaxed.
-    pub(crate) compat: CompatWord,
+    /// What chose the rules of the manual pages that are relaxed.
+    pub(crate) compat: CompatChoice,
     /// The origin of the candidate.
     pub origin: Origin,
     /// Gives the objects of the registry their ids.
@@ -103,6 +103,16 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// The program that this process is, if the table of known programs decides which rules of the
+    /// manual pages are relaxed.
+    #[must_use]
+    pub fn known_program(&self) -> Option<&'static KnownProgram> {
+        match self.compat {
+            CompatChoice::Known(program) => Some(program),
+            _ => None,
+        }
+    }
+
     /// The request to pass to the provider.
     #[must_use]
     pub fn request(&self, sink: Arc<dyn AdapterSink>) -> OpenRequest<'_> {

@@ -10,7 +10,7 @@ use super::entry::Origin;
 use super::name_errors::{self, OPEN};
 use super::provider_use::{Candidate, ProviderUse};
 use super::version::ApiVersion;
-use crate::compat::CompatWord;
+use crate::compat::{CompatChoice, known};
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 /// A way to open a name.
@@ -178,8 +178,10 @@ impl Registry {
         let take = |Match { entry, server, .. }: &Match| match server.as_ref()? {
             Opener::Provider(server) => {
                 let registered = providers.iter().find(|it| Arc::ptr_eq(it, server))?;
-                let (compat, parameters) = CompatWord::split(&asked.parameters(&entry.parameters));
+                let (compat, parameters) =
+                    CompatChoice::split(&asked.parameters(&entry.parameters));
                 let compat = compat.or_else(|| self.shared.compat.get().cloned());
+                let compat = compat.or_else(|| self.known_program());
                 Some(Choice::Provider(Candidate {
                     provider: Arc::clone(&registered.provider),
                     guard: ProviderUse::take(registered),
@@ -198,6 +200,12 @@ impl Registry {
             Opener::Registered(registration) => Some(Choice::Registered(registration.clone())),
         };
         picked.map(take).collect()
+    }
+
+    /// The choice of the table of known programs. Made at each open: what is loaded may change.
+    fn known_program(&self) -> Option<CompatChoice> {
+        let is_present = self.shared.signs.get()?;
+        known::recognise(is_present).map(CompatChoice::Known)
     }
 
     /// Tries a library, and records whether it is unusable.

@@ -50,6 +50,7 @@ struct Detail {
     reason: Cow<'static, str>,
     advice: Cow<'static, str>,
     errno: Option<i32>,
+    rule: Option<&'static str>,
 }
 
 impl Error {
@@ -101,6 +102,13 @@ impl Error {
     #[must_use]
     pub fn errno(mut self, errno: i32) -> Self {
         self.detail_mut().errno = Some(errno);
+        self
+    }
+
+    /// Names the rule of the manual pages that the call broke, if a compatibility mode relaxes it.
+    #[must_use]
+    pub fn breaking(mut self, rule: &'static str) -> Self {
+        self.detail_mut().rule = Some(rule);
         self
     }
 
@@ -156,6 +164,12 @@ impl Error {
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         self.detail.as_ref().and_then(|detail| detail.errno)
+    }
+
+    /// The rule that the call broke, if a compatibility mode relaxes it.
+    #[must_use]
+    pub fn broken_rule(&self) -> Option<&'static str> {
+        self.detail.as_ref().and_then(|detail| detail.rule)
     }
 
     /// The object that the call was made on, or the empty string.

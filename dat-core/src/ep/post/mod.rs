@@ -11,6 +11,7 @@ pub(crate) use segments::{Gathered, gather};
 use super::post_checks::Post;
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
+use crate::compat::Rule;
 use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
@@ -246,7 +247,7 @@ impl EpInner {
         if flags.bits() & !allowed == 0 {
             return Ok(flags);
         }
-        if self.base.ia.compat.ignores_excess_flags() {
+        if self.base.ia.compat.relaxes(Rule::ExcessFlags) {
             return Ok(CompletionFlags::from_bits_retain(flags.bits() & allowed));
         }
         Err(self.bad_flags(flags, allowed, argument, operation))

@@ -1,5 +1,6 @@
 //! Posting RDMA writes and reads.
 
+use crate::compat::Rule;
 use crate::error::{Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
 use crate::provider::{Buffer, RemoteBuffer, Work};
@@ -254,7 +255,7 @@ impl EpInner {
     /// The remote buffer. If the mode ignores unusable lengths, a length of 0, or one that does not
     /// fit the local segments, becomes the length of these.
     fn resized(&self, remote: RmrTriplet, local: u64, is_usable: bool) -> RmrTriplet {
-        if self.base.ia.compat.ignores_remote_length() && (!is_usable || remote.length == 0) {
+        if self.base.ia.compat.relaxes(Rule::RemoteLength) && (!is_usable || remote.length == 0) {
             return RmrTriplet { length: local, ..remote };
         }
         remote

@@ -2,7 +2,7 @@
 
 use super::super::EpInner;
 use crate::attr::ProviderAttributes;
-use crate::compat::Compat;
+use crate::compat::Rule;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::CompletionFlags;
 
@@ -43,9 +43,8 @@ impl EpInner {
             "post without the flag, which the operation does not support"
         };
         let error = Error::new(ReturnType::InvalidParameter, argument)
-            .because(format!("completion_flags: {excess} cannot be used here"))
-            .advise(Compat::or_relax(advice));
-        self.base.describe(error, operation)
+            .because(format!("completion_flags: {excess} cannot be used here"));
+        self.base.describe(Rule::ExcessFlags.broken(error, advice), operation)
     }
 
     #[cold]
@@ -67,9 +66,9 @@ impl EpInner {
     #[cold]
     pub(super) fn too_short(&self, length: u64, capacity: u64, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::LengthError, Subtype::NoSubtype)
-            .because(format!("{length} bytes don't fit into a buffer of {capacity}"))
-            .advise(Compat::or_relax("make the destination buffer at least as long as the source"));
-        self.base.describe(error, operation)
+            .because(format!("{length} bytes don't fit into a buffer of {capacity}"));
+        let advice = "make the destination buffer at least as long as the source";
+        self.base.describe(Rule::RemoteLength.broken(error, advice), operation)
     }
 
     #[cold]

@@ -2,6 +2,7 @@
 
 mod announce;
 mod c_provider;
+mod compat;
 mod listing;
 mod properties;
 mod providers;

@@ -1,15 +1,18 @@
 //! `dat explain`: explains DAT codes and calls.
 
+mod compat;
+
 use clap::builder::NonEmptyStringValueParser;
 use dat_core::error::{ReturnType, Subtype};
 use dat_core::registry::nearest;
-use dat_core::{DtoStatus, EventWords};
+use dat_core::{Compat, DtoStatus, EventWords};
 use serde::Serialize;
 
 use crate::output::{Output, Paint, clean, complain};
 use crate::{EXIT_CODES, Verdict};
 
-/// Explains a code (a DAT_RETURN, a completion status or an event number) or a call.
+/// Explains a code (a DAT_RETURN, a completion status or an event number), a call, or the
+/// compatibility modes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 Examples:
@@ -19,6 +22,7 @@ Examples:
   dat explain err_flushed               the status of a completion
   dat explain 0x4008                    the number of an event
   dat explain dat_ep_connect            a call: its arguments, events and return codes
+  dat explain compat                    rules that are relaxed for programs that can't be changed
   dat explain --all
 
 Case and the prefix DAT_ do not matter. A number that has several meanings is explained as
@@ -26,7 +30,7 @@ each of them.
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The number or name of a code, or the name of a call
+    /// The number or name of a code, the name of a call, or compat
     #[arg(
         required_unless_present = "all",
         allow_negative_numbers = true,
@@ -78,6 +82,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     };
     if let Some(call) = dat_pages::find(&text.trim().to_ascii_lowercase()) {
         print_call(call, args.json, output);
+        return Verdict::Well;
+    }
+    if text.trim().eq_ignore_ascii_case(Compat::PARAMETER) {
+        compat::print(args.json, output);
         return Verdict::Well;
     }
     match answer(text.trim()) {
