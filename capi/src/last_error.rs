@@ -14,7 +14,6 @@ use dat_core::{
 use crate::debug::{self, Kind};
 use crate::handle::{self, of_number};
 use crate::hint;
-use crate::result::named;
 
 thread_local! {
     static STATE: RefCell<ThreadState> = const { RefCell::new(ThreadState { error: None, text: None }) };
@@ -41,30 +40,31 @@ enum LastError {
     Empty(u64),
 }
 
-/// Stores the error of a call.
+/// Stores the error of a call. An error that names no call is printed when [`name_call`] names it.
 pub(crate) fn set(error: Error) {
     if error.broken_rule().is_some() {
         hint::refused(&error);
     }
-    store(LastError::Error(error));
+    match error.operation() {
+        "" => replace(LastError::Error(error)),
+        _ => store(LastError::Error(error)),
+    }
 }
 
-/// Adds the call to the stored error of this thread, if it names none: an argument was refused before
-/// the call reached its object. Extensions are macros over functions of other names (`dats_...`), which
-/// the caller would not recognize.
+/// Adds the call to the stored error of this thread, if it names none, and prints it: an argument was
+/// refused before the call reached its object. Every exported function ends with this if it fails.
 #[cold]
 #[inline(never)]
 pub(crate) fn name_call(name: &'static str) {
-    if !name.starts_with("dat_") {
-        return;
-    }
-    let _ = STATE.try_with(|state| {
-        let Ok(mut state) = state.try_borrow_mut() else { return };
-        state.error = state.error.take().map(|error| match error {
-            LastError::Error(error) => LastError::Error(named(error, name)),
-            error => error,
-        });
+    let unnamed = STATE.try_with(|state| {
+        let is_unnamed = |it: &mut LastError| {
+            matches!(it, LastError::Error(error) if error.operation().is_empty())
+        };
+        state.try_borrow_mut().ok()?.error.take_if(is_unnamed)
     });
+    if let Ok(Some(LastError::Error(error))) = unnamed {
+        store(LastError::Error(error.during(name)));
+    }
 }
 
 /// Stores the failure that a completion reported.

@@ -78,12 +78,6 @@ pub(crate) fn guard_data_path<R: ReturnValue>(call: impl FnOnce() -> R) -> DAT_R
     }
 }
 
-/// Names the call in an error that names none: an argument was refused.
-#[cold]
-pub(crate) fn named(error: Error, call: &'static str) -> Error {
-    if error.operation().is_empty() { error.during(call) } else { error }
-}
-
 /// Stores the detail of an error; returns its code.
 #[cold]
 #[inline(never)]

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use crate::abi::*;
 use crate::call;
 use crate::exports;
-use crate::guard;
+use crate::guard_call;
 
 /// Opens an adapter for a caller that uses the provider's own address of it.
 unsafe extern "C-unwind" fn ia_open(
@@ -14,7 +14,7 @@ unsafe extern "C-unwind" fn ia_open(
     async_evd_handle: *mut DAT_EVD_HANDLE,
     ia_handle: *mut DAT_IA_HANDLE,
 ) -> DAT_RETURN {
-    guard(|| {
+    guard_call("dat_ia_open", || {
         // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
         unsafe {
             call::ia::open_by_table(

@@ -4,7 +4,7 @@ use core::ffi::c_ulong;
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
+use crate::guard_call;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dats_get_ia_handle(
@@ -12,5 +12,7 @@ pub unsafe extern "C-unwind" fn dats_get_ia_handle(
     ia_handle_out: *mut DAT_IA_HANDLE,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::ia::get_ia_handle(handle as DAT_IA_HANDLE, ia_handle_out) })
+    guard_call("dats_get_ia_handle", || unsafe {
+        call::ia::get_ia_handle(handle as DAT_IA_HANDLE, ia_handle_out)
+    })
 }

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
+use crate::guard_call;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dats_get_ia_handle(
@@ -10,5 +10,5 @@ pub unsafe extern "C-unwind" fn dats_get_ia_handle(
     ia_handle_out: *mut DAT_IA_HANDLE,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::ia::get_ia_handle(handle, ia_handle_out) })
+    guard_call("dats_get_ia_handle", || unsafe { call::ia::get_ia_handle(handle, ia_handle_out) })
 }

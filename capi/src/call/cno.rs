@@ -7,7 +7,6 @@ use dat_core::{Cno, ProxyAgent};
 use super::*;
 use crate::argument::check;
 use crate::handle::Agent;
-use crate::result::named;
 use crate::{cancel, structs};
 
 /// The bits of all fields, and `DAT_CNO_FIELD_ALL`, which is a separate bit in DAT 2.0.
@@ -75,7 +74,6 @@ pub(crate) unsafe fn wait(
     evd_handle: *mut DAT_EVD_HANDLE,
 ) -> DAT_RETURN {
     foreign!(cno_handle, cno_wait_func(cno_handle, timeout, evd_handle));
-    let name_it = |error| named(error, "dat_cno_wait");
     let start = || {
         let cno: Cno = object(cno_handle)?;
         check(evd_handle, 3)?;
@@ -83,7 +81,7 @@ pub(crate) unsafe fn wait(
     };
     let to_result = |waited: Result<Option<EventDispatcher>>| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let output = unsafe { out(evd_handle, 3) }.map_err(name_it)?;
+        let output = unsafe { out(evd_handle, 3) }?;
         match &waited {
             Ok(Some(evd)) => output.write(handle::of_number(evd.id())),
             Ok(None) => output.write(DAT_HANDLE_NULL),
@@ -91,9 +89,9 @@ pub(crate) unsafe fn wait(
             Err(error) if error.is(ReturnType::QueueEmpty) => output.write(DAT_HANDLE_NULL),
             Err(_) => {}
         }
-        waited.map_err(name_it).and(OK)
+        waited.and(OK)
     };
-    cancel::wait(|| None, |caller| cancel::block(caller, start, to_result))
+    cancel::wait(|| None, |caller| cancel::block(caller, "dat_cno_wait", start, to_result))
 }
 
 pub(crate) unsafe fn free(cno_handle: DAT_CNO_HANDLE) -> CallResult {

@@ -10,7 +10,7 @@ use super::*;
 use crate::argument::{check, is_address, is_aligned_address};
 use crate::convert::event;
 use crate::handle::Pinned;
-use crate::result::{failed, named, plain};
+use crate::result::{failed, plain};
 use crate::{cancel, codes, last_error, structs};
 
 pub(crate) unsafe fn create(
@@ -229,7 +229,7 @@ pub(crate) unsafe fn wait(
         Ok((evd, threshold))
     };
     let start = || {
-        let (evd, threshold) = arguments().map_err(|error| named(error, "dat_evd_wait"))?;
+        let (evd, threshold) = arguments()?;
         cancel::with_event(|event| evd.start_wait(&clock, threshold, event))
     };
     let to_result = |waited: Result<(Waited, Event)>| {
@@ -253,7 +253,7 @@ pub(crate) unsafe fn wait(
             }
         }
     };
-    cancel::wait(at_once, |caller| cancel::block(caller, start, to_result))
+    cancel::wait(at_once, |caller| cancel::block(caller, "dat_evd_wait", start, to_result))
 }
 
 pub(crate) unsafe fn free(evd_handle: DAT_EVD_HANDLE) -> CallResult {

@@ -7,6 +7,35 @@ use crate::call::post::{cookie, flags, on};
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
 
 pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> CallResult {
+    // SAFETY: the caller passes the arguments of the operation.
+    unsafe { op(handle, ext_op, args) }.map_err(|error| match error.operation() {
+        "" => error.during(call_of(ext_op)),
+        _ => error,
+    })
+}
+
+/// The call as the program wrote it: a macro over `dat_extension_op`.
+fn call_of(ext_op: DAT_EXTENDED_OP) -> &'static str {
+    match ext_op as DAT_IB_OP {
+        DAT_IB_FETCH_AND_ADD_OP => "dat_ib_post_fetch_and_add",
+        DAT_IB_CMP_AND_SWAP_OP => "dat_ib_post_cmp_and_swap",
+        DAT_IB_RDMA_WRITE_IMMED_OP => "dat_ib_post_rdma_write_immed",
+        DAT_IB_UD_SEND_OP => "dat_ib_post_send_ud",
+        DAT_IB_QUERY_COUNTERS_OP => "dat_ib_query_counters",
+        DAT_IB_PRINT_COUNTERS_OP => "dat_ib_print_counters",
+        DAT_IB_START_COUNTERS_OP => "dat_ib_start_counter",
+        DAT_IB_STOP_COUNTERS_OP => "dat_ib_stop_counter",
+        DAT_IB_UD_CM_FREE_OP => "dat_ib_ud_cm_free",
+        DAT_IB_UD_AH_FREE_OP => "dat_ib_ud_ah_free",
+        DAT_IB_OPEN_QUERY_OP => "dat_ib_open_query",
+        DAT_IB_CLOSE_QUERY_OP => "dat_ib_close_query",
+        _ => "dat_extension_op",
+    }
+}
+
+/// # Safety
+/// The arguments are those of the operation.
+unsafe fn op(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> CallResult {
     let operation = ext_op as DAT_IB_OP;
     match operation {
         // SAFETY: the caller passes the arguments of the operation.

@@ -10,16 +10,18 @@ use dat_core::error::Result;
 use super::cancel_state::HeldOff;
 use super::sleep::Sleep;
 use super::waits::Wait;
-use crate::abi::DAT_RETURN;
+use crate::abi::{DAT_CLASS_ERROR, DAT_RETURN};
+use crate::last_error;
 use crate::result::{CallResult, OK, guard_data_path};
 
 /// Begins a wait, sleeps as long as necessary, and returns the result. The thread can be cancelled
-/// while it sleeps, if its caller's state allows it; then the wait is abandoned. The frames of this
-/// function and of its callers are plain.
+/// while it sleeps, if its caller's state allows it; then the wait is abandoned. Errors name the
+/// call. The frames of this function and of its callers are plain.
 #[cold]
 #[inline(never)]
 pub(crate) fn block<W: Wait>(
     caller: HeldOff,
+    call: &'static str,
     start: impl FnOnce() -> Result<WaitStep<W::Found, W>>,
     to_result: impl Fn(Result<W::Found>) -> CallResult,
 ) -> DAT_RETURN {
@@ -38,6 +40,9 @@ pub(crate) fn block<W: Wait>(
             let wait = unsafe { sleeper.wait.assume_init_read() };
             sleeper.advance(wait.resume(outcome), &to_result)
         });
+    }
+    if code & DAT_CLASS_ERROR != 0 {
+        last_error::name_call(call);
     }
     code
 }
