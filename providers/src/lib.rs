@@ -18,7 +18,7 @@ pub const SHM: &str = dat_provider_shm::ShmProvider::NAME;
 /// The name of the provider over TCP.
 pub const TCP: &str = dat_provider_tcp::TcpProvider::NAME;
 
-/// All built-in providers. The order has no meaning: programs see the adapters in the order of
+/// All built-in providers. The order has no meaning: programs see discovered adapters in the order of
 /// their reach, the widest first.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn Provider>> {

@@ -13,7 +13,7 @@ cases! {
         the_adapter_under_test_is_listed,
         every_unusable_entry_has_a_reason,
         each_name_is_listed_once,
-        adapters_with_a_longer_reach_are_listed_first;
+        lines_are_listed_before_discovered_adapters_and_those_by_their_reach;
     "dat_ia_open(3DAT)":
         an_unknown_name_is_not_found,
         each_open_creates_a_separate_instance,
@@ -96,7 +96,7 @@ impl Provider for Reaching {
     }
 }
 
-fn adapters_with_a_longer_reach_are_listed_first() {
+fn lines_are_listed_before_discovered_adapters_and_those_by_their_reach() {
     let told = |lines: &str| {
         let configuration = Configuration::from_text("dat.conf", lines);
         let registry = Registry::with_configuration(configuration);
@@ -113,8 +113,10 @@ fn adapters_with_a_longer_reach_are_listed_first() {
         announced.map(|it| it.name).collect::<Vec<_>>()
     };
     assert_eq!(told(""), ["rdma", "tcp", "host"], "an adapter within the process is not listed");
-    let line = "inside u2.0 threadsafe default inside stub.0.1 \"\" \"\"\n";
-    assert_eq!(told(line), ["rdma", "tcp", "host", "inside"], "a line names it");
+    let lines = "inside u2.0 threadsafe default inside stub.0.1 \"\" \"\"\n\
+                 mine u2.0 threadsafe default tcp stub.0.1 \"\" \"\"\n\
+                 host u2.0 threadsafe default host stub.0.1 \"\" \"\"\n";
+    assert_eq!(told(lines), ["inside", "mine", "host", "rdma", "tcp"], "lines in file order");
 }
 
 fn an_unknown_name_is_not_found() {

@@ -1,5 +1,6 @@
 //! The names that the registry lists for C programs (dat_registry_list_providers(3DAT)).
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::c_provider::Demand;
@@ -19,11 +20,12 @@ pub struct Announced {
 impl Registry {
     /// The names that programs of that version get, in the order in which a program that takes the
     /// first one should try them.
-    /// Each name that can be opened is listed once. Adapters with a greater [`Reach`] come first;
-    /// those with the same reach keep the order of [`Registry::list`]. A C provider does not report
-    /// its reach and counts as RDMA hardware, which the providers of other DAT libraries drive. An
-    /// adapter that does not leave the process and that no line names is listed only if there is
-    /// nothing else: programs would open it and wait for peers in other processes.
+    ///
+    /// Each name that can be opened is listed once. C providers that the program registered come first,
+    /// then the lines of the configuration in file order, which are what the administrator chose, and
+    /// then the discovered adapters, those with a greater [`Reach`] first. An adapter that does not
+    /// leave the process and that no line names is listed only if there is nothing else: programs would
+    /// open it and wait for peers in other processes.
     #[must_use]
     pub fn announced(&self, version: ApiVersion) -> Vec<Announced> {
         let usable = |thread_safe| {
@@ -37,7 +39,7 @@ impl Registry {
         if !entries.iter().all(is_last_resort) {
             entries.retain(|entry| !is_last_resort(entry));
         }
-        entries.sort_by_key(|entry| std::cmp::Reverse(reach(entry)));
+        entries.sort_by_key(precedence);
         let announced = |Entry { name, .. }| {
             let thread_safe = thread_safe.contains(&name);
             Announced { name, thread_safe }
@@ -46,10 +48,14 @@ impl Registry {
     }
 }
 
-fn reach(entry: &Entry) -> Reach {
-    entry.reach.unwrap_or(Reach::Rdma)
+/// The key by which entries are sorted; entries with the same key keep their order.
+fn precedence(entry: &Entry) -> (bool, Reverse<Option<Reach>>) {
+    match entry.origin {
+        Origin::Discovered => (true, Reverse(entry.reach)),
+        _ => (false, Reverse(None)),
+    }
 }
 
 fn is_last_resort(entry: &Entry) -> bool {
-    reach(entry) == Reach::Process && entry.origin == Origin::Discovered
+    entry.reach == Some(Reach::Process) && entry.origin == Origin::Discovered
 }

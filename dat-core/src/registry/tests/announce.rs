@@ -44,12 +44,13 @@ fn an_adapter_of_the_process_is_listed_if_there_is_no_other() {
 }
 
 #[test]
-fn an_adapter_of_the_process_is_listed_last_if_a_line_names_it() {
+fn lines_come_first_in_file_order_whatever_their_reach() {
     let text = "inside u2.0 nonthreadsafe default inside p.1.2 \"\" \"\"\n\
-                named  u2.0 nonthreadsafe default inside p.1.2 \"\" \"\"\n\
-                ib0    u2.0 threadsafe    default rdma   p.1.2 \"\" \"\"\n";
+                near   u2.0 nonthreadsafe default near   p.1.2 \"\" \"\"\n\
+                ib0    u2.0 threadsafe    default rdma   p.1.2 \"\" \"\"\n\
+                net1   u2.0 threadsafe    default net    p.1.2 \"\" \"\"\n";
     let registry = registry(text, &providers());
-    let expected = ["ib0", "rdma0", "rdma1", "net0", "net1", "near", "inside", "named"];
+    let expected = ["inside", "near", "ib0", "net1", "rdma0", "rdma1", "net0"];
     assert_eq!(told(&registry, ApiVersion::V2_0), expected);
     // The lines are for another version.
     let expected = ["rdma0", "rdma1", "net0", "net1", "near"];
@@ -70,6 +71,6 @@ fn each_name_is_listed_once_with_the_keyword_that_opens_it() {
         registry.add_provider(provider).expect("a new name");
     }
     let expected =
-        ["both", "single (one thread)", "rdma0", "rdma1", "ours", "net0", "net1", "near"];
+        ["both", "single (one thread)", "ours", "net0", "rdma0", "rdma1", "net1", "near"];
     assert_eq!(told(&registry, ApiVersion::V2_0), expected);
 }
