@@ -92,9 +92,12 @@ impl Side {
     }
 }
 
-/// A dispatcher for connection requests.
+/// The maximum number of connection requests that wait for a listener: a job starts all its ranks at once.
+const BACKLOG: u32 = 4096;
+
+/// A dispatcher for connection requests. Its length is the backlog of the listener.
 pub fn arrivals(ia: &InterfaceAdapter) -> Result<EventDispatcher, CliError> {
-    dispatcher(ia, EvdFlags::CONNECTION_REQUEST, 8)
+    dispatcher(ia, EvdFlags::CONNECTION_REQUEST, BACKLOG)
 }
 
 /// A dispatcher of the given length, limited by the adapter.

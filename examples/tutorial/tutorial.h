@@ -17,6 +17,7 @@
 
 #define PORT 7190
 #define SIZE 4096
+#define BACKLOG 4096
 
 /* Ends the program with the reason if a call fails. */
 #define CHECK(call)                                                                                \
@@ -52,7 +53,7 @@ static void open_side(struct side *side, char *name)
 
     CHECK(dat_ia_open(name, 8, &async_evd, &side->ia));
     CHECK(dat_pz_create(side->ia, &side->pz));
-    CHECK(dat_evd_create(side->ia, 64, DAT_HANDLE_NULL,
+    CHECK(dat_evd_create(side->ia, BACKLOG, DAT_HANDLE_NULL,
                          DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG,
                          &side->evd));
     CHECK(dat_ep_create(side->ia, side->pz, side->evd, side->evd, side->evd, NULL, &side->ep));

@@ -213,7 +213,7 @@ mod tests {
     use crate::providers;
     use dat_core::registry::Configuration;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     fn registry() -> Registry {
         providers::registry_of(Configuration::from_text("dat.conf", ""))
@@ -239,6 +239,31 @@ mod tests {
             assert!(summary.failed == 0 && summary.skipped == 0, "{:?}", runner.first_failure());
             assert!(summary.passed >= 12, "{summary:?}");
         }
+        let calls = calls.join().expect("it ends");
+        assert!(calls.iter().all(crate::ping::server::Call::is_well), "{calls:?}");
+    }
+
+    #[test]
+    fn clients_that_start_together_are_all_served() {
+        const CLIENTS: usize = 24;
+        let server = Server::new(&registry(), "loopback", 40_003, PATIENCE).expect("it listens");
+        let calls = std::thread::spawn(move || {
+            let calls: Vec<_> = (0..CLIENTS).map(|_| server.next().expect("a client")).collect();
+            server.end().expect("nothing is left");
+            calls
+        });
+        let started = std::sync::Barrier::new(CLIENTS);
+        let client = || {
+            started.wait();
+            client("loopback", 40_003).first_failure()
+        };
+        std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
+            for client in clients {
+                let failure = client.join().expect("it ends");
+                assert!(failure.is_none(), "{failure:?}");
+            }
+        });
         let calls = calls.join().expect("it ends");
         assert!(calls.iter().all(crate::ping::server::Call::is_well), "{calls:?}");
     }

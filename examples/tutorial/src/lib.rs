@@ -7,6 +7,8 @@ use dat_core::{
 
 /// The connection qualifier on which the server listens.
 pub const PORT: u64 = 7190;
+/// Number of connection requests that can wait for the server; further ones are refused.
+pub const BACKLOG: u32 = 4096;
 /// Bytes of memory that each side registers.
 pub const SIZE: usize = 4096;
 
@@ -36,7 +38,7 @@ impl Side {
         let ia = registry.open(name)?;
         let pz = ia.pz_create()?;
         let flags = EvdFlags::CONNECTION_REQUEST | EvdFlags::CONNECTION | EvdFlags::DTO;
-        let evd = ia.evd_create(&EvdOptions::new(64, flags))?;
+        let evd = ia.evd_create(&EvdOptions::new(BACKLOG, flags))?;
         let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
         let ep = ia.ep_create(&spec)?;
         let memory = Memory::copy_of(&[0; SIZE])?;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::core::ListenerState;
 use super::driver::{Driver, IN, TimedLink};
 use super::incoming::Incoming;
-use super::pending_handshake::{HandshakeOutcome, MAX_PENDING, PendingHandshake};
+use super::pending_handshake::{HandshakeOutcome, PendingHandshake};
+use crate::descriptors;
 
 impl Driver {
     /// Accepts the links that wait at a listener.
@@ -16,7 +17,7 @@ impl Driver {
                 None => None,
             };
             let Some(link) = link else { return };
-            if self.pending_handshakes >= MAX_PENDING {
+            if self.pending_handshakes >= descriptors::handshakes() {
                 self.drop_oldest();
             }
             let token = self.shared.token();

@@ -12,8 +12,6 @@ use crate::link::{Budget, Destinations, FrameSink, Refused, Written};
 
 /// How long a handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of links in the handshake; one more closes the oldest.
-pub(super) const MAX_PENDING: usize = 256;
 
 /// An accepted link in the handshake.
 pub(super) struct PendingHandshake {

@@ -5,7 +5,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use dat_conformance::{Node, expect_connection, expect_event, expect_request, link, until};
-use dat_core::{ConnectionEventKind, Endpoint, EpState, Event, Psp, PspMaker};
+use dat_core::{
+    ConnectionEventKind, Endpoint, EpState, EvdFlags, EvdOptions, Event, Psp, PspMaker,
+};
+use dat_provider_kit::descriptors;
 use dat_provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
 use dat_provider_kit::handshake::{Active, Hello, SideInfo};
 use dat_two_processes::{each_once, posts};
@@ -57,16 +60,36 @@ fn accepted(node: &Node, ep: &Endpoint) -> TcpStream {
 }
 
 #[test]
+fn peers_that_are_slow_to_request_are_all_served() {
+    const PEERS: usize = 1000;
+    let node = node("");
+    let options = EvdOptions::new(PEERS as u32, EvdFlags::CONNECTION_REQUEST);
+    let requests = node.ia.evd_create(&options).expect("a dispatcher");
+    let psp = node.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a port");
+    let to = node.socket(u16::try_from(psp.qualifier()).expect("a port"));
+    let mut slow: Vec<_> = (0..PEERS).map(|_| connect(to)).collect();
+    for stream in &mut slow {
+        stream.write_all(&hello(to)).expect("a peer");
+    }
+    for _ in 0..PEERS {
+        expect_request(&requests).request.reject(b"").expect("live");
+    }
+    psp.free().expect("live");
+    requests.free().expect("unused");
+}
+
+#[test]
 fn peers_that_say_nothing_do_not_hold_the_listener() {
     let node = node("");
     let (psp, to) = service(&node);
-    let mut silent: Vec<_> = (0..300).map(|_| connect(to)).collect();
+    let kept = descriptors::handshakes();
+    let mut silent: Vec<_> = (0..kept + 44).map(|_| connect(to)).collect();
     for stream in silent.iter_mut().skip(150) {
         stream.write_all(&hello(to)[..30]).expect("a peer");
     }
     let (client, server) = (node.ep(), node.ep());
     link(&node, &client, &node, &server);
-    // The oldest are closed, since 256 are kept.
+    // The oldest are closed, since their number is limited.
     assert_eq!(rest(&mut silent[0]), b"");
     psp.free().expect("live");
 }

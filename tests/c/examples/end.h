@@ -25,6 +25,8 @@
 /* The connection qualifier: it identifies a service, as a port does in TCP. */
 #define QUALIFIER 4791
 #define TEN_SECONDS 10000000
+/* How many requests for connections can wait for the server: further ones are refused. */
+#define BACKLOG 4096
 
 /* Ends the program unless a DAT call succeeded. */
 #define CHECK(call) check((call), #call, __LINE__)
@@ -69,7 +71,7 @@ static inline void end_open(struct end *end, DAT_NAME_PTR adapter, char *buffer,
     end->address = attributes.ia_address_ptr;
     CHECK(dat_pz_create(end->ia, &end->pz));
 
-    CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &end->request_evd));
+    CHECK(dat_evd_create(end->ia, BACKLOG, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &end->request_evd));
     CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &end->connect_evd));
     CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &end->recv_evd));
     CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &end->send_evd));

@@ -6,6 +6,7 @@
 
 pub mod completions;
 pub mod containers;
+pub mod crowd;
 pub mod fork;
 pub mod killed;
 pub mod lost;
@@ -25,6 +26,17 @@ pub use completions::{NONE, each_once, posts};
 #[macro_export]
 macro_rules! tests {
     ($open:path) => {
+        mod crowd {
+            #[test]
+            #[ignore = "a process of its own, whose descriptors are its connections"]
+            fn process_with_a_crowd() {
+                $crate::crowd::a_thousand_connects_at_once_are_all_established($open);
+            }
+            #[test]
+            fn a_thousand_connects_at_once_are_all_established() {
+                $crate::process::run("crowd::process_with_a_crowd");
+            }
+        }
         mod descriptors {
             #[test]
             #[ignore = "a process of its own, whose limit is lowered"]

@@ -1,8 +1,9 @@
-//! The loopback provider, which needs no second process: children of fork, and the order of the bytes of a write.
+//! The loopback provider, which needs no second process: children of fork, many requests at once, and the order
+//! of the bytes of a write.
 
 use dat_conformance::Node;
 use dat_core::Registry;
-use dat_two_processes::{fork, write_order};
+use dat_two_processes::{crowd, fork, write_order};
 
 fn node(parameters: &str) -> Node {
     let registry = Registry::new();
@@ -23,4 +24,9 @@ fn a_child_that_drops_everything_does_not_disturb_its_parent() {
 #[test]
 fn the_last_byte_of_a_write_appears_last() {
     write_order::the_last_byte_of_a_write_appears_last(node, "");
+}
+
+#[test]
+fn a_thousand_connects_at_once_are_all_established() {
+    crowd::a_thousand_connects_at_once_are_all_established(node);
 }
