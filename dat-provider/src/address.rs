@@ -75,8 +75,9 @@ impl Address {
 }
 
 impl From<IpAddr> for Address {
+    /// An IPv4 address that is mapped to IPv6 (`::ffff:192.0.2.1`) is the IPv4 address.
     fn from(ip: IpAddr) -> Self {
-        Self::Ip(ip)
+        Self::Ip(ip.to_canonical())
     }
 }
 
@@ -87,8 +88,9 @@ impl From<Ipv4Addr> for Address {
 }
 
 impl From<Ipv6Addr> for Address {
+    /// As from an [`IpAddr`].
     fn from(ip: Ipv6Addr) -> Self {
-        Self::Ip(ip.into())
+        IpAddr::V6(ip).into()
     }
 }
 
@@ -136,7 +138,9 @@ impl FromStr for Address {
     type Err = AddrParseError;
 
     fn from_str(text: &str) -> Result<Self, AddrParseError> {
-        text.parse().map(Self::Ip).or_else(|error| fabric(text).map(Self::Fabric).ok_or(error))
+        text.parse::<IpAddr>()
+            .map(Self::from)
+            .or_else(|error| fabric(text).map(Self::Fabric).ok_or(error))
     }
 }
 
@@ -174,6 +178,14 @@ mod tests {
         assert_eq!(FabricAddress::new(65, &[0; 63]), None);
         let address = FabricAddress::new(65, &[7; 62]).expect("the longest");
         assert_eq!((address.family(), address.bytes()), (65, &[7; 62][..]));
+    }
+
+    #[test]
+    fn a_mapped_address_is_the_ipv4_address() {
+        let mapped: Ipv6Addr = "::ffff:192.0.2.1".parse().expect("an address");
+        let plain = Address::from(Ipv4Addr::new(192, 0, 2, 1));
+        assert_eq!((Address::from(mapped), Address::from(IpAddr::V6(mapped))), (plain, plain));
+        assert_eq!("::ffff:192.0.2.1".parse(), Ok(plain));
     }
 
     #[test]
