@@ -1,10 +1,10 @@
 //! The DAT provider that uses the better transport for each peer: shared memory within the machine,
 //! TCP beyond it.
 //!
-//! The adapter is `auto`. Its addresses and connection qualifiers are those of TCP, so a program does
+//! The adapter is `auto`, at every address of the machine. Its addresses and connection qualifiers are those of TCP, so a program does
 //! not notice which transport a connection uses: a connection request reaches the listener that it would
 //! reach over TCP. If that listener is an adapter `auto` of the same machine and user, it also listens in
-//! shared memory under the same address and qualifier, and the connection uses shared memory.
+//! shared memory under the same addresses and qualifier, and the connection uses shared memory.
 //!
 //! Queue pairs, regions and completion queues are those of [`dat_provider_kit`], where a link is
 //! chosen for each connection; this crate only combines the links of `dat_provider_shm` and
@@ -17,7 +17,6 @@
 
 mod interface;
 mod links;
-mod listener;
 mod parameters;
 mod provider;
 mod recent_ports;

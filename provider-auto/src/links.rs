@@ -5,22 +5,25 @@ use std::time::Duration;
 
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::Result;
-use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
+use dat_provider_kit::engine::{
+    Acceptor, Attempt, ConnectFailure, Connected, Dial, JoinedAcceptor, Transport,
+};
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
 use dat_provider_shm::Rings;
 use dat_provider_tcp::Sockets;
 
-use crate::listener::Listening;
+use crate::interface;
 use crate::parameters;
 use crate::recent_ports::RecentPorts;
 
 /// Maximum number of recently used ports that a new connection passes over.
 const MAX_TAKEN: usize = 8;
 
-/// Both kinds of links at one address.
+/// Both kinds of links at the addresses of an adapter.
 pub(crate) struct Links {
+    /// They get an address for each listener and each attempt.
     rings: Rings,
     sockets: Sockets,
     recent: RecentPorts,
@@ -30,9 +33,9 @@ impl Links {
     /// The links of an adapter, and its limits.
     pub(crate) fn open(name: &str, parameters: &str) -> Result<(Self, Limits)> {
         let (of_sockets, of_rings) = parameters::split(parameters);
-        let (sockets, limits) = Sockets::open(name, &of_sockets)?;
+        let interface = interface::default().0;
+        let (sockets, limits) = Sockets::open_everywhere(name, &of_sockets, &interface)?;
         let (rings, _) = Rings::open(&of_rings)?;
-        let rings = rings.beside_tcp(sockets.address());
         Ok((Self { rings, sockets, recent: RecentPorts::default() }, limits))
     }
 
@@ -48,22 +51,43 @@ impl Links {
     }
 }
 
-impl Transport for Links {
-    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+impl Links {
+    /// Reserves a port that was not used recently. `next` reserves any.
+    fn dial_from(
+        &self,
+        own: IpAddr,
+        next: impl Fn() -> std::result::Result<Box<dyn Dial>, ConnectFailure>,
+    ) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
         let mut taken = Vec::new();
-        let mut socket = self.sockets.dial()?;
+        let mut socket = next()?;
         while taken.len() < MAX_TAKEN && !self.recent.add(socket.local_port()) {
-            let Ok(next) = self.sockets.dial() else { break };
+            let Ok(next) = next() else { break };
             taken.push(std::mem::replace(&mut socket, next));
         }
-        Ok(Box::new(Dialling { socket, rings: self.rings.clone() }))
+        Ok(Box::new(Dialling { socket, rings: self.rings.clone().beside_tcp(own) }))
+    }
+}
+
+impl Transport for Links {
+    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+        self.dial_from(self.address(), || self.sockets.dial())
+    }
+
+    fn dial_towards(&self, peer: IpAddr) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+        self.dial_from(self.sockets.source(peer)?, || self.sockets.dial_towards(peer))
     }
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
         // A process that has the port is the only one that listens on the qualifier.
         let sockets = self.sockets.listen(qualifier)?;
-        let rings = self.rings.listen(Some(sockets.qualifier()))?;
-        Ok(Box::new(Listening::new(rings, sockets)?))
+        let qualifier = sockets.qualifier();
+        // Rings are closed before the sockets: a process that gets the port finds their names free.
+        let mut all = Vec::new();
+        for address in self.sockets.listening_at() {
+            all.push(self.rings.clone().beside_tcp(address).listen(Some(qualifier))?);
+        }
+        all.push(sockets);
+        Ok(Box::new(JoinedAcceptor::new(qualifier, all)?))
     }
 
     fn secret(&self) -> Option<Secret> {

@@ -4,6 +4,7 @@
 use std::net::Ipv4Addr;
 
 use dat_provider::error::ReturnType;
+use dat_provider_kit::network::is_link_local;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::*;
@@ -36,8 +37,31 @@ fn connect(to: &dyn Acceptor, from: &dyn Transport) -> (Connected, u64) {
 
 fn is_socket(link: &Connected) -> bool {
     let descriptor = link.reader.descriptor().expect("it has one");
-    rustix::net::getsockname(descriptor).expect("a socket").address_family()
-        == rustix::net::AddressFamily::INET
+    let family = rustix::net::getsockname(descriptor).expect("a socket").address_family();
+    [rustix::net::AddressFamily::INET, rustix::net::AddressFamily::INET6].contains(&family)
+}
+
+#[test]
+fn at_each_address_of_the_machine_it_is_reached_in_shared_memory_and_over_tcp() {
+    let everywhere = || Links::open("auto", "").expect("the machine has an address").0;
+    let mut acceptor = everywhere().listen(None).expect("a free port");
+    let all = dat_provider_kit::network::interfaces().into_iter().flat_map(|one| one.addresses);
+    let mut tried = 0;
+    for address in all.map(|one| one.ip()).filter(|one| !is_link_local(*one)) {
+        let transports: [(Box<dyn Transport>, bool); 2] =
+            [(Box::new(everywhere()), false), (Box::new(sockets()), true)];
+        for (from, is_over_tcp) in transports {
+            let dial = from.dial_towards(address).expect("a free port");
+            let port = dial.local_port();
+            let active = dial.connect(address, acceptor.qualifier(), WAIT).expect("it listens");
+            let passive = accepted(&mut *acceptor);
+            assert_eq!((is_socket(&active), is_socket(&passive)), (is_over_tcp, is_over_tcp));
+            assert_eq!((active.address, active.local_port), (address, port));
+            assert!(is_over_tcp || passive.address == address, "{} {address}", passive.address);
+            tried += 1;
+        }
+    }
+    assert!(tried >= 2, "{tried}");
 }
 
 #[test]

@@ -12,11 +12,11 @@ use crate::links::Links;
 
 const VENDOR: &str = "DAT shared memory and TCP";
 
-/// The provider over shared memory and TCP. Its adapter is `auto`, at the network interface that leads
-/// to other machines.
+/// The provider over shared memory and TCP. Its adapter is `auto`, which listens at every address of the
+/// machine, and reports that of the network interface that leads to other machines.
 ///
-/// The parameters are those of the provider over TCP: an interface, to take another one, and
-/// `key=value` pairs; and `direct=no`, with which shared memory is used for rings only.
+/// The parameters are those of the provider over TCP: an interface or `address=`, to listen there only, and
+/// other `key=value` pairs; and `direct=no`, with which shared memory is used for rings only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AutoProvider;
 
@@ -46,7 +46,7 @@ impl Provider for AutoProvider {
         let (interface, address) = interface::default();
         let address = address.map(|address| format!(", address {address}")).unwrap_or_default();
         let summary =
-            format!("shared memory on this machine, and TCP beyond it on {interface}{address}");
+            format!("shared memory on this machine, and TCP beyond it by {interface}{address}");
         vec![Discovered { name: Self::NAME.to_owned(), summary, unusable: None }]
     }
 

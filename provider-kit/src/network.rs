@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
 use nix::ifaddrs::getifaddrs;
-use nix::net::if_::InterfaceFlags;
+use nix::net::if_::{InterfaceFlags, if_nametoindex};
 
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +23,8 @@ impl Interface {
     /// own scope for them.
     #[must_use]
     pub fn routable(&self) -> Option<IpAddr> {
-        let usable = self.addresses.iter().map(SocketAddr::ip).filter(|address| match address {
-            IpAddr::V4(v4) => !v4.is_link_local(),
-            IpAddr::V6(v6) => !v6.is_unicast_link_local(),
-        });
-        usable.min_by_key(IpAddr::is_ipv6)
+        let usable = self.addresses.iter().map(SocketAddr::ip);
+        usable.filter(|address| !is_link_local(*address)).min_by_key(IpAddr::is_ipv6)
     }
 }
 
@@ -66,13 +63,43 @@ pub fn try_interfaces() -> io::Result<Vec<Interface>> {
 pub fn source_towards(address: IpAddr) -> io::Result<IpAddr> {
     /// Any but 0, to which no socket connects.
     const ANY_PORT: u16 = 9;
-    let from: IpAddr = match address {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    source_of(SocketAddr::new(address, ANY_PORT)).map(|source| source.ip())
+}
+
+/// As [`source_towards`], with the scopes of link-local addresses. The port must not be 0; that of the result
+/// means nothing.
+///
+/// # Errors
+/// The system's error, for example if no route leads there.
+pub fn source_of(peer: SocketAddr) -> io::Result<SocketAddr> {
+    let from: IpAddr = match peer {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = UdpSocket::bind((from, 0))?;
-    socket.connect((address, ANY_PORT))?;
-    Ok(socket.local_addr()?.ip())
+    socket.connect(peer)?;
+    socket.local_addr()
+}
+
+/// Whether an address has a meaning on one link only.
+#[must_use]
+pub const fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+/// A socket address on a network interface: a link-local address gets its scope.
+#[must_use]
+pub fn on_interface(address: IpAddr, port: u16, interface: &str) -> SocketAddr {
+    match address {
+        IpAddr::V6(v6) if v6.is_unicast_link_local() => {
+            let scope = if_nametoindex(interface).unwrap_or(0);
+            SocketAddrV6::new(v6, port, 0, scope).into()
+        }
+        _ => SocketAddr::new(address, port),
+    }
 }
 
 /// Whether a network interface of this machine has an address.

@@ -18,8 +18,9 @@ pub(crate) enum Space {
     /// The adapters `shm`: an adapter has an address of 127.0.0.0/8, and 127.0.0.1 is found by each
     /// address of the machine.
     Own,
-    /// Adapters that listen over TCP too: an adapter is found by exactly its address, and by its user
-    /// only. Other users shall reach it over TCP, so they must not find it here and be refused.
+    /// Adapters that listen over TCP too: an adapter is found by exactly its address, or by each address of
+    /// the machine if it listens at the unspecified one; and by its user only. Other users shall reach it
+    /// over TCP, so they must not find it here and be refused.
     BesideTcp,
 }
 
@@ -41,6 +42,15 @@ impl Space {
             Self::BesideTcp => address,
         };
         is_of_this_machine(address).then_some(found)
+    }
+
+    /// The addresses in the names of the listeners to try, for the address by which a peer is found.
+    pub(crate) fn listening_at(self, found: IpAddr) -> impl Iterator<Item = IpAddr> {
+        let everywhere = match self {
+            Self::Own => None,
+            Self::BesideTcp => Some(Ipv4Addr::UNSPECIFIED.into()),
+        };
+        everywhere.into_iter().chain([found])
     }
 
     /// The file of a listener in a folder.

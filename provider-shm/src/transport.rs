@@ -1,6 +1,6 @@
 //! The links of one adapter.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,9 +64,11 @@ impl Rings {
     }
 
     /// The same links for an adapter that listens over TCP too, at an address of this machine: it is
-    /// found by exactly this address, by processes of the same user, and not by adapters `shm`.
+    /// found by exactly this address, by processes of the same user, and not by adapters `shm`. At the
+    /// unspecified address it is found by each address of the machine.
     #[must_use]
     pub fn beside_tcp(self, address: IpAddr) -> Self {
+        let address = if address.is_unspecified() { Ipv4Addr::UNSPECIFIED.into() } else { address };
         Self { address, space: Space::BesideTcp, ..self }
     }
 
@@ -152,10 +154,15 @@ impl Dial for Dialling {
         let found = rings.space.here(peer).ok_or(ConnectFailure::Unreachable)?;
         let refused = |_: Errno| ConnectFailure::Refused;
         let folder = rings.folder.as_deref();
-        let name = rings.space.listener(folder, found, qualifier).map_err(refused)?;
         // Before the peer is woken, so that it finds the greeting when it accepts.
         let segment = Segment::create().map_err(refused)?;
-        rustix::net::connect(&socket, &name).map_err(refused)?;
+        let connect = |at| {
+            let name = rings.space.listener(folder, at, qualifier)?;
+            rustix::net::connect(&socket, &name)
+        };
+        if !rings.space.listening_at(found).any(|at| connect(at).is_ok()) {
+            return Err(ConnectFailure::Refused);
+        }
         let is_same_user = greeting::is_same_user(&socket);
         if !rings.any_user && !is_same_user {
             return Err(ConnectFailure::Refused);

@@ -1,9 +1,11 @@
+use std::net::Ipv6Addr;
+
 use dat_provider_kit::frame::{Body, Frame};
 use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Progress, Refused, Written};
 
 use super::*;
 
-const LO: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const WAIT: Duration = Duration::from_secs(5);
 
 fn rings() -> Rings {
@@ -189,4 +191,17 @@ fn a_listener_next_to_tcp_is_found_by_its_address_and_space_only() {
     let passive = acceptor.accept().expect("it has connected");
     assert_eq!(passive.address, near.address());
     drop(rings().listen(Some(qualifier)).expect("the name of adapters `shm` is free"));
+}
+
+#[test]
+fn a_listener_next_to_tcp_at_the_unspecified_address_is_found_by_each_address() {
+    let everywhere = rings().beside_tcp(Ipv6Addr::UNSPECIFIED.into());
+    let near = rings().beside_tcp([127, 0, 0, 8].into());
+    let mut acceptor = everywhere.listen(None).expect("a free qualifier");
+    for to in [LO, [127, 0, 0, 8].into(), Ipv6Addr::LOCALHOST.into()] {
+        let dial = near.dial().expect("a name");
+        let active = dial.connect(to, acceptor.qualifier(), WAIT).expect("it listens");
+        let passive = acceptor.accept().expect("it has connected");
+        assert_eq!((active.address, passive.address), (to, near.address()));
+    }
 }

@@ -1,7 +1,7 @@
 //! Connecting a socket.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use dat_provider_kit::engine::ConnectFailure;
@@ -10,12 +10,15 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// A peer that has not answered after this time cannot be reached.
 const LONGEST: Duration = Duration::from_secs(8);
 
-/// A new TCP socket, bound to an address and port; 0 for a port of the system's choice.
-pub(crate) fn bound(address: IpAddr, port: u16) -> io::Result<Socket> {
-    let own = SocketAddr::new(address, port);
+/// A new TCP socket, bound to an address and port; 0 for a port of the system's choice. At the unspecified
+/// address of IPv6 it takes IPv4 connections too.
+pub(crate) fn bound(own: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(own), Type::STREAM, Some(Protocol::TCP))?;
     // A port with connections that are closed is free; one that is listened on is not.
     socket.set_reuse_address(true)?;
+    if own.is_ipv6() && own.ip().is_unspecified() {
+        socket.set_only_v6(false)?;
+    }
     socket.bind(&own.into())?;
     Ok(socket)
 }
@@ -67,13 +70,14 @@ pub(crate) fn failure(error: &io::Error) -> ConnectFailure {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
     use super::*;
 
-    const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const LO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
     fn try_connect(peer: SocketAddr) -> Option<ConnectFailure> {
-        connect(bound(LO, 0).expect("a port"), peer, SECOND).err()
+        connect(bound(LO).expect("a port"), peer, SECOND).err()
     }
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -81,7 +85,7 @@ mod tests {
     #[test]
     fn without_a_listener_the_connection_is_refused() {
         // Bound and not listening: no other test can take the port meanwhile.
-        let taken = bound(LO, 0).expect("a port");
+        let taken = bound(LO).expect("a port");
         let peer = taken.local_addr().expect("bound").as_socket().expect("an IP address");
         assert_eq!(try_connect(peer), Some(ConnectFailure::Refused));
     }

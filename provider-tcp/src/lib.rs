@@ -1,7 +1,8 @@
 //! The DAT provider over TCP: any two processes or machines with IP between them, without root, a
 //! kernel module or a library.
 //!
-//! Each network interface that is up and has an address is an adapter: `tcp-lo`, `tcp-eth0`. The
+//! Each network interface that is up and has an address is an adapter: `tcp-lo`, `tcp-eth0`. It listens at
+//! all addresses of the interface. The
 //! queue pairs are those of [`dat_provider_kit`]; this crate adds the sockets: [`Transport`] connects
 //! and listens, and `Socket` is the stream of bytes under a link.
 //!
@@ -13,6 +14,7 @@ mod connect;
 mod discovery;
 mod listener;
 mod parameters;
+mod place;
 mod provider;
 mod socket;
 mod transport;

@@ -1,14 +1,14 @@
-//! Listening on a port.
+//! Listening on a port, at one or several addresses.
 
 use std::fs::File;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use dat_provider_kit::engine::{Acceptor, Connected};
+use dat_provider_kit::engine::{Acceptor, Connected, JoinedAcceptor};
 use dat_provider_kit::qualifier;
 use dat_provider_kit::stream_link::halves;
 
@@ -18,8 +18,59 @@ use crate::socket::Socket;
 /// Connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
 
+/// How often another port is tried, if the one that the system chose at the first address is in use at another.
+const TRIES: usize = 64;
+
+/// Listens at all addresses on the port of a qualifier, or on one that is free at all of them. An address that is
+/// not available, for example a new one of IPv6 until it is verified, is left out unless all are.
+pub(crate) fn listen(
+    addresses: &[SocketAddr],
+    wanted: Option<u64>,
+    timeout: Duration,
+) -> Result<Box<dyn Acceptor>> {
+    let is_in_use = |error: &Error| error.return_type() == ReturnType::ConnQualInUse;
+    let mut tries = if wanted.is_none() { TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        match listen_at_all(addresses, wanted, timeout) {
+            Err(error) if tries > 0 && is_in_use(&error) => {}
+            listening => return listening,
+        }
+    }
+}
+
+fn listen_at_all(
+    addresses: &[SocketAddr],
+    mut wanted: Option<u64>,
+    timeout: Duration,
+) -> Result<Box<dyn Acceptor>> {
+    let (mut all, mut left_out) = (Vec::<Box<dyn Acceptor>>::new(), None);
+    for address in addresses {
+        match PortListener::new(*address, wanted, timeout) {
+            Ok(listener) => {
+                wanted = Some(listener.qualifier);
+                all.push(Box::new(listener));
+            }
+            Err(error) if error.return_type() == ReturnType::ConnQualUnavailable => {
+                left_out = left_out.or(Some(error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let (Some(listener), Some(qualifier)) = (all.pop(), wanted) else {
+        return Err(
+            left_out.unwrap_or_else(|| qualifier::refused("bind", libc::EADDRNOTAVAIL, wanted))
+        );
+    };
+    if all.is_empty() {
+        return Ok(listener);
+    }
+    all.push(listener);
+    Ok(Box::new(JoinedAcceptor::new(qualifier, all)?))
+}
+
 /// A listening socket.
-pub(crate) struct PortListener {
+struct PortListener {
     socket: socket2::Socket,
     qualifier: u64,
     timeout: Duration,
@@ -30,7 +81,7 @@ pub(crate) struct PortListener {
 
 impl PortListener {
     /// Listens on the port of a qualifier, or on one that the system chooses.
-    pub(crate) fn new(address: IpAddr, wanted: Option<u64>, timeout: Duration) -> Result<Self> {
+    fn new(mut own: SocketAddr, wanted: Option<u64>, timeout: Duration) -> Result<Self> {
         if wanted == Some(0) {
             return Err(Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
                 .because("connection qualifier 0 is not a port"));
@@ -41,7 +92,8 @@ impl PortListener {
             }
         };
         let port = wanted.map_or(0, qualifier::to_port);
-        let socket = bound(address, port).map_err(refused("bind"))?;
+        own.set_port(port);
+        let socket = bound(own).map_err(refused("bind"))?;
         socket.listen(BACKLOG).map_err(refused("listen"))?;
         socket.set_nonblocking(true).map_err(refused("fcntl"))?;
         let own = socket.local_addr().map_err(refused("getsockname"))?;
@@ -85,7 +137,8 @@ impl Acceptor for PortListener {
                     _ => return None,
                 },
             };
-            let address = peer.as_socket()?.ip();
+            // A socket that takes both kinds of connections sees IPv4 addresses as mapped ones.
+            let address = peer.as_socket()?.ip().to_canonical();
             if let Ok(connected) = connected(socket, address, self.timeout) {
                 return Some(connected);
             }

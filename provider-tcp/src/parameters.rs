@@ -10,6 +10,7 @@ use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 use dat_provider_kit::processors::Processors;
 
 use crate::discovery::{address_of, interface_of};
+use crate::place::{Extent, Place};
 
 /// Everything that an open can set.
 #[derive(Clone, Debug)]
@@ -63,14 +64,27 @@ impl Parameters {
         Ok(parameters)
     }
 
-    /// The address of the adapter.
-    pub(crate) fn address(&self) -> Result<IpAddr> {
+    /// The addresses of the adapter.
+    pub(crate) fn place(&self) -> Result<Place> {
+        let interface = self.interface.clone();
         match (self.address, &self.interface) {
-            (Some(address), _) => Ok(address),
-            (None, Some(interface)) => address_of(interface),
+            (Some(address), _) => Ok(Place { interface, address, extent: Extent::Address }),
+            (None, Some(name)) => {
+                Ok(Place { address: address_of(name)?, interface, extent: Extent::Interface })
+            }
             (None, None) => Err(invalid("the line names no network interface".to_owned())
                 .advise("begin the IA parameters with one, for example \"eth0\"")),
         }
+    }
+
+    /// As [`place`](Self::place), or all addresses of the machine if neither an interface nor an address is named.
+    /// The adapter reports the address of `interface`.
+    pub(crate) fn place_or_everywhere(&self, interface: &str) -> Result<Place> {
+        if self.interface.is_some() || self.address.is_some() {
+            return self.place();
+        }
+        let address = address_of(interface)?;
+        Ok(Place { interface: Some(interface.to_owned()), address, extent: Extent::Machine })
     }
 
     /// The secret of the adapter, if it has one.
@@ -88,7 +102,7 @@ impl Parameters {
             return Err(wrong("peers cannot connect to it".to_owned()));
         }
         TcpListener::bind((address, 0)).map_err(|error| wrong(error.to_string()))?;
-        self.address = Some(address);
+        self.address = Some(address.to_canonical());
         Ok(())
     }
 
@@ -119,7 +133,8 @@ mod tests {
 
     #[test]
     fn an_interface_comes_from_the_name_or_from_the_first_word() {
-        let address = |name, text| Parameters::parse(name, text)?.address();
+        let address =
+            |name, text| -> Result<IpAddr> { Ok(Parameters::parse(name, text)?.place()?.address) };
         let lo: IpAddr = [127, 0, 0, 1].into();
         assert_eq!(address("tcp-lo", ""), Ok(lo));
         assert_eq!(address("my-name", "lo timeout=3"), Ok(lo));
@@ -127,6 +142,18 @@ mod tests {
         assert_eq!(address("tcp-lo", "address=127.0.0.9"), Ok([127, 0, 0, 9].into()));
         assert!(address("my-name", "").is_err());
         assert!(address("tcp-no-such-interface", "").is_err());
+    }
+
+    #[test]
+    fn an_interface_or_an_address_narrows_an_adapter_of_the_machine() {
+        let extent = |text| {
+            let parameters = Parameters::parse("auto", text).expect("valid");
+            parameters.place_or_everywhere("lo").expect("every Linux has it").extent
+        };
+        assert_eq!(extent(""), Extent::Machine);
+        assert_eq!(extent("timeout=3"), Extent::Machine);
+        assert_eq!(extent("lo timeout=3"), Extent::Interface);
+        assert_eq!(extent("address=127.0.0.2"), Extent::Address);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The sockets of one adapter.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -13,16 +14,15 @@ use dat_provider_kit::qualifier;
 
 use crate::connect::{bound, connect, failure};
 use crate::discovery;
-use crate::listener::{PortListener, connected};
+use crate::listener::{connected, listen};
 use crate::parameters::Parameters;
+use crate::place::Place;
 
-/// Connects from, and listens at, one address.
+/// Connects from, and listens at, the addresses of an adapter: those of a network interface or of the machine, or
+/// one.
 #[derive(Clone, Debug)]
 pub struct Sockets {
-    /// The network interface, unless only an address was given.
-    interface: Option<String>,
-    /// The address of the adapter.
-    pub(crate) address: IpAddr,
+    place: Place,
     /// After this time, a peer that cannot be reached counts as lost.
     pub(crate) timeout: Duration,
     /// What a peer must have to be accepted.
@@ -39,37 +39,77 @@ impl Sockets {
     /// address.
     pub fn open(name: &str, parameters: &str) -> Result<(Self, Limits)> {
         let parameters = Parameters::parse(name, parameters)?;
-        let (address, secret) = (parameters.address()?, parameters.secret()?);
-        let interface = parameters.interface.clone();
-        let Parameters { timeout, processors, limits, .. } = parameters;
-        let sockets = Self { interface, address, timeout, secret, processors };
-        Ok((sockets, limits))
+        Self::at(parameters.place()?, parameters)
     }
 
-    /// The address of the adapter.
+    /// As [`open`](Self::open), of an adapter at every address of the machine, unless its parameters name an
+    /// interface or an address. The adapter reports the address of `interface`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_everywhere(
+        name: &str,
+        parameters: &str,
+        interface: &str,
+    ) -> Result<(Self, Limits)> {
+        let parameters = Parameters::parse(name, parameters)?;
+        Self::at(parameters.place_or_everywhere(interface)?, parameters)
+    }
+
+    fn at(place: Place, parameters: Parameters) -> Result<(Self, Limits)> {
+        let secret = parameters.secret()?;
+        let Parameters { timeout, processors, limits, .. } = parameters;
+        Ok((Self { place, timeout, secret, processors }, limits))
+    }
+
+    /// The address that the adapter reports.
     #[must_use]
     pub const fn address(&self) -> IpAddr {
-        self.address
+        self.place.address
+    }
+
+    /// The addresses at which the adapter listens now; one that is unspecified denotes all of the machine.
+    #[must_use]
+    pub fn listening_at(&self) -> Vec<IpAddr> {
+        self.place.listening_at().iter().map(SocketAddr::ip).collect()
+    }
+
+    /// The address from which the adapter connects to a peer.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn source(&self, peer: IpAddr) -> std::result::Result<IpAddr, ConnectFailure> {
+        self.place.source(peer).map(|source| source.ip()).map_err(|error| failure(&error))
+    }
+
+    fn dial_from(&self, own: SocketAddr) -> io::Result<Box<dyn Dial>> {
+        let socket = bound(own)?;
+        let own = socket.local_addr()?;
+        let port = own.as_socket().map_or(0, |own| u64::from(own.port()));
+        Ok(Box::new(Bound { socket, port, place: self.place.clone(), timeout: self.timeout }))
     }
 
     /// The attributes that only this provider has: those of the network interface, if the adapter was
     /// opened by one.
     #[must_use]
     pub fn named_attributes(&self) -> Vec<NamedAttr> {
-        discovery::named_attributes(self.interface.as_deref())
+        discovery::named_attributes(self.place.interface.as_deref())
     }
 }
 
 impl Transport for Sockets {
     fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
-        let socket = bound(self.address, 0).map_err(|error| failure(&error))?;
-        let own = socket.local_addr().map_err(|error| failure(&error))?;
-        let port = own.as_socket().map_or(0, |own| u64::from(own.port()));
-        Ok(Box::new(Bound { socket, port, timeout: self.timeout }))
+        let own = SocketAddr::new(self.address(), 0);
+        self.dial_from(own).map_err(|error| failure(&error))
+    }
+
+    fn dial_towards(&self, peer: IpAddr) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+        let own = self.place.source(peer).map_err(|error| failure(&error))?;
+        self.dial_from(own).map_err(|error| failure(&error))
     }
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
-        Ok(Box::new(PortListener::new(self.address, qualifier, self.timeout)?))
+        listen(&self.place.listening_at(), qualifier, self.timeout)
     }
 
     fn secret(&self) -> Option<Secret> {
@@ -85,6 +125,7 @@ impl Transport for Sockets {
 struct Bound {
     socket: socket2::Socket,
     port: u64,
+    place: Place,
     timeout: Duration,
 }
 
@@ -113,7 +154,7 @@ impl Dial for Bound {
         qualifier: u64,
         timeout: Duration,
     ) -> std::result::Result<Connected, ConnectFailure> {
-        let peer = SocketAddr::new(address, qualifier::to_port(qualifier));
+        let peer = self.place.peer(address, qualifier::to_port(qualifier));
         let socket = connect(self.socket, peer, timeout)?;
         // The peer was there; if the options cannot be set, the connection has ended already.
         connected(socket, address, self.timeout).map_err(|_| ConnectFailure::Refused)

@@ -1,6 +1,7 @@
 //! What the provider does about peers that are gone or stopped, and children; and the transport
 //! that a connection between two processes uses.
 
+mod addresses;
 mod common;
 mod containers;
 mod mixed;

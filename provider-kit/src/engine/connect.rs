@@ -26,7 +26,7 @@ pub(super) fn start(
     address: IpAddr,
     request: &ConnectRequest<'_>,
 ) {
-    let dial = match queue_pair.core.transport.dial() {
+    let dial = match queue_pair.core.transport.dial_towards(address) {
         Ok(dial) => dial,
         Err(failure) => return queue_pair.link_connected(generation, Err(failed(failure))),
     };

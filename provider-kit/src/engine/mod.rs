@@ -16,7 +16,7 @@
 //! # Modules
 //! - `adapter`, `handle`, `listener`: the provider contract.
 //! - `queue_pair`: states and posting; `fast_path`: posting if nothing waits; `create`: settings;
-//!   `connect`, `accepting` and `incoming`: both ways to connect.
+//!   `connect`, `accepting` and `incoming`: both ways to connect; `joined_acceptor`: several listeners as one.
 //! - `connection`: a link in use, with `send_queue` and `requester` (writing requests),
 //!   `coalescing` (sending them together), `direct_requests` (executing them without the peer),
 //!   `frame_sink` and `execute` (executing the requests of the peer), `responder` (answering them) and
@@ -47,6 +47,7 @@ mod frame_sink;
 mod handle;
 mod inbound;
 mod incoming;
+mod joined_acceptor;
 mod lease_history;
 mod lending;
 mod lent_links;
@@ -72,4 +73,5 @@ mod work_queues;
 
 pub use crate::attributes::Identity;
 pub use adapter::open;
+pub use joined_acceptor::JoinedAcceptor;
 pub use transport::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};

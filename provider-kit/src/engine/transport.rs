@@ -41,6 +41,14 @@ pub trait Transport: Send + Sync {
     /// Why no port is available.
     fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure>;
 
+    /// As [`dial`](Self::dial), from the address that leads to a peer, if the transport has several.
+    ///
+    /// # Errors
+    /// Why no port is available.
+    fn dial_towards(&self, _peer: IpAddr) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+        self.dial()
+    }
+
     /// Listens on a qualifier, or on one that the transport chooses.
     ///
     /// # Errors

@@ -1,0 +1,59 @@
+//! Several listeners on one qualifier, as one.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+
+use super::transport::{Acceptor, Connected};
+use crate::fork::Guard;
+
+/// Several listeners on one qualifier, for example at several addresses.
+pub struct JoinedAcceptor {
+    qualifier: u64,
+    _guard: Guard,
+    /// Readable when one of the listeners is.
+    epoll: OwnedFd,
+    /// In the order in which they are asked, and closed.
+    all: Vec<Box<dyn Acceptor>>,
+}
+
+impl JoinedAcceptor {
+    /// Joins listeners on a qualifier. It accepts from them, and closes them, in this order.
+    ///
+    /// # Errors
+    /// `DAT_INSUFFICIENT_RESOURCES` if no descriptor is free.
+    pub fn new(qualifier: u64, all: Vec<Box<dyn Acceptor>>) -> Result<Self> {
+        let joined = || {
+            let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+            for (number, acceptor) in all.iter().enumerate() {
+                let data = EventData::new_u64(number as u64);
+                epoll::add(&epoll, acceptor.descriptor(), data, EventFlags::IN)?;
+            }
+            Ok(epoll)
+        };
+        let epoll = joined().map_err(|errno: rustix::io::Errno| {
+            Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
+                .because(format!(
+                    "cannot wait for all listeners on connection qualifier {qualifier}"
+                ))
+                .errno(errno.raw_os_error())
+                .advise("if descriptors are used up, raise their limit: ulimit -n")
+        })?;
+        Ok(Self { qualifier, _guard: Guard::new(epoll.as_fd()), epoll, all })
+    }
+}
+
+impl Acceptor for JoinedAcceptor {
+    fn qualifier(&self) -> u64 {
+        self.qualifier
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    fn accept(&mut self) -> Option<Connected> {
+        self.all.iter_mut().find_map(|acceptor| acceptor.accept())
+    }
+}
