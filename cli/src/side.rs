@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_core::{
-    Address, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint, EpSpec, EvdFlags,
-    EvdOptions, Event, EventDispatcher, Failure, InterfaceAdapter, Operation, ProtectionZone,
-    Timeout,
+    Address, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint, EpSpec, EpState,
+    EvdFlags, EvdOptions, Event, EventDispatcher, Failure, InterfaceAdapter, Operation,
+    ProtectionZone, Timeout,
 };
 
 use crate::error::CliError;
@@ -63,6 +63,27 @@ impl Side {
         let patience = self.timeout + Duration::from_secs(1);
         let established = self.await_connection_within(patience, ConnectionEventKind::Established);
         established.map_err(|error| error.during(format!("connecting to {to}, port {port}")))
+    }
+
+    /// As [`connect`](Self::connect), to the first of several addresses that answers; returns the address too.
+    /// If none does, the error is that of the first.
+    pub fn connect_to_one_of(
+        &self,
+        addresses: &[Address],
+        port: u64,
+        data: &[u8],
+    ) -> Result<(Address, Arc<[u8]>), CliError> {
+        let mut failed = None;
+        for to in addresses {
+            if self.ep.status()?.state == EpState::Disconnected {
+                self.ep.reset()?;
+            }
+            match self.connect(*to, port, data) {
+                Ok(answer) => return Ok((*to, answer)),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        Err(failed.unwrap_or_else(|| CliError::unexpected("the host has no address".to_owned())))
     }
 
     /// Waits for the expected connection event and returns its private data.

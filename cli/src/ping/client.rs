@@ -155,9 +155,11 @@ impl Client {
 
     fn connect(&mut self) -> Result<Done, CliError> {
         let (host, port) = &self.host;
-        let address = address::resolve(host, self.ia()?.attributes().address, "dat ping")?;
+        let addresses = address::resolve(host, self.ia()?.attributes().address, "dat ping")?;
         let port = *port;
-        self.answer = Some(self.side()?.connect(address, port, &handshake::request())?);
+        let connected = self.side()?.connect_to_one_of(&addresses, port, &handshake::request());
+        let (address, answer) = connected?;
+        self.answer = Some(answer);
         Ok(Done::Passed(format!("to {address}, port {port}")))
     }
 

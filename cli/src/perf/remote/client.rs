@@ -62,9 +62,9 @@ impl Client {
         let Place { name, port, timeout } = place;
         let ia = registry.open(name)?;
         let pz = ia.pz_create()?;
-        let address = address::resolve(host, ia.attributes().address, "dat perf")?;
+        let addresses = address::resolve(host, ia.attributes().address, "dat perf")?;
         let control = Control::create(&ia, &pz, timeout)?;
-        control.side.connect(address, port, &CONTROL)?;
+        let (address, _) = control.side.connect_to_one_of(&addresses, port, &CONTROL)?;
         let theirs = order::limits_of(control.ask(Order::Limits)?);
         let limits = Limits::of(&ia).common(&theirs);
         Ok(Self { ia, pz, control, address, port, timeout, limits })
