@@ -162,6 +162,21 @@ static inline void end_connect(struct end *end, DAT_EVENT *event)
     end_wait(end->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, event);
 }
 
+/* Tries to connect to an address. Returns 0 if that failed; the endpoint can then try another one. */
+static inline int end_try_connect(struct end *end, DAT_IA_ADDRESS_PTR address)
+{
+    DAT_EVENT event;
+    DAT_COUNT more;
+
+    CHECK(dat_ep_connect(end->ep, address, QUALIFIER, TEN_SECONDS, 0, NULL, DAT_QOS_BEST_EFFORT,
+                         DAT_CONNECT_DEFAULT_FLAG));
+    CHECK(dat_evd_wait(end->connect_evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+    if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+        return 1;
+    CHECK(dat_ep_reset(end->ep));
+    return 0;
+}
+
 /* Accepts the next request, however long that takes to come, and sends data to the other end. */
 static inline void end_accept(struct end *end, void *words, DAT_COUNT length)
 {
