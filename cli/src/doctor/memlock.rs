@@ -12,23 +12,32 @@ const LITTLE: u64 = 64 << 20;
 /// A limit in bytes; `None` means unlimited.
 type Limit = Option<u64>;
 
+/// Below this limit, Intel MPI does not start over any adapter, whatever the capabilities of the user are.
+const INTEL_MPI: u64 = 32 << 20;
+
 /// Checks the limits of this process.
 pub(super) fn check(machine: &Machine) -> Check {
     let limits = machine.system.text("/proc/self/limits");
-    let finding = match limits.as_deref().and_then(parse) {
-        Some((soft, hard)) => judge(machine, soft, hard)
-            .fact("known", true)
-            .fact("soft_bytes", soft)
-            .fact("hard_bytes", hard),
-        None => Finding::note("memlock", "cannot read the limit from /proc/self/limits")
-            .advise("ulimit -l shows it in KiB")
-            .fact("known", false),
+    let findings = match limits.as_deref().and_then(parse) {
+        Some((soft, hard)) => {
+            vec![
+                judge(machine, soft, hard)
+                    .fact("known", true)
+                    .fact("soft_bytes", soft)
+                    .fact("hard_bytes", hard),
+                judge_for_intel_mpi(machine, soft, hard),
+            ]
+        }
+        None => vec![
+            Finding::note("memlock", "cannot read the limit from /proc/self/limits")
+                .advise("ulimit -l shows it in KiB")
+                .fact("known", false),
+        ],
     };
-    Check { key: "memlock", title: "Locked memory limit", findings: vec![finding] }
+    Check { key: "memlock", title: "Locked memory limit", findings }
 }
 
 fn judge(machine: &Machine, soft: Limit, hard: Limit) -> Finding {
-    let shown = |limit: Limit| limit.map_or_else(|| "no limit".to_owned(), units::bytes);
     let found = if soft == hard {
         shown(soft)
     } else {
@@ -47,6 +56,34 @@ fn judge(machine: &Machine, soft: Limit, hard: Limit) -> Finding {
     } else {
         Finding::note("memlock", format!("{found}: this limits how much memory can be registered"))
     };
+    advise(finding, machine, bytes, hard)
+}
+
+/// Intel MPI is one program of many, and need not be installed: too low a limit is a note.
+fn judge_for_intel_mpi(machine: &Machine, soft: Limit, hard: Limit) -> Finding {
+    const SUBJECT: &str = "memlock for Intel MPI";
+    let finding = match soft {
+        Some(bytes) if bytes < INTEL_MPI => {
+            let found = format!(
+                "{}: Intel MPI does not start below {}, over any adapter",
+                shown(soft),
+                units::bytes(INTEL_MPI)
+            );
+            advise(Finding::note(SUBJECT, found), machine, bytes, hard)
+        }
+        _ => Finding::ok(SUBJECT, format!("at least {}", units::bytes(INTEL_MPI))),
+    };
+    finding
+        .fact("needed_bytes", INTEL_MPI)
+        .fact("sufficient", soft.is_none_or(|bytes| bytes >= INTEL_MPI))
+}
+
+fn shown(limit: Limit) -> String {
+    limit.map_or_else(|| "no limit".to_owned(), units::bytes)
+}
+
+/// Adds how to raise the soft limit of `bytes`.
+fn advise(finding: Finding, machine: &Machine, bytes: u64, hard: Limit) -> Finding {
     let finding = match hard {
         None => finding.advise("for this shell: ulimit -l unlimited"),
         Some(hard) if hard > bytes => {

@@ -92,6 +92,33 @@ fn a_harmless_limit_is_not_a_problem() {
 }
 
 #[test]
+fn a_limit_below_what_intel_mpi_demands_is_a_note_on_any_machine() {
+    const SUBJECT: &str = "memlock for Intel MPI";
+    let tree = Tree::plain();
+    // Intel MPI compares the soft limit, also of users that may exceed it.
+    for (soft, hard, user, verdict) in [
+        ("16777216", "unlimited", "0", "note"),
+        ("16777216", "16777216", "4000", "note"),
+        ("33554431", "33554432", "0", "note"),
+        ("33554432", "33554432", "0", "ok"),
+        ("unlimited", "unlimited", "0", "ok"),
+    ] {
+        tree.limits(soft, hard).user(user);
+        let report = tree.report();
+        let finding = report.finding("memlock", SUBJECT);
+        let facts = json!({ "needed_bytes": 33_554_432, "sufficient": verdict == "ok" });
+        assert_eq!((&finding["verdict"], &finding["facts"]), (&json!(verdict), &facts), "{soft}");
+        assert_eq!(report.problems(), [""; 0], "{soft}");
+    }
+    tree.limits("16777216", "67108864");
+    let report = tree.report();
+    let finding = report.finding("memlock", SUBJECT);
+    contains(&finding["found"], "16 MiB: Intel MPI does not start below 32 MiB");
+    contains(&finding["advice"], "ulimit -l 65536");
+    contains(&finding["advice"], "--ulimit memlock=-1:-1");
+}
+
+#[test]
 fn a_container_is_known_by_what_its_maker_leaves() {
     assert_eq!(Tree::plain().report().finding("container", "container")["found"], "none");
     for (path, text, kind) in [
