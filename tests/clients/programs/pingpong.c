@@ -1,7 +1,7 @@
 /* Messages of 0 B to 4 MiB between every pair of ranks, forth and back, with every byte verified.
  *
  *   pingpong [--rounds N] [--most BYTES]   blocking, nonblocking, persistent and synchronous sends
- *   pingpong --latency [--seconds N]       times half a round trip of ranks 0 and 1, without verification
+ *   pingpong --latency [--milliseconds N]  times half a round trip of ranks 0 and 1, without verification
  */
 #include "check.h"
 #include <time.h>
@@ -116,10 +116,10 @@ static int ascending(const void *left, const void *right)
 
 /* Half a round trip in microseconds, each round trip timed by itself. Rank 0 says in each message whether another
  * one follows. */
-static void latency(double seconds)
+static void latency(double milliseconds)
 {
     static const int sizes[] = {8, 8192, 65536, 1048576};
-    enum { MOST = 200000 };
+    enum { MOST = 200000, WARM = 20 };
     double *times = allocate(MOST * sizeof *times);
     unsigned char *bytes = allocate(1048576);
     memset(bytes, 0, 1048576);
@@ -131,14 +131,14 @@ static void latency(double seconds)
             do {
                 double before = now(), after;
                 spent = before - start;
-                bytes[0] = spent < seconds * 1e6 && count < MOST - 1;
+                /* The first round trips connect and fault pages in. */
+                bytes[0] = (warm < WARM || spent < milliseconds * 1e3) && count < MOST - 1;
                 MPI_Send(bytes, length, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
                 MPI_Recv(bytes, length, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
                 after = now();
-                /* The first round trips connect and fault pages in. */
-                if (++warm > 20)
+                if (++warm > WARM)
                     times[count++] = (after - before) / 2;
-            } while (bytes[0] || count == 0);
+            } while (bytes[0]);
             qsort(times, (size_t)count, sizeof *times, ascending);
             printf("%d B: median %.2f us, best %.2f, p99 %.2f, worst %.2f, %d round trips\n", length,
                    times[count / 2], times[0], times[(size_t)count * 99 / 100], times[count - 1], count);
@@ -158,7 +158,7 @@ int main(int count, char **arguments)
 {
     begin(&count, &arguments);
     if (flag(count, arguments, "--latency"))
-        latency((double)option(count, arguments, "--seconds", 1));
+        latency((double)option(count, arguments, "--milliseconds", 1000));
     else
         verify((int)option(count, arguments, "--rounds", 2), (int)option(count, arguments, "--most", 4 << 20));
     return end();

@@ -8,18 +8,18 @@ enum { MOST = 40000 };
 
 static int rounds, buffered, at_once;
 
-/* Over its fabric dapl, Intel MPI 2018 releases its own lock while MPI_Ibsend frees buffers whose messages have left,
- * and two threads that do so at once free the same buffer.
+/* Over its fabric dapl, Intel MPI 2018 ends with an error in its list of buffers, or a signal, if threads call
+ * MPI_Ibsend at the same time; --at-once shows it. A mutex around the calls prevents it.
  */
-static pthread_mutex_t freeing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t sending = PTHREAD_MUTEX_INITIALIZER;
 
 static void send_buffered(unsigned char *out, int length, int to, int tag, MPI_Request *request)
 {
     if (!at_once)
-        pthread_mutex_lock(&freeing);
+        pthread_mutex_lock(&sending);
     MPI_Ibsend(out, length, MPI_BYTE, to, tag, MPI_COMM_WORLD, request);
     if (!at_once)
-        pthread_mutex_unlock(&freeing);
+        pthread_mutex_unlock(&sending);
 }
 
 static void *exchange(void *argument)
