@@ -11,7 +11,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 
 use dat_core::InterfaceAdapter;
 use dat_core::error::{Result, Subtype};
-use parking_lot::{Mutex, RwLock};
+use dat_sync::{Mutex, RwLock};
 
 use crate::abi::{DAT_HANDLE, DAT_IA_HANDLE, DAT_PROVIDER};
 use crate::handle::{self, invalid_handle};

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
-use parking_lot::{Mutex, MutexGuard};
+use dat_sync::{Mutex, MutexGuard};
 
 /// A mutex; see the module.
 #[derive(Debug)]

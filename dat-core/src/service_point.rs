@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::counters::IaCounter;
 use crate::cr::{ConnectionRequest, OwnEndpoint, RequestEndpoint};

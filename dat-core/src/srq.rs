@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::ep::{Gathered, gather};
 use crate::error::{Error, Result, ReturnType, Subtype};

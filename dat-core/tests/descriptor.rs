@@ -18,8 +18,8 @@ use dat_core::{
     Close, EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, ReturnType, Timeout,
     Waited,
 };
+use dat_sync::Mutex;
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use parking_lot::Mutex;
 
 const LIMIT: Timeout = Timeout::After(Duration::from_secs(20));
 const SHORT: Timeout = Timeout::After(Duration::from_millis(5));

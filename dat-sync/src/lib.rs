@@ -2,6 +2,7 @@
 //!
 //! An internal crate: it has no stable API.
 //!
+//! - [`lock`]: locks whose whole state is a word;
 //! - [`biased`]: a lock that costs its usual owner no locked instruction;
 //! - [`pages`]: zeroed memory on huge pages, arrays and slabs in it;
 //! - [`SlabArc`]: reference-counted objects in these slabs;
@@ -14,6 +15,7 @@
 
 pub mod biased;
 mod epoch;
+pub mod lock;
 #[cfg(all(test, loom))]
 mod loom_models;
 #[cfg(loom)]
@@ -26,6 +28,7 @@ mod slab_arc;
 mod sync;
 
 pub use epoch::{Epoch, Epochs};
+pub use lock::{Condvar, Mutex, MutexGuard, ReentrantMutex, RwLock};
 pub use prefetch::{prefetch, prefetch_address};
 pub use process::Process;
 pub use slab_arc::{SlabArc, SlabWeak};

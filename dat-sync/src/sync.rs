@@ -1,9 +1,9 @@
-//! The locks of this crate: those of `parking_lot`, or their replacements in the models of `.ci/loom`.
+//! The locks of this crate: those of `lock`, or their replacements in the models of `.ci/loom`.
 
+#[cfg(not(all(test, loom)))]
+pub(crate) use crate::lock::{Mutex, MutexGuard};
 #[cfg(all(test, loom))]
 pub(crate) use crate::modelled::{Chunks, Mutex, MutexGuard, pause};
-#[cfg(not(all(test, loom)))]
-pub(crate) use parking_lot::{Mutex, MutexGuard};
 
 /// Backs off while this thread waits for another one: spins, then yields, then sleeps.
 #[cfg(not(all(test, loom)))]

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 /// Number of ports that are remembered.
 const MAX: usize = 64;

@@ -7,8 +7,8 @@ use dat_provider::error::{Result, Subtype};
 use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
 use dat_provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
+use dat_sync::Mutex;
 use dat_sync::region_table::Region;
-use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::direct::{self, Moment};

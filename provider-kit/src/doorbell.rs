@@ -136,7 +136,7 @@ fn place(doorbell: &Doorbell) -> (usize, u64) {
 #[cfg(all(test, not(loom)))]
 pub(crate) mod tests {
     use super::*;
-    use parking_lot::Mutex;
+    use dat_sync::Mutex;
 
     /// A board in the memory of this process.
     #[derive(Debug, Default)]

@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 use dat_provider::error::{Error, Result};
+use dat_sync::Mutex;
 use dat_sync::Process;
-use parking_lot::Mutex;
 
 /// Number of descriptors per chunk of the table.
 const CHUNK: usize = 1024;

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use dat_provider::mem::Span;
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::bytes;
 use crate::link::{End, Reader, Writer};

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::doorbell::Doorbell;
 use crate::sync::BiasedLock;

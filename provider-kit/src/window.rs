@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use dat_provider::error::{Result, Subtype};
 use dat_provider::{BindRequest, MemoryWindow, WindowScope};
+use dat_sync::Mutex;
 use dat_sync::region_table::Region;
-use parking_lot::Mutex;
 
 use crate::direct::{self, Moment};
 use crate::domain::{self, Domain};

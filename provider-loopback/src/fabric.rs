@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{Address, ListenSink, Listener, ListenerParts};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 static HOSTS: LazyLock<Mutex<Hosts>> = LazyLock::new(Mutex::default);
 static PORTS: AtomicU64 = AtomicU64::new(FIRST_EPHEMERAL);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 
 use dat_provider_kit::doorbell::{self, Board, Doorbell};
 use dat_provider_kit::fork::Guard;
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 use rustix::io::Result;
 
 use crate::mapping::Mapping;

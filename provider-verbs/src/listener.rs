@@ -8,7 +8,7 @@ use dat_core::error::{Result, Subtype};
 use dat_core::provider::{Answer, Incoming, ListenSink, Listener, ListenerParts, Peer, QueuePair};
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::qualifier;
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::cm::{self, EventKind, Id, Parameters, PortSpace};
 use crate::device::Device;

@@ -10,7 +10,7 @@ use dat_core::provider::{
 };
 use dat_core::{DtoStatus, Operation};
 use dat_provider_kit::errors::{foreign_object, no_credit};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::completion_queue::shared_identifier;
 use crate::device::Device;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{BindRequest, MemoryWindow, WindowScope, unsupported};
 use dat_provider_kit::errors::{foreign_object, no_credit};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::domain::{self, Domain, remote_access};
 use crate::errors::{exhausted, internal};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dat_core::DatagramAddress;
-use parking_lot::RwLock;
+use dat_sync::RwLock;
 
 use crate::abi::{DAT_IB_ADDR_HANDLE, DAT_SOCK_ADDR6};
 use crate::convert::address;

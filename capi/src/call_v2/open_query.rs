@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use dat_core::registry::{Choice, Demand};
 use dat_core::{ApiVersion, IaQuery};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::arguments::Rest;
 use super::*;

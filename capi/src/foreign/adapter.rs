@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use dat_core::error::{Error, ReturnType, Subtype};
 use dat_core::registry::{Library, Refusal, Registration};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::line::{self, Loaded};
 use super::registered::Use;

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 
 use dat_core::Error;
 use dat_core::registry::{Library, Line, Origin, Registration};
-use parking_lot::{Condvar, Mutex};
+use dat_sync::{Condvar, Mutex};
 
 use super::library::SharedObject;
 use super::registered::{self, Report};

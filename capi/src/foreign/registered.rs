@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::registry::{Origin, Registration};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::tables::Table;
 use crate::debug::{self, Kind};

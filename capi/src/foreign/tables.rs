@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::RwLock;
+use dat_sync::RwLock;
 
 use super::handles;
 use crate::abi::DAT_PROVIDER;

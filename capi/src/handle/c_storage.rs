@@ -2,7 +2,7 @@
 //! another object: socket addresses, private data, lists of attributes. Each query writes it again,
 //! so a caller that overwrites it spoils only its own result.
 
-use parking_lot::{Mutex, MutexGuard};
+use dat_sync::{Mutex, MutexGuard};
 
 use super::StableBox;
 use crate::abi::{DAT_OS_WAIT_PROXY_AGENT, DAT_REGION_DESCRIPTION, DAT_VLEN};

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::{Numbering, ObjectKind};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::cell::{Cell, Phase};
 use super::chunks::{self, Chunks};

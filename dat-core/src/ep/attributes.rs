@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::EvdInner;
 use crate::counters::{EpCounter, EvdCounter, Tally};

@@ -3,7 +3,7 @@
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 use slab::Slab;
 
 use crate::attr::IaAttributes;

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use crate::claim::ClaimableProgress;

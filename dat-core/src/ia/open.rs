@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::children::ChildTable;
 use super::{AsyncErrorSink, AsyncTarget, IaInner, IaSink, InterfaceAdapter, Opened};

@@ -10,7 +10,7 @@ pub use source::MemorySource;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{MemoryTypes, Privileges};

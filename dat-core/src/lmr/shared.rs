@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::mem::Span;

@@ -60,7 +60,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::RwLock;
+use dat_sync::RwLock;
 
 use crate::compat::{CompatChoice, Sign};
 use crate::error::{Error, Result, ReturnType, Subtype};

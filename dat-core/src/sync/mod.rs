@@ -1,6 +1,6 @@
 //! The locks of the code that sleeps and wakes: dispatchers, notification objects and wakeups.
 //!
-//! They are re-exports of `parking_lot`, without extra cost, and a word to sleep on. Only the
+//! They are re-exports of `dat_sync`, without extra cost, and a word to sleep on. Only the
 //! models of `.ci/loom` replace them by locks whose interleavings loom tries.
 
 #[cfg(all(test, loom))]
@@ -11,6 +11,8 @@ mod readable;
 mod wake_word;
 
 #[cfg(not(all(test, loom)))]
+pub(crate) use dat_sync::Mutex;
+#[cfg(not(all(test, loom)))]
 pub(crate) use dat_sync::biased::BiasedLock;
 /// In the models of its users a plain mutex takes its place; the lock itself has its own model.
 #[cfg(all(test, loom))]
@@ -19,8 +21,6 @@ pub(crate) use dat_sync::modelled::Mutex as BiasedLock;
 pub(crate) use dat_sync::modelled::Mutex;
 #[cfg(all(test, loom))]
 pub(crate) use modelled::{LateInit, WakeWord, await_readable};
-#[cfg(not(all(test, loom)))]
-pub(crate) use parking_lot::Mutex;
 #[cfg(not(all(test, loom)))]
 pub(crate) use readable::await_readable;
 #[cfg(not(all(test, loom)))]

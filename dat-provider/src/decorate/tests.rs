@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::faults::{FaultPlan, FaultyProvider};
 use super::trace::{TraceRing, TracingProvider};

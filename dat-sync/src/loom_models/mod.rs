@@ -3,6 +3,7 @@
 
 mod biased;
 mod epoch;
+mod lock;
 mod regions;
 mod slab_arc;
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use parking_lot::{Mutex, const_mutex};
+use crate::lock::Mutex;
 
 use super::{HUGE, Pages, Size};
 
@@ -41,7 +41,7 @@ impl<T: Zeroed> Chunks<T> {
     #[must_use]
     pub const fn new() -> Self {
         let bases = [const { AtomicPtr::new(null_mut()) }; u32::BITS as usize];
-        Self { bases, made: const_mutex(Vec::new()), slots: PhantomData }
+        Self { bases, made: Mutex::new(Vec::new()), slots: PhantomData }
     }
 
     /// The slot of an index, if its chunk has been created.

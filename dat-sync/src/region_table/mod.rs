@@ -93,7 +93,7 @@ impl RegionTable {
     #[cfg(not(all(test, loom)))]
     #[must_use]
     pub const fn new() -> Self {
-        let free = parking_lot::const_mutex(FreeList::new());
+        let free = Mutex::new(FreeList::new());
         Self { slots: Chunks::new(), free, owners: Owners::new() }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use parking_lot::{Mutex, const_mutex};
+use crate::lock::Mutex;
 
 /// The current owners. A number is reused only after all others.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ struct Numbers {
 
 impl Owners {
     pub(super) const fn new() -> Self {
-        Self(const_mutex(Numbers { last: 0, names: BTreeMap::new() }))
+        Self(Mutex::new(Numbers { last: 0, names: BTreeMap::new() }))
     }
 
     pub(super) fn add(&self, name: u64) -> u32 {

@@ -10,7 +10,7 @@ use dat_provider::{
     ProtectionDomain, QueuePair, QueuePairSpec, Service, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink, WaiterProgress, unsupported,
 };
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::completions;
 use super::core::{Core, Job, ListenerState};

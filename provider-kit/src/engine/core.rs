@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use dat_provider::ListenSink;
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
 use super::connection::Connection;

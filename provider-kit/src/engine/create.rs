@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 
 use dat_provider::error::Result;
 use dat_provider::{ConnectionSink, QueuePairSpec};
+use dat_sync::Mutex;
 use dat_sync::biased::BiasedLock;
-use parking_lot::Mutex;
 
 use super::core::Core;
 use super::handle::QpHandle;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dat_provider::QueuePair;
 use dat_provider::error::{Error, Result, Subtype};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::core::{Core, Job, ListenerState};
 use super::handle;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_provider::WaiterProgress;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 use rustix::thread::CpuSet;
 
 use super::core::{Core, Shared};

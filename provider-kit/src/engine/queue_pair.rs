@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 
 use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::{ConnectionSink, RefusalCause};
+use dat_sync::Mutex;
 use dat_sync::biased::{BiasedGuard, BiasedLock};
-use parking_lot::Mutex;
 
 use super::connection::{Connection, EndCause, Ending, Stage};
 use super::core::{Core, Driven, Job};

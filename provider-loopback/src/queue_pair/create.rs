@@ -14,8 +14,8 @@ use dat_provider_kit::receive_wakeup::ReceiveWakeup;
 use dat_provider_kit::regions::queue_pair_id;
 use dat_provider_kit::spec_objects::{QpDomains, SpecObjects, check_limits};
 use dat_provider_kit::sync::BiasedLock;
+use dat_sync::Mutex;
 use dat_sync::{SlabArc, SlabWeak};
-use parking_lot::Mutex;
 
 use super::QpHandle;
 use super::connection_state::ConnectionState;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use dat_core::provider::ConnectionUpcall;
 use dat_provider_kit::domain::DomainUser;
 use dat_provider_kit::sync::BiasedLock;
+use dat_sync::Mutex;
 use dat_sync::{SlabArc, SlabWeak};
-use parking_lot::Mutex;
 
 use super::receive_poster::ReceivePoster;
 use super::responder::ResponderLock;

@@ -25,12 +25,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_sync::RwLock;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use parking_lot::RwLock;
 
 pub(crate) use self::command::Command;
 pub(crate) use self::share::shared;

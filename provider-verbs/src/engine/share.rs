@@ -4,7 +4,7 @@ use std::process;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::Result;
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::{Engine, Threads};
 use crate::verbs::{CompletionQueue, Context};

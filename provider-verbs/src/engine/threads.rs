@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_sync::Mutex;
 use nix::sys::signal::SigSet;
-use parking_lot::Mutex;
 
 use super::Engine;
 

@@ -9,7 +9,7 @@ use dat_core::Operation;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
 use dat_provider_kit::errors::wrong_state;
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::state::{Link, Mode, PostQueue, Receiver, Sender, State, VerbsQp};
 use crate::completion_queue::{self, Attachment};

@@ -11,7 +11,7 @@ use dat_core::Operation;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{AsyncUpcall, RemoteAddress, Request};
 use dat_provider_kit::errors::{foreign_object, wrong_state};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::resolution::Datagrams;
 use super::state::{Link, Mode, Sender, VerbsQp};

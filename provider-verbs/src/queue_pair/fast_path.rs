@@ -7,7 +7,7 @@ use dat_core::Operation;
 use dat_core::error::Result;
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{Buffer, Epoch, ReceiveRequest, RemoteBuffer, Request, Work};
-use parking_lot::MutexGuard;
+use dat_sync::MutexGuard;
 
 use super::state::{Receiver, Sender};
 use crate::sys::verbs as sys;

@@ -8,7 +8,7 @@ use dat_core::provider::{
     BindRequest, Outstanding, ReceiveRequest, Request, Segment, Work, unsupported,
 };
 use dat_provider_kit::errors::{no_credit, wrong_state};
-use parking_lot::MutexGuard;
+use dat_sync::MutexGuard;
 
 use super::state::{Completing, Mode, Receiver, Sender, VerbsQp};
 use crate::errors::internal;

@@ -12,7 +12,7 @@ use dat_core::flags::Qos;
 use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RemoteAddress};
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::{errors::ip_address, qualifier};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::connect::{Accepted, RESOLVE_TIME, type_of_service};
 use super::datagram::Remote;
@@ -158,7 +158,7 @@ impl VerbsQp {
     }
 
     /// The answer arrived.
-    fn resolved(&self, mut link: parking_lot::MutexGuard<'_, Link>, event: cm::Event) {
+    fn resolved(&self, mut link: dat_sync::MutexGuard<'_, Link>, event: cm::Event) {
         let Some(own) = &mut link.datagrams else { return };
         let Some(resolution) = own.resolving.remove(&event.key) else { return };
         let Parameters::Datagram { address: way, queue_pair: number, queue_key: key } =

@@ -11,7 +11,7 @@ use dat_core::Operation;
 use dat_core::error::{Error, Result, Subtype};
 use dat_core::provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segment};
 use dat_provider_kit::errors::wrong_state;
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::resolution::Datagrams;
 use crate::cm;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{Completion, CompletionFeatures};
 use dat_core::{DtoStatus, Failure, Operation};
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use slots::Slots;
 

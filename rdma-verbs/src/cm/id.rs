@@ -3,9 +3,9 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::ptr::{NonNull, null_mut};
-use std::sync::Arc;
+use std::sync::{Arc, RwLockReadGuard};
 
-use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use dat_sync::{Mutex, MutexGuard, RwLock};
 
 use super::Channel;
 use super::address::{CAddress, from_storage};

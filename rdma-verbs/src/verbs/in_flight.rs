@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, MutexGuard};
+use dat_sync::{Mutex, MutexGuard};
 
 use super::region::RegionUse;
 use super::{AddressHandle, MemoryWindow, Result};

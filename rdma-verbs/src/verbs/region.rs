@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use dat_sync::{Mutex, RwLock};
 
 use super::{
     Access, Error, Memory, ProtectionDomain, RemoteAddress, Result, Segment, Subject, library,

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use dat_sync::{Mutex, MutexGuard};
 
 use super::region::RegionUse;
 use super::{Error, ProtectionDomain, Result, field, object};

@@ -14,7 +14,7 @@ mod syntax;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::{ApiVersion, Configuration, Entry, Registry};
 use crate::error::{Error, Result, ReturnType, Subtype};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::handle::Faults;
 use crate::error::{Error, Result, ReturnType, Subtype};

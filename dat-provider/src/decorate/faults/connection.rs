@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use crate::error::Result;
 use crate::{Adapter, Address, Incoming, ListenSink, ListenerParts};

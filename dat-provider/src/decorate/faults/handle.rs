@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::plan::{AsyncFault, AttemptSide, ConnectFault, FaultPlan};
 use crate::error::{Error, Result, ReturnType, Subtype};

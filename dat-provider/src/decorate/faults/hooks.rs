@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::{Mutex, ReentrantMutex};
+use dat_sync::{Mutex, ReentrantMutex};
 
 use super::completion::{HeldQueue, hold};
 use super::connection::{DeadEnd, Link};

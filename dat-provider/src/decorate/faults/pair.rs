@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, ReentrantMutex};
+use dat_sync::{Mutex, ReentrantMutex};
 
 use super::completion::HeldQueue;
 use super::connection::{DeadEnd, Link};

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 use proptest::prelude::*;
 
 use super::completion::hold;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use dat_sync::Mutex;
 
 use super::{Record, TraceSink};
 
