@@ -9,6 +9,7 @@ use quote::ToTokens;
 use syn::{Attribute, Item, Meta, Visibility};
 
 use crate::graph::Uses;
+use crate::methods::{Methods, calls};
 use crate::paths::{Import, imports, paths};
 
 /// Reads a file. Tests read from memory.
@@ -18,6 +19,7 @@ pub(crate) type Reader<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
 pub(crate) struct Krate {
     pub(crate) files: Vec<PathBuf>,
     modules: Vec<Module>,
+    methods: Methods,
 }
 
 #[derive(Default)]
@@ -30,11 +32,14 @@ struct Module {
     imports: Vec<Import>,
     /// Paths in the bodies of items.
     paths: BTreeSet<Vec<String>>,
+    /// Names of the methods that the bodies call.
+    calls: BTreeSet<String>,
 }
 
 impl Krate {
     pub(crate) fn read(root: &Path, reader: Reader<'_>) -> io::Result<Self> {
-        let mut krate = Self { files: Vec::new(), modules: Vec::new() };
+        let mut krate =
+            Self { files: Vec::new(), modules: Vec::new(), methods: Methods::default() };
         krate.read_file(root, root.parent().unwrap_or(Path::new("")), None, reader)?;
         Ok(krate)
     }
@@ -106,7 +111,9 @@ impl Krate {
         if let Some(name) = name(item) {
             self.modules[module].items.insert(name);
         }
+        self.methods.define(item, self.modules[module].file);
         let tokens: TokenStream = item.to_token_stream();
+        calls(tokens.clone(), &mut self.modules[module].calls);
         self.modules[module].paths.extend(paths(tokens));
     }
 
@@ -130,7 +137,7 @@ impl Krate {
         if reader(&flat).is_ok() { (flat, below) } else { (below.join("mod.rs"), below) }
     }
 
-    /// Which file uses which items of which other file.
+    /// Which file uses which items of which other file, and calls which of its methods.
     pub(crate) fn uses(&self) -> Uses {
         let mut uses = Uses::new();
         for (index, module) in self.modules.iter().enumerate() {
@@ -143,6 +150,10 @@ impl Krate {
                         uses.insert((module.file, to, path.join("::")));
                     }
                 }
+            }
+            for name in &module.calls {
+                let definer = self.methods.definer(name).filter(|definer| *definer != module.file);
+                uses.extend(definer.map(|definer| (module.file, definer, format!("{name}()"))));
             }
         }
         uses
@@ -197,7 +208,7 @@ impl Krate {
 }
 
 /// Whether an item is compiled for tests only.
-fn is_test(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let Meta::List(list) = &attribute.meta else { return false };
         let condition = list.tokens.to_string();

@@ -69,3 +69,31 @@ fn code_for_tests_is_ignored() {
     ];
     assert!(cycles_of(&files).is_empty());
 }
+
+#[test]
+fn a_call_of_a_method_that_one_file_defines_counts() {
+    let a = "pub struct A; impl A { pub fn grow(&self, b: &super::b::B) { b.shrink::<u8>(); } }";
+    let b =
+        "pub struct B; impl B { pub fn shrink<T>(&self) { println!(\"{}\", all().grow(self)) } }";
+    assert_eq!(
+        cycles_of(&[("lib.rs", "mod a; mod b;"), ("a.rs", a), ("b.rs", b)]),
+        [["a.rs", "b.rs"]]
+    );
+    // With a second one, nothing says which of them is called; a function without `self` is not called so.
+    let c = "pub struct C; impl C { pub fn grow(&self) {} pub fn shrink() {} }";
+    let files = [("lib.rs", "mod a; mod b; mod c;"), ("a.rs", a), ("b.rs", b), ("c.rs", c)];
+    assert!(cycles_of(&files).is_empty());
+}
+
+#[test]
+fn a_method_of_a_trait_belongs_to_the_file_of_the_trait() {
+    let files = [
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "pub trait Plant { fn grow(&self); } pub fn a() { crate::b::b() }"),
+        (
+            "b.rs",
+            "pub struct B; impl crate::Plant for B { fn grow(&self) {} } pub fn b() { B.grow() }",
+        ),
+    ];
+    assert_eq!(cycles_of(&files), [["a.rs", "b.rs"]]);
+}
