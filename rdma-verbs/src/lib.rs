@@ -113,6 +113,11 @@ pub mod verbs;
 pub use error::{Error, Result, Subject};
 pub use sys::LoadFailure;
 
+/// Compiles the example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Opens the two libraries, as each call does that needs them.
 ///
 /// # Errors
