@@ -13,6 +13,12 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!(
+    "the data path needs atomic operations of 64 bits, which this processor does not have; supported are processors \
+     of 64 bits, and of 32 bits those with such operations, for example i686 and armv7"
+);
+
 pub mod biased;
 mod epoch;
 pub mod lock;

@@ -1,12 +1,12 @@
 //! The numbers of connections that the descriptor limit of the process allows.
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
 /// Maximum number of endpoints of an adapter.
-const MAX_ENDPOINTS: u64 = 65_536;
+const MAX_ENDPOINTS: rlim_t = 65_536;
 
 /// Bounds of the maximum number of links in the handshake, from a few descriptors to many.
-const HANDSHAKES: (u64, u64) = (256, 4096);
+const HANDSHAKES: (rlim_t, rlim_t) = (256, 4096);
 
 /// Raises the soft limit of descriptors to the hard limit. Returns the number of endpoints that fit: each
 /// connection has a socket, and half of the descriptors are left to the program.

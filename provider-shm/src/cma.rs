@@ -18,12 +18,13 @@ const NO_PART: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_l
 /// Reads words from a process.
 ///
 /// # Errors
-/// `EPERM`: the kernel does not permit it; `ESRCH`: the process is gone; `EFAULT`: it has no such memory.
+/// `EPERM`: the kernel does not permit it; `ESRCH`: the process is gone; `EFAULT`: it has no such memory;
+/// `EOVERFLOW`: this process cannot name the address.
 pub(crate) fn read<const N: usize>(process: i32, address: u64) -> Result<[u64; N]> {
     let mut words = [0_u64; N];
     let length = size_of_val(&words);
     let local = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };
-    let done = copy(process, Direction::Read, &[local], &[remote(address as usize, length)])?;
+    let done = copy(process, Direction::Read, &[local], &[remote(within_reach(address)?, length)])?;
     if done == length { Ok(words) } else { Err(Errno::FAULT) }
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn transfer(
         left -= part;
     }
     let wanted = (length - left) as usize;
-    let address = address as usize;
+    let address = within_reach(address)?;
     let before = wanted.saturating_sub(LAST);
     let is_in_line = address % LINE + wanted <= LINE;
     let is_split = direction == Direction::Write && before > 0 && !is_in_line;
@@ -65,6 +66,11 @@ pub(crate) fn transfer(
     };
     let done = copy(process, direction, &parts[..count], &remote[..1 + usize::from(is_split)])?;
     if left == 0 && done == wanted { Ok(()) } else { Err(Errno::FAULT) }
+}
+
+/// An address of another process; a process of 32 bits cannot name all of one of 64 bits.
+fn within_reach(address: u64) -> Result<usize> {
+    usize::try_from(address).map_err(|_| Errno::OVERFLOW)
 }
 
 /// A part of the memory of the other process.
@@ -101,6 +107,15 @@ mod tests {
 
     fn own() -> i32 {
         rustix::process::getpid().as_raw_nonzero().get()
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "32")]
+    fn an_address_beyond_32_bits_is_not_another_one() {
+        let word = [7_u64];
+        let address = word.as_ptr().expose_provenance() as u64;
+        assert_eq!(read(own(), address), Ok(word));
+        assert_eq!(read::<1>(own(), address | 1 << 32), Err(Errno::OVERFLOW));
     }
 
     #[test]

@@ -14,8 +14,10 @@ use crate::sys::verbs::{self as sys, ibv_qp, ibv_recv_wr, ibv_send_wr, rdma_wr};
 
 /// The identifier of a post (`wr_id`) in two halves.
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(8))]
+#[repr(C)]
 struct Id {
+    /// Its alignment is that of the number, which is 4 on 32-bit x86.
+    aligned: [u64; 0],
     #[cfg(target_endian = "big")]
     high: u32,
     low: u32,
@@ -95,7 +97,7 @@ impl WorkRequest for Receive {
     type C = ibv_recv_wr;
 
     fn with_id(low: u32) -> Self {
-        let wr_id = Id { low, high: 0 };
+        let wr_id = Id { aligned: [], low, high: 0 };
         Self { wr_id, next: null_mut(), sg_list: null_mut(), num_sge: 1 }
     }
 
@@ -109,7 +111,7 @@ impl WorkRequest for PlainRequest {
 
     fn with_id(low: u32) -> Self {
         Self {
-            wr_id: Id { low, high: 0 },
+            wr_id: Id { aligned: [], low, high: 0 },
             next: null_mut(),
             sg_list: null_mut(),
             num_sge: 1,
@@ -261,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_identifier_has_its_halves_in_the_order_of_the_machine() {
-        let id = Id { low: 0x1234, high: 7 };
+        let id = Id { aligned: [], low: 0x1234, high: 7 };
         // SAFETY: it has eight bytes, for which every bit pattern is a number.
         let id = unsafe { (&raw const id).cast::<u64>().read() };
         assert_eq!(id, 7 << 32 | 0x1234);
