@@ -10,8 +10,6 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use nix::sys::signal::SigSet;
-
 use dat_sync::pages::per_process::PerProcess;
 
 /// Run by the timer thread when a deadline has passed.
@@ -74,8 +72,7 @@ pub(crate) fn schedule(deadline: Instant, job: impl FnOnce() + Send + 'static) -
     let timer = TIMER.get();
     let mut state = timer.lock();
     if state.thread == Thread::NotStarted {
-        let thread = std::thread::Builder::new().name("dat-timer".to_owned());
-        thread.spawn(move || run(timer)).ok()?;
+        dat_sync::thread::start("dat-timer", move || run(timer)).ok()?;
         state.thread = Thread::Awake;
         state.woken_for = Some(deadline);
     }
@@ -98,8 +95,6 @@ pub(crate) fn cancel(key: TimerKey) {
 }
 
 fn run(timer: &Timer) {
-    // Signals must be handled by the threads of the host program.
-    let _ = SigSet::all().thread_block();
     let mut state = timer.lock();
     loop {
         let now = Instant::now();

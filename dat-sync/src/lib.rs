@@ -9,7 +9,8 @@
 //! - [`region_table`]: memory contexts, looked up without a lock;
 //! - [`Epochs`]: how long a check of registered memory stays valid;
 //! - [`Process`]: whether an object was created before a fork;
-//! - [`prefetch`](fn@prefetch): a hint to the processor.
+//! - [`prefetch`](fn@prefetch): a hint to the processor;
+//! - [`thread`]: the threads of the library.
 
 #![deny(unsafe_code)]
 
@@ -32,6 +33,7 @@ mod process;
 pub mod region_table;
 mod slab_arc;
 mod sync;
+pub mod thread;
 
 pub use epoch::{Epoch, Epochs};
 pub use lock::{Condvar, Mutex, MutexGuard, ReentrantMutex, RwLock};

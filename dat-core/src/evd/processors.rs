@@ -3,9 +3,6 @@
 use std::sync::OnceLock;
 use std::thread;
 
-use nix::sys::signal::SigSet;
-use rustix::thread::{CpuSet, sched_setaffinity};
-
 static COUNT: OnceLock<usize> = OnceLock::new();
 
 /// Whether a peer can run while a waiter spins. The first call is slow, see [`count`].
@@ -19,16 +16,7 @@ pub(super) fn several() -> bool {
 ///
 /// Only a thread that may use every processor gets this answer, so that one is started for it.
 fn count() -> usize {
-    let scratch = thread::Builder::new().name("dat-processors".into()).spawn(|| {
-        // The signals of the process are for the threads of the program.
-        let _ = SigSet::all().thread_block();
-        let mut all = CpuSet::new();
-        (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
-        // The kernel removes what the control group forbids. If a filter of system calls refuses,
-        // the affinity of the caller counts.
-        let _ = sched_setaffinity(None, &all);
-        available()
-    });
+    let scratch = dat_sync::thread::start("dat-processors", available);
     scratch.ok().and_then(|scratch| scratch.join().ok()).unwrap_or_else(available)
 }
 

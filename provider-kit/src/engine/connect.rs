@@ -50,8 +50,7 @@ pub(super) fn start(
         // The call has stopped waiting if connecting took longer.
         let _ = finished.send(());
     };
-    let name = "dat-connect".to_owned();
-    if std::thread::Builder::new().name(name).spawn(connect).is_err() {
+    if dat_sync::thread::start("dat-connect", connect).is_err() {
         queue_pair.link_connected(generation, Err(Event::NonPeerRejected(RefusalCause::Unknown)));
     }
     let _ = outcome.recv_timeout(CALL_WAIT);

@@ -11,7 +11,7 @@ use rustix::thread::CpuSet;
 
 use super::core::{Core, Shared};
 use super::driver::Driver;
-use super::placement::Placement;
+use super::placement::{Opener, Placement};
 use super::ready_list::ReadyList;
 use super::transport::Transport;
 
@@ -44,19 +44,16 @@ pub(super) fn start(transport: Box<dyn Transport>) -> Result<Started> {
     let (report, placed) = std::sync::mpsc::sync_channel(1);
     let run = {
         let thread = Arc::clone(&thread);
-        let processors = thread.shared.transport.processors();
+        let (opener, processors) = (Opener::current()?, thread.shared.transport.processors());
         move || {
-            let placement = Placement::of_thread(processors);
+            let placement = Placement::of_thread(opener, processors);
             let _ = report.send(placement.as_ref().map(Placement::allowed).map_err(Error::clone));
             if let Ok(placement) = placement {
                 thread.run(placement);
             }
         }
     };
-    std::thread::Builder::new()
-        .name("dat-progress".to_owned())
-        .spawn(run)
-        .map_err(|error| cannot_start(&error))?;
+    dat_sync::thread::start("dat-progress", run).map_err(|error| cannot_start(&error))?;
     let ended = |_| cannot_start(&std::io::ErrorKind::Interrupted.into());
     let processors = placed.recv().map_err(ended)??;
     Ok((core, thread, processors))

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_sync::Mutex;
-use nix::sys::signal::SigSet;
 
 use super::Engine;
 
@@ -27,11 +26,7 @@ impl Threads {
         engine: Arc<Engine>,
         run: impl FnOnce(&Engine) + Send + 'static,
     ) -> Result<()> {
-        let thread = Builder::new().name(name.to_owned()).spawn(move || {
-            // Signals must be handled by the threads of the host program.
-            let _ = SigSet::all().thread_block();
-            run(&engine);
-        });
+        let thread = dat_sync::thread::start(name, move || run(&engine));
         let handle = thread.map_err(|error| {
             Error::new(ReturnType::InsufficientResources, Subtype::ResourceErrorHandler)
                 .because(format!("cannot start the thread {name}"))

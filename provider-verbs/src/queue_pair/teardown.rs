@@ -6,7 +6,6 @@
 //! device never got, and reports the end.
 
 use std::mem::replace;
-use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use dat_core::flags::Close;
@@ -167,7 +166,7 @@ impl VerbsQp {
         drop(key);
         let hardware = self.link.lock().hardware.clone();
         // If no thread can be started, it is dropped here.
-        let _ = Builder::new().name("dat-abandon".to_owned()).spawn(move || {
+        let _ = dat_sync::thread::start("dat-abandon", move || {
             drop(id);
             drop(hardware);
         });

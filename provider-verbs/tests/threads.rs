@@ -1,0 +1,34 @@
+//! The threads of an RDMA adapter take no signal from the program, and do not block those that they cause
+//! themselves.
+
+use std::fs;
+
+use verbs_side::{Side, device};
+
+/// SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS, as masks have them.
+const SYNCHRONOUS: u64 = 1 << 10 | 1 << 6 | 1 << 7 | 1 << 3 | 1 << 4 | 1 << 30;
+/// SIGKILL, SIGSTOP and the two signals of the C library.
+const NEVER_BLOCKED: u64 = 1 << 8 | 1 << 18 | 1 << 31 | 1 << 32;
+
+#[test]
+fn the_threads_of_an_adapter_block_every_asynchronous_signal() {
+    let Some(address) = device("the signal masks of an adapter's threads") else { return };
+    let _side = Side::open(address);
+    let mut names = Vec::new();
+    for task in fs::read_dir("/proc/self/task").expect("every Linux has it").flatten() {
+        // A thread of the test runner may end.
+        let Ok(status) = fs::read_to_string(task.path().join("status")) else { continue };
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.expect("a known field").trim().to_owned()
+        };
+        let name = field("Name:");
+        if name.starts_with("dat-") {
+            let mask = u64::from_str_radix(&field("SigBlk:"), 16).expect("a mask");
+            assert_eq!(mask, !(SYNCHRONOUS | NEVER_BLOCKED), "{name}");
+            names.push(name);
+        }
+    }
+    names.sort();
+    assert_eq!(names, ["dat-cm", "dat-events"]);
+}
