@@ -59,28 +59,24 @@ fn is_local(socket: &socket2::Socket) -> bool {
 }
 
 /// The spans of one call, as the system takes them.
-struct Vectors {
-    vectors: [MaybeUninit<libc::iovec>; MAX_SPANS],
-    count: usize,
-}
+struct Vectors([MaybeUninit<libc::iovec>; MAX_SPANS]);
 
 impl Vectors {
     #[inline]
-    fn new(spans: &[Span]) -> Self {
-        let mut vectors = [const { MaybeUninit::uninit() }; MAX_SPANS];
-        for (vector, span) in vectors.iter_mut().zip(spans) {
-            vector.write(vector_of(span));
-        }
-        Self { vectors, count: spans.len().min(MAX_SPANS) }
+    const fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; MAX_SPANS])
     }
 
-    /// A message header that refers to the vectors.
+    /// Fills the vectors; returns a message header that refers to them.
     #[inline]
-    fn header(&mut self) -> libc::msghdr {
+    fn fill(&mut self, spans: &[Span]) -> libc::msghdr {
+        for (vector, span) in self.0.iter_mut().zip(spans) {
+            vector.write(vector_of(span));
+        }
         // SAFETY: all zeros is a valid msghdr.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-        header.msg_iov = self.vectors.as_mut_ptr().cast();
-        header.msg_iovlen = self.count as _;
+        header.msg_iov = self.0.as_mut_ptr().cast();
+        header.msg_iovlen = spans.len().min(MAX_SPANS) as _;
         header
     }
 }
@@ -123,8 +119,8 @@ impl Stream for Socket {
                 libc::syscall(libc::SYS_sendto, fd, iov_base, iov_len, flags, no_address, 0)
             })?
         } else {
-            let mut vectors = Vectors::new(from);
-            let header = vectors.header();
+            let mut vectors = Vectors::new();
+            let header = vectors.fill(from);
             // SAFETY: the vectors outlive the call, and the caller keeps the memory of the spans alive.
             transfer(|| unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const header, flags) })?
         };
@@ -152,8 +148,8 @@ impl Stream for Socket {
                 )
             })?
         } else {
-            let mut vectors = Vectors::new(into);
-            let mut header = vectors.header();
+            let mut vectors = Vectors::new();
+            let mut header = vectors.fill(into);
             // SAFETY: the vectors outlive the call, and the caller keeps the memory of the spans alive.
             transfer(|| unsafe {
                 libc::syscall(libc::SYS_recvmsg, fd, &raw mut header, libc::MSG_DONTWAIT)

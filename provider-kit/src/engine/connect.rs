@@ -101,7 +101,7 @@ impl SoftQp {
                     if send_hello(&mut conn, peer.port, side, secret).is_err() {
                         conn.end(EndCause::Refused(RefusalCause::Unknown), None);
                     }
-                    state.conn = Some(Box::new(conn));
+                    state.conn = Some(conn);
                     watched = Some(token);
                 }
                 Err(event) => {

@@ -183,19 +183,21 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection over a new link; `posted` is the number of receives that the handshake reports.
+    /// A connection over a new link; `posted` is the number of receives that the handshake reports. Not inlined, so that
+    /// the frames of callers do not hold it: consumers have threads with small stacks.
+    #[inline(never)]
     pub(super) fn new(
         stage: Stage,
         (reader, writer): (Box<dyn Reader>, Box<dyn Writer>),
         token: u64,
         (peer, local_port): (Peer, u64),
         posted: u32,
-    ) -> Self {
+    ) -> Box<Self> {
         let space_event =
             if reader.is_readable_for_room() { EventFlags::IN } else { EventFlags::OUT };
         let can_hold = writer.can_hold();
         let can_offer = writer.can_offer();
-        Self {
+        Box::new(Self {
             stage,
             handshake: None,
             reader: Some(reader),
@@ -254,7 +256,7 @@ impl Connection {
             established: None,
             ending: None,
             grant: None,
-        }
+        })
     }
 
     /// Applies what the handshake says about the peer.

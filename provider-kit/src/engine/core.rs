@@ -301,11 +301,11 @@ impl Shared {
     }
 
     /// Tells the peer of the end and closes the link when it has received of it.
-    pub(super) fn linger(&self, mut conn: Connection, reason: Option<Reason>) {
+    pub(super) fn linger(&self, mut conn: Box<Connection>, reason: Option<Reason>) {
         let last = reason.map(|reason| Body::End { reason });
         let last = last.filter(|body| !conn.write_last(*body)).filter(|_| !conn.is_write_closed);
         let token = conn.token;
-        let Connection { reader: Some(reader), writer, executed, posted, .. } = conn else {
+        let Connection { reader: Some(reader), writer, executed, posted, .. } = *conn else {
             return;
         };
         let last = last.map(|body| Frame { done: executed, posted, ..Frame::new(body) });

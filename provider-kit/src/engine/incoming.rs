@@ -23,7 +23,7 @@ impl Incoming {
         Peer { address: self.link.address.into(), port: self.hello.port }
     }
 
-    fn connection(self, token: u64, posted: u32) -> Connection {
+    fn connection(self, token: u64, posted: u32) -> Box<Connection> {
         let peer = self.peer();
         let Self { link, hello, qualifier } = self;
         let halves = (link.reader, link.writer);
@@ -33,7 +33,7 @@ impl Incoming {
     }
 
     /// Accepts the request; the connection waits for `READY`.
-    pub(super) fn accepted(self, token: u64, side: &SideInfo) -> Connection {
+    pub(super) fn accepted(self, token: u64, side: &SideInfo) -> Box<Connection> {
         let mut conn = self.connection(token, side.posted);
         conn.send_handshake(&Message::acceptance(side));
         conn
@@ -75,7 +75,7 @@ impl SoftQp {
             self.announce_link(token);
             state.phase = Phase::Connected;
             let side = state.queues.side_info(private_data.to_vec());
-            state.conn = Some(Box::new(incoming.accepted(token, &side)));
+            state.conn = Some(incoming.accepted(token, &side));
             Ok(())
         })?;
         self.watch(token);

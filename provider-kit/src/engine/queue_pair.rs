@@ -212,7 +212,7 @@ impl QpState {
         if std::mem::take(&mut conn.is_lent) {
             self.queues.completion_queues().for_each(|queue| queue.links.take_back());
         }
-        core.linger(*conn, ending.reason);
+        core.linger(conn, ending.reason);
     }
 }
 

@@ -123,6 +123,21 @@ impl<S: Stream> StreamReader<S> {
         Ok((count, count == space))
     }
 
+    /// Makes the buffer that of the thread, unless it holds bytes.
+    fn borrow_buffer(&mut self) {
+        if self.buffer.is_empty() {
+            let spare = SPARE.try_with(Cell::take).ok().flatten();
+            self.buffer = spare.unwrap_or_else(|| vec![0; BUFFER].into_boxed_slice());
+        }
+    }
+
+    /// Gives the buffer back, with what it holds.
+    fn return_buffer(&mut self) {
+        (self.start, self.end) = (0, 0);
+        let buffer = std::mem::take(&mut self.buffer);
+        let _ = SPARE.try_with(|spare| spare.set(Some(buffer)));
+    }
+
     fn run(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
         let (mut frames, mut bytes, mut has_more) = (0, 0, true);
         loop {
@@ -177,15 +192,10 @@ impl<S: Stream> Reader for StreamReader<S> {
         if let Some(end) = &self.ended {
             return Err(end.clone());
         }
-        if self.buffer.is_empty() {
-            let spare = SPARE.try_with(Cell::take).ok().flatten();
-            self.buffer = spare.unwrap_or_else(|| vec![0; BUFFER].into_boxed_slice());
-        }
+        self.borrow_buffer();
         let result = self.run(sink, budget);
         if self.start == self.end || result.is_err() {
-            (self.start, self.end) = (0, 0);
-            let buffer = std::mem::take(&mut self.buffer);
-            let _ = SPARE.try_with(|spare| spare.set(Some(buffer)));
+            self.return_buffer();
         }
         if let Err(end) = &result {
             self.ended = Some(end.clone());
@@ -194,13 +204,16 @@ impl<S: Stream> Reader for StreamReader<S> {
     }
 
     fn discard(&mut self) -> Result<(), End> {
-        let mut buffer = [0; 4096];
+        self.borrow_buffer();
+        let mut result = Ok(Some(0));
         for _ in 0..64 {
-            if self.stream.read(&[bytes::target(&mut buffer)])?.is_none() {
+            if !matches!(result, Ok(Some(_))) {
                 break;
             }
+            result = self.stream.read(&[bytes::target(&mut self.buffer)]);
         }
-        Ok(())
+        self.return_buffer();
+        result.map(drop)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
