@@ -5,7 +5,7 @@
 #   make check               installs them into a temporary prefix and tests what is there
 #   make install             installs everything; packagers split it into
 #   make install-lib           the shared libraries, and runs ldconfig if DESTDIR is empty
-#   make install-dev           headers, archives, pkg-config files, manual pages 3, examples
+#   make install-dev           headers, archives, pkg-config files, manual pages 3, examples, valgrind.supp
 #   make install-tools         the dat command, its completions, manual pages 1, 5 and 7
 #   make uninstall           removes what install put there
 #   make deb, make rpm       packages for Debian and for RPM, into target/packages
@@ -30,7 +30,8 @@ INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
-EXAMPLES = $(DATADIR)/doc/dat/examples
+DOC = $(DATADIR)/doc/dat
+EXAMPLES = $(DOC)/examples
 CARGO ?= cargo
 CARGOFLAGS ?= --locked
 CFLAGS ?= -O2 -g
@@ -134,6 +135,7 @@ install-dev: $(addprefix install-dev-,$(NAMES))
 	$(INSTALL) -d $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(EXAMPLES)
 	$(INSTALL) -m 644 $(PAGES_3) $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 $(EXAMPLE_FILES) $(DESTDIR)$(EXAMPLES)
+	$(INSTALL) -m 644 capi/valgrind.supp $(DESTDIR)$(DOC)
 
 COMPLETIONS = bash-completion/completions/dat zsh/site-functions/_dat fish/vendor_completions.d/dat.fish
 DAT ?= $(TARGET)/release/dat
@@ -158,9 +160,9 @@ install-tools: $(DAT)
 uninstall: $(addprefix uninstall-,$(NAMES))
 	rm -f $(DESTDIR)$(BINDIR)/dat $(DESTDIR)$(MANDIR)/man1/dat.1 $(DESTDIR)$(MANDIR)/man1/dat-*.1 \
 	    $(patsubst man/%,$(DESTDIR)$(MANDIR)/%,$(PAGES_3) $(PAGES_5) $(PAGES_7)) \
-	    $(addprefix $(DESTDIR)$(EXAMPLES)/,$(notdir $(EXAMPLE_FILES))) \
+	    $(addprefix $(DESTDIR)$(EXAMPLES)/,$(notdir $(EXAMPLE_FILES))) $(DESTDIR)$(DOC)/valgrind.supp \
 	    $(addprefix $(DESTDIR)$(DATADIR)/,$(COMPLETIONS))
-	@rmdir $(DESTDIR)$(EXAMPLES) $(DESTDIR)$(dir $(EXAMPLES)) 2>/dev/null || true
+	@rmdir $(DESTDIR)$(EXAMPLES) $(DESTDIR)$(DOC) 2>/dev/null || true
 	@if test -z "$(DESTDIR)" && test "$$(id -u)" = 0; then $(LDCONFIG) || true; fi
 
 deb: all $(DAT)

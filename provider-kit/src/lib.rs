@@ -32,6 +32,7 @@ pub mod direct;
 pub mod domain;
 pub mod doorbell;
 pub mod engine;
+mod epoll_wait;
 pub mod errors;
 mod fifo;
 pub mod fork;

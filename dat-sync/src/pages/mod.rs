@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "memory is mapped here, and divided into slots")]
 
 mod chunks;
+mod leak_check;
 pub mod per_process;
 pub(crate) mod slab;
 
@@ -57,6 +58,7 @@ impl Pages {
             Size::Small => MADV_NOHUGEPAGE,
             Size::Huge => MADV_HUGEPAGE,
         });
+        leak_check::scan(pages.base.as_ptr(), len);
         Some(pages)
     }
 
@@ -127,6 +129,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
+        leak_check::forget(self.base.as_ptr(), self.len);
         give_back(self.base.as_ptr(), self.len);
     }
 }

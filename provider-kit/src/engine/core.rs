@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::event_order::EventOrder;
 use super::lingering::{LingeringLink, WatchedIn};
 use super::transport::{Acceptor, Transport};
+use crate::epoll_wait;
 use crate::fork::{Guard, Origin};
 use crate::frame::{Body, Frame, Reason};
 use crate::link::Reader;
@@ -219,9 +220,9 @@ impl Shared {
         let left = deadline.map(|due| due.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         let mut events = [MaybeUninit::uninit(); 2];
-        let ended = epoll::wait(&self.thread_sleep, events.as_mut_slice(), timeout.as_ref());
+        let ended = epoll_wait::wait(&self.thread_sleep, &mut events, timeout.as_ref());
         // A signal interrupted the call.
-        let Ok((ready, _)) = ended else { return true };
+        let Ok(ready) = ended else { return true };
         let is_woken = ready.iter().any(|event| event.data.u64() == WAKEUP);
         // The descriptor is written after `is_signalled` is set. Only what it says is taken back, since a
         // descriptor that stays readable would keep the thread from its deadlines.

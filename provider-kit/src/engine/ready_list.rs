@@ -2,8 +2,9 @@
 
 use std::os::fd::AsFd;
 
-use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
+
+use crate::epoll_wait;
 
 /// Number of descriptors that one call reports at first.
 const INITIAL: usize = 64;
@@ -23,8 +24,7 @@ impl ReadyList {
         if self.0.len() == self.0.capacity() {
             self.0.reserve(self.0.len());
         }
-        self.0.clear();
-        let is_done = epoll::wait(epoll, spare_capacity(&mut self.0), timeout).is_ok();
+        let is_done = epoll_wait::wait_into(epoll, &mut self.0, timeout).is_ok();
         is_done && self.0.len() < self.0.capacity()
     }
 

@@ -12,6 +12,7 @@ use slab::Slab;
 use super::hot::{HotLinks, Rings};
 use super::{PolledLink, Signal, Visit};
 use crate::doorbell::{Doorbell, Doorbells};
+use crate::epoll_wait;
 use crate::fork::Guard;
 
 /// Maximum number of polls in a row that read only active links.
@@ -171,7 +172,7 @@ impl List {
         if let Some((set, _)) = set.as_ref().filter(|_| *is_set_used) {
             let mut events = [const { MaybeUninit::uninit() }; MAX_PER_POLL];
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            if let Ok((events, _)) = epoll::wait(set, &mut events, Some(&now)) {
+            if let Ok(events) = epoll_wait::wait(set, &mut events, Some(&now)) {
                 events.iter().for_each(|event| queue(all, again, event.data.u64() as usize));
             }
         }
