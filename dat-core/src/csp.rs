@@ -65,6 +65,14 @@ impl Comm {
     }
 }
 
+/// The number of the family of a socket address. An IPv4 address that is mapped to IPv6 is one of IPv6 here.
+const fn family(address: SocketAddr) -> i32 {
+    match address {
+        SocketAddr::V4(_) => Comm::INET.domain,
+        SocketAddr::V6(_) => Comm::INET6.domain,
+    }
+}
+
 /// The parameters of a common service point (`DAT_CSP_PARAM`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CspParam {
@@ -79,7 +87,8 @@ pub struct CspParam {
 const CREATE: &str = "dat_csp_create";
 
 impl InterfaceAdapter {
-    /// Listens on an address of the adapter and a port (dat_csp_create of DAT 2.0).
+    /// Listens on a port (dat_csp_create of DAT 2.0): at an address of the adapter, or at all of them for the
+    /// unspecified address, of either family.
     ///
     /// # Errors
     /// `DAT_COMM_NOT_SUPPORTED` for anything but reliable connections over IP;
@@ -95,7 +104,7 @@ impl InterfaceAdapter {
         let ia = self.inner();
         let adapter = ia.adapter(CREATE)?;
         let fail = |error: Error| Err(ia.describe(error, CREATE));
-        if !comm.is_supported() || comm.domain != Comm::for_address(address.ip()).domain {
+        if !comm.is_supported() || comm.domain != family(address) {
             return fail(
                 Error::new(ReturnType::CommNotSupported, Subtype::NoSubtype)
                     .because(format!(
@@ -108,19 +117,16 @@ impl InterfaceAdapter {
                     ),
             );
         }
-        let own = ia.attributes.ia.address;
-        if own != address.ip() && !address.ip().is_unspecified() {
-            return fail(
-                Error::new(ReturnType::InvalidAddress, Subtype::InvalidAddressUnreachable)
-                    .because(format!("{address} is not the adapter's address, which is {own}"))
-                    .advise("listen on the adapter's address or on the unspecified address"),
-            );
-        }
         let reception = Reception::new(ia, evd, CREATE)?;
         let base = ia.new_object(ObjectKind::Csp, CREATE)?;
         let inner = Arc::new(CspInner { base, comm, address, reception });
         ia.insert(&inner.base, ServicePointRef::new(&inner), CREATE)?;
-        listen(&inner, &*adapter, Some(u64::from(address.port()))).map_err(|error| {
+        let (at, qualifier) = (Address::from(address.ip()), u64::from(address.port()));
+        let listening = listen(&inner, |sink| match at.is_unspecified() {
+            true => adapter.listen(Some(qualifier), sink),
+            false => adapter.listen_at(at, qualifier, sink),
+        });
+        listening.map_err(|error| {
             let error = if error.is(ReturnType::ConnQualInUse) {
                 Error::new(ReturnType::PortInUse, Subtype::NoSubtype)
                     .because(format!("{address} is already in use"))

@@ -108,7 +108,8 @@ impl InterfaceAdapter {
         let base = ia.new_object(ObjectKind::Psp, operation)?;
         let inner = Arc::new(PspInner { base, maker, reception });
         ia.insert(&inner.base, ServicePointRef::new(&inner), operation)?;
-        listen(&inner, &*adapter, qualifier).map_err(|error| ia.describe(error, operation))?;
+        listen(&inner, |sink| adapter.listen(qualifier, sink))
+            .map_err(|error| ia.describe(error, operation))?;
         Ok(Psp { inner })
     }
 }

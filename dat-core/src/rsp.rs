@@ -82,7 +82,8 @@ impl InterfaceAdapter {
         let taken = AtomicBool::new(false);
         let inner = Arc::new(RspInner { base, endpoint, taken, reception });
         ia.insert(&inner.base, ServicePointRef::new(&inner), CREATE)?;
-        listen(&inner, &*adapter, Some(qualifier)).map_err(|error| ia.describe(error, CREATE))?;
+        listen(&inner, |sink| adapter.listen(Some(qualifier), sink))
+            .map_err(|error| ia.describe(error, CREATE))?;
         Ok(Rsp { inner })
     }
 }

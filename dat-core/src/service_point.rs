@@ -14,7 +14,7 @@ use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Based, Hold};
-use crate::provider::{Adapter, Incoming, ListenSink, Listener};
+use crate::provider::{Incoming, ListenSink, Listener, ListenerParts};
 
 /// Whether a request was delivered; one that was not is returned.
 pub(crate) type Arrived = std::result::Result<(), Incoming>;
@@ -138,14 +138,13 @@ pub(crate) trait Receiving: Based + Send + Sync {
 /// Starts to listen for a service point.
 pub(crate) fn listen<P: Receiving + 'static>(
     point: &Arc<P>,
-    adapter: &dyn Adapter,
-    qualifier: Option<u64>,
+    listen: impl FnOnce(Arc<dyn ListenSink>) -> Result<ListenerParts>,
 ) -> Result<()> {
     let sink = Arc::new(Sink(Arc::downgrade(point)));
     let reception = point.reception();
     // Held during the call, so that a concurrent close finds the listener.
     let mut place = reception.listener.lock();
-    let listening = adapter.listen(qualifier, sink)?;
+    let listening = listen(sink)?;
     let _ = reception.qualifier.set(listening.qualifier);
     *place = Some(listening.listener);
     drop(place);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    CompletionQueueParts, CompletionSink, ListenSink, ListenerParts, ProtectionDomain, QueuePair,
-    QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, WaiterProgress,
-    unsupported,
+    Address, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts, ProtectionDomain,
+    QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    WaiterProgress, unsupported,
 };
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use crate::error::Result;
@@ -14,7 +14,8 @@ use crate::error::Result;
 ///
 /// The core enforces every limit of [`AdapterAttributes`]: a provider sees no request beyond them.
 pub trait Adapter: Send + Sync {
-    /// What the adapter and the provider can do; asked once, right after the open.
+    /// What the adapter and the provider can do; asked right after the open, and by the default of
+    /// [`listen_at`](Self::listen_at).
     fn attributes(&self) -> AdapterAttributes;
 
     /// Creates a protection domain.
@@ -52,12 +53,31 @@ pub trait Adapter: Send + Sync {
         Err(unsupported("shared receive queue"))
     }
 
-    /// Listens on a connection qualifier, or on one that the adapter chooses.
+    /// Listens on a connection qualifier, or on one that the adapter chooses, at every address of the adapter.
     ///
     /// # Errors
     /// `DAT_CONN_QUAL_IN_USE` if the qualifier has a listener already, `DAT_CONN_QUAL_UNAVAILABLE`
     /// if none is free, `DAT_INVALID_PARAMETER` if it is out of the transport's range.
     fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts>;
+
+    /// Listens on a connection qualifier at only one of the addresses of the adapter. By default, that is the one that
+    /// it reports, and the adapter has no other.
+    ///
+    /// # Errors
+    /// As [`listen`](Self::listen), and `DAT_INVALID_ADDRESS` for an address that the adapter does not have.
+    fn listen_at(
+        &self,
+        address: Address,
+        qualifier: u64,
+        sink: Arc<dyn ListenSink>,
+    ) -> Result<ListenerParts> {
+        let reported = self.attributes().ia.address;
+        if address == reported {
+            self.listen(Some(qualifier), sink)
+        } else {
+            Err(address.not_of_adapter(reported))
+        }
+    }
 
     /// The progress of the adapter's connections, if a waiter can make it instead of a thread of the
     /// adapter. Called once, right after the open. None by default.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use crate::error::{Error, ReturnType, Subtype};
+
 /// The address of an adapter, by which peers reach it (`DAT_IA_ADDRESS_PTR`): an IP address, or
 /// one of a fabric that has addresses of its own.
 ///
@@ -71,6 +73,31 @@ impl Address {
             Self::Ip(ip) => Some(*ip),
             Self::Fabric(_) => None,
         }
+    }
+
+    /// Whether it is an unspecified IP address (`0.0.0.0` or `::`).
+    #[must_use]
+    pub fn is_unspecified(&self) -> bool {
+        self.ip().is_some_and(|ip| ip.is_unspecified())
+    }
+
+    /// Whether the addresses are of different families.
+    #[must_use]
+    pub fn differs_in_family(&self, other: &Self) -> bool {
+        let family = |address: &Self| match address {
+            Self::Ip(IpAddr::V4(_)) => 2,
+            Self::Ip(IpAddr::V6(_)) => 10,
+            Self::Fabric(address) => address.family(),
+        };
+        family(self) != family(other)
+    }
+
+    /// The error for a listener at this address, of an adapter that does not have it.
+    #[must_use]
+    pub fn not_of_adapter(self, reported: Self) -> Error {
+        Error::new(ReturnType::InvalidAddress, Subtype::InvalidAddressUnreachable)
+            .because(format!("{self} is not an address of the adapter, which reports {reported}"))
+            .advise("listen at an address of the adapter or at the unspecified address")
     }
 }
 

@@ -57,7 +57,7 @@ impl PartialEq for RemoteAddress {
 
 impl Eq for RemoteAddress {}
 
-/// Why no consumer saw the request of a connection attempt that was refused.
+/// Why no consumer saw the request of a connection attempt that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RefusalCause {
@@ -72,6 +72,8 @@ pub enum RefusalCause {
     Secret,
     /// The frames of the handshake contradict each other.
     Protocol,
+    /// No way leads to the address, and it is not of the family of the address that the adapter reports.
+    OtherFamily,
 }
 
 impl RefusalCause {
@@ -94,6 +96,11 @@ impl RefusalCause {
             Self::Protocol => {
                 "The handshake of the other side violates the provider's protocol. Check that a DAT provider listens on \
                  this qualifier, and no other program."
+            }
+            Self::OtherFamily => {
+                "The address of the peer and that of the adapter are of different families, IPv4 and IPv6, and the adapter \
+                 may have no address of the peer's family. Connect to another address of the peer, or open an adapter that \
+                 has an address of the same family."
             }
         })
     }

@@ -68,6 +68,20 @@ impl Links {
     }
 }
 
+impl Links {
+    /// Joins a listener over TCP with one in shared memory for each address.
+    fn joined(&self, sockets: Box<dyn Acceptor>, at: &[IpAddr]) -> Result<Box<dyn Acceptor>> {
+        let qualifier = sockets.qualifier();
+        // Rings are closed before the sockets: a process that gets the port finds their names free.
+        let mut all = Vec::new();
+        for address in at {
+            all.push(self.rings.clone().beside_tcp(*address).listen(Some(qualifier))?);
+        }
+        all.push(sockets);
+        Ok(Box::new(JoinedAcceptor::new(qualifier, all)?))
+    }
+}
+
 impl Transport for Links {
     fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
         self.dial_from(self.address(), || self.sockets.dial())
@@ -79,15 +93,11 @@ impl Transport for Links {
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
         // A process that has the port is the only one that listens on the qualifier.
-        let sockets = self.sockets.listen(qualifier)?;
-        let qualifier = sockets.qualifier();
-        // Rings are closed before the sockets: a process that gets the port finds their names free.
-        let mut all = Vec::new();
-        for address in self.sockets.listening_at() {
-            all.push(self.rings.clone().beside_tcp(address).listen(Some(qualifier))?);
-        }
-        all.push(sockets);
-        Ok(Box::new(JoinedAcceptor::new(qualifier, all)?))
+        self.joined(self.sockets.listen(qualifier)?, &self.sockets.listening_at())
+    }
+
+    fn listen_at(&self, address: IpAddr, qualifier: u64) -> Result<Box<dyn Acceptor>> {
+        self.joined(self.sockets.listen_at(address, qualifier)?, &[address])
     }
 
     fn secret(&self) -> Option<Secret> {

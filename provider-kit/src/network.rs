@@ -112,6 +112,17 @@ pub fn is_of_this_machine(address: IpAddr) -> bool {
     is_source || interfaces().iter().any(has)
 }
 
+/// The address by which an adapter is found that does not leave the machine, for an address of a peer: those of
+/// 127.0.0.0/8 are found by themselves, and 127.0.0.1 by every other address of this machine. `None` for another
+/// machine.
+#[must_use]
+pub fn within_this_machine(address: IpAddr) -> Option<IpAddr> {
+    match address {
+        IpAddr::V4(v4) if v4.is_loopback() => Some(address),
+        _ => is_of_this_machine(address).then_some(Ipv4Addr::LOCALHOST.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +141,18 @@ mod tests {
         for other in [[192, 0, 2, 1], [8, 8, 8, 8]] {
             assert!(!is_of_this_machine(other.into()), "{other:?}");
         }
+    }
+
+    #[test]
+    fn every_other_address_of_the_machine_denotes_127_0_0_1() {
+        let lo = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        for own in interfaces().iter().flat_map(|one| &one.addresses).map(SocketAddr::ip) {
+            let itself = matches!(own, IpAddr::V4(v4) if v4.is_loopback());
+            assert_eq!(within_this_machine(own), Some(if itself { own } else { lo }), "{own}");
+        }
+        let other = IpAddr::from([127, 8, 7, 6]);
+        assert_eq!(within_this_machine(other), Some(other));
+        assert_eq!(within_this_machine([192, 0, 2, 1].into()), None);
     }
 
     #[test]

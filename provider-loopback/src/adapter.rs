@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use dat_core::error::Result;
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
-    ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
-    SharedReceiveSink,
+    Adapter, AdapterAttributes, Address, CompletionQueueParts, CompletionSink, ListenSink,
+    ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits,
+    SharedReceiveQueue, SharedReceiveSink,
 };
 use dat_provider_kit::attributes::{Identity, attributes};
 use dat_provider_kit::{completion_queue, domain, shared_receive};
@@ -63,5 +63,14 @@ impl Adapter for LoopbackAdapter {
 
     fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         fabric::listen(&self.host, qualifier, sink)
+    }
+
+    fn listen_at(
+        &self,
+        address: Address,
+        qualifier: u64,
+        sink: Arc<dyn ListenSink>,
+    ) -> Result<ListenerParts> {
+        fabric::listen_at(&self.host, address, qualifier, sink)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{Address, ListenSink, Listener, ListenerParts};
+use dat_provider_kit::network::within_this_machine;
 use dat_sync::Mutex;
 
 static HOSTS: LazyLock<Mutex<Hosts>> = LazyLock::new(Mutex::default);
@@ -65,8 +66,17 @@ pub(crate) enum Route {
     Listener(Arc<dyn ListenSink>),
 }
 
+/// The address by which the adapter of a peer's address is found; nothing for another machine.
+fn found(address: Address) -> Option<Address> {
+    match address {
+        Address::Ip(ip) => within_this_machine(ip).map(Address::Ip),
+        Address::Fabric(_) => Some(address),
+    }
+}
+
 /// Looks up a listener.
 pub(crate) fn route(address: Address, qualifier: u64) -> Route {
+    let Some(address) = found(address) else { return Route::NoHost };
     let hosts = HOSTS.lock();
     match hosts.listeners.get(&(address, qualifier)) {
         Some(sink) => Route::Listener(Arc::clone(sink)),
@@ -78,6 +88,19 @@ pub(crate) fn route(address: Address, qualifier: u64) -> Route {
 struct HostListener {
     host: Arc<Host>,
     qualifier: u64,
+}
+
+/// As [`listen`], if an address is that of the host.
+pub(crate) fn listen_at(
+    host: &Arc<Host>,
+    address: Address,
+    qualifier: u64,
+    sink: Arc<dyn ListenSink>,
+) -> Result<ListenerParts> {
+    if found(address) != Some(host.address) {
+        return Err(address.not_of_adapter(host.address));
+    }
+    listen(host, Some(qualifier), sink)
 }
 
 /// Adds a listener, which is removed when its object is dropped.

@@ -8,7 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-use dat_provider_kit::network::is_of_this_machine;
+use dat_provider_kit::network::within_this_machine;
 use rustix::io::Result;
 use rustix::net::SocketAddrUnix;
 
@@ -34,14 +34,11 @@ impl Space {
 
     /// The address by which the adapter of a peer's address is found; nothing for other machines.
     pub(crate) fn here(self, address: IpAddr) -> Option<IpAddr> {
-        if matches!(address, IpAddr::V4(v4) if v4.is_loopback()) {
-            return Some(address);
-        }
-        let found = match self {
-            Self::Own => Ipv4Addr::LOCALHOST.into(),
+        let found = within_this_machine(address)?;
+        Some(match self {
+            Self::Own => found,
             Self::BesideTcp => address,
-        };
-        is_of_this_machine(address).then_some(found)
+        })
     }
 
     /// The addresses in the names of the listeners to try, for the address by which a peer is found.

@@ -1,6 +1,6 @@
 //! The parameters that an adapter is opened with.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use dat_provider::error::Result;
@@ -59,7 +59,11 @@ impl Parameters {
     }
 
     fn set_address(&mut self, value: &str) -> Result<()> {
-        let address = value.parse().ok().filter(Ipv4Addr::is_loopback);
+        let address = value.parse::<IpAddr>().map(|address| address.to_canonical());
+        let address = match address {
+            Ok(IpAddr::V4(v4)) if v4.is_loopback() => Some(v4),
+            _ => None,
+        };
         self.address = address.ok_or_else(|| {
             invalid(format!("invalid value {value:?} for the IA parameter address"))
                 .advise("use an address of 127.0.0.0/8")

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use dat_provider::Address;
 use dat_provider::error::Result;
 use dat_provider_kit::direct::page;
 use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
@@ -99,6 +100,13 @@ impl Transport for Rings {
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
         Ok(Box::new(Listening::new(self, qualifier)?))
+    }
+
+    fn listen_at(&self, address: IpAddr, qualifier: u64) -> Result<Box<dyn Acceptor>> {
+        if self.space.here(address) != Some(self.address) {
+            return Err(Address::Ip(address).not_of_adapter(self.address.into()));
+        }
+        self.listen(Some(qualifier))
     }
 
     fn processors(&self) -> Processors {

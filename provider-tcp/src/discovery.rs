@@ -82,7 +82,13 @@ pub(crate) fn address_of(interface: &str) -> Result<IpAddr> {
     }
     found.routable().ok_or_else(|| {
         resource
-            .because(format!("the network interface {interface} has no IP address"))
+            .because(match found.addresses.is_empty() {
+                true => format!("the network interface {interface} has no IP address"),
+                false => format!(
+                    "the network interface {interface} has only link-local addresses, which adapters do \
+                     not use"
+                ),
+            })
             .advise(format!("`ip addr add ADDRESS dev {interface}`, or set address=ADDRESS"))
     })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dat_provider::error::Result;
 use dat_provider_kit::handshake::{MAX_PRIVATE_DATA, Secret};
+use dat_provider_kit::network::is_link_local;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 use dat_provider_kit::processors::Processors;
 
@@ -97,12 +98,21 @@ impl Parameters {
             invalid(format!("invalid value {value:?} for the IA parameter address: {why}"))
                 .advise("use an IP address of this machine")
         };
-        let address: IpAddr = value.parse().map_err(|_| wrong("not an IP address".to_owned()))?;
+        let (address, _scope) = value.split_once('%').unwrap_or((value, ""));
+        let address: IpAddr = address.parse().map_err(|_| wrong("not an IP address".to_owned()))?;
+        let address = address.to_canonical();
+        if address.is_ipv6() && is_link_local(address) {
+            return Err(wrong(
+                "link-local addresses are not used, because a peer needs a scope of \
+                              its own for them"
+                    .to_owned(),
+            ));
+        }
         if address.is_unspecified() {
             return Err(wrong("peers cannot connect to it".to_owned()));
         }
         TcpListener::bind((address, 0)).map_err(|error| wrong(error.to_string()))?;
-        self.address = Some(address.to_canonical());
+        self.address = Some(address);
         Ok(())
     }
 

@@ -3,7 +3,9 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use dat_provider_kit::network::{interfaces, is_link_local, on_interface, source_of};
+use dat_provider_kit::network::{
+    interfaces, is_link_local, is_of_this_machine, on_interface, source_of,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// The addresses of an adapter.
@@ -37,7 +39,17 @@ impl Place {
         }
     }
 
-    /// The socket address of a peer. A link-local one is on the interface of the adapter.
+    /// Whether the adapter has an address now.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        match self.extent {
+            Extent::Address => address == self.address,
+            Extent::Interface => self.of_interface().iter().any(|own| own.ip() == address),
+            Extent::Machine => is_of_this_machine(address),
+        }
+    }
+
+    /// The socket address of a peer. A link-local one is on the interface of the adapter; for an adapter of the
+    /// machine, on the interface that has it, if there is one.
     pub(crate) fn peer(&self, address: IpAddr, port: u16) -> SocketAddr {
         self.on_interface(address, port)
     }
@@ -80,6 +92,13 @@ impl Place {
     }
 
     fn on_interface(&self, address: IpAddr, port: u16) -> SocketAddr {
+        if self.extent == Extent::Machine && is_link_local(address) {
+            let all = interfaces().into_iter().flat_map(|one| one.addresses);
+            if let Some(mut own) = all.into_iter().find(|own| own.ip() == address) {
+                own.set_port(port);
+                return own;
+            }
+        }
         on_interface(address, port, self.interface.as_deref().unwrap_or_default())
     }
 }

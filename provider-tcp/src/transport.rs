@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use dat_provider::Address;
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::Result;
 use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
@@ -110,6 +111,13 @@ impl Transport for Sockets {
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
         listen(&self.place.listening_at(), qualifier, self.timeout)
+    }
+
+    fn listen_at(&self, address: IpAddr, qualifier: u64) -> Result<Box<dyn Acceptor>> {
+        if !self.place.has(address) {
+            return Err(Address::Ip(address).not_of_adapter(self.address().into()));
+        }
+        listen(&[self.place.peer(address, 0)], Some(qualifier), self.timeout)
     }
 
     fn secret(&self) -> Option<Secret> {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 cases! {
     "DAT 2.0, dat_csp_create": only_reliable_connections_over_ip_are_supported,
         an_address_of_another_adapter_is_refused, the_unspecified_address_listens,
+        an_address_that_is_mapped_to_ipv6_is_the_ipv4_address,
         a_port_has_one_listener, its_dispatcher_takes_connection_requests,
         its_dispatcher_is_in_use_until_it_is_freed;
     "DAT 2.0, dat_csp_query": a_query_returns_the_creation_parameters;
@@ -85,17 +86,40 @@ fn an_address_of_another_adapter_is_refused() {
 
 fn the_unspecified_address_listens() {
     let node = Node::new();
-    let any: IpAddr = match node.ip() {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let port = port();
-    let csp = listen(&node, SocketAddr::new(any, port));
-    let client = ask(&node, SocketAddr::new(node.ip(), port));
+    let unspecified: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    for any in unspecified {
+        let port = port();
+        let csp = listen(&node, SocketAddr::new(any, port));
+        // As the address of a peer, it is that of the adapter.
+        for to in [node.ip(), unspecified[0], unspecified[1]] {
+            rejects(&node, &csp, SocketAddr::new(to, port));
+        }
+        csp.free().expect("live");
+    }
+    node.finish();
+}
+
+/// Connects to an address, where a service point gets the request and rejects it.
+fn rejects(node: &Node, csp: &Csp, place: SocketAddr) {
+    let client = ask(node, place);
     let arrival = expect_request(&node.requests);
-    assert_eq!(arrival.service_point, ServicePoint::Common(csp.id()));
+    assert_eq!(arrival.service_point, ServicePoint::Common(csp.id()), "{place}");
     arrival.request.reject(b"").expect("it waits for an answer");
     expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
+    client.free().expect("disconnected");
+}
+
+fn an_address_that_is_mapped_to_ipv6_is_the_ipv4_address() {
+    let node = Node::new();
+    let IpAddr::V4(v4) = node.ip() else { skip("the adapter has an IPv6 address") };
+    let mapped = SocketAddr::new(v4.to_ipv6_mapped().into(), port());
+    refused(node.ia.csp_create(Comm::INET, mapped, &node.requests), ReturnType::CommNotSupported);
+    let csp = node.ia.csp_create(Comm::INET6, mapped, &node.requests).expect("an own address");
+    assert_eq!(csp.query().expect("live").address, mapped);
+    for to in [mapped, SocketAddr::new(v4.into(), mapped.port())] {
+        rejects(&node, &csp, to);
+    }
+    node.finish_with(&[&csp]);
 }
 
 fn a_port_has_one_listener() {

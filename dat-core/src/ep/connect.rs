@@ -15,7 +15,7 @@ use crate::timeout::Timeout;
 /// The destination and parameters of a connection (dat_ep_connect(3DAT)).
 #[derive(Clone, Debug)]
 pub struct Connect<'a> {
-    /// The address of the remote adapter.
+    /// The address of the remote adapter. The unspecified one, of either family, is that of this adapter.
     pub address: Address,
     /// The connection qualifier on which the remote consumer listens.
     pub qualifier: u64,
@@ -171,6 +171,12 @@ impl Endpoint {
 impl EpInner {
     fn connect(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
         self.base.check_process(operation)?;
+        let mut connect = connect.clone();
+        if connect.address.is_unspecified() {
+            // As for sockets, it is this side; providers need not know.
+            connect.address = self.base.ia.attributes.ia.address;
+        }
+        let connect = &connect;
         self.check_connect(connect, operation)
             .map_err(|error| self.base.describe(error, operation))?;
         let call = self.call.lock();

@@ -266,8 +266,15 @@ impl EpInner {
             }
             _ => None,
         };
+        let own = self.base.ia.attributes.ia.address;
+        let is_other = |remote: &Remote| remote.address.differs_in_family(&own);
         let cause = match (kind, &control.other) {
             (ConnectionEventKind::NonPeerRejected, Some(other)) => other.cause,
+            (ConnectionEventKind::Unreachable, Some(other))
+                if other.remote.as_ref().is_some_and(is_other) =>
+            {
+                RefusalCause::OtherFamily
+            }
             _ => RefusalCause::Unknown,
         };
         if let Some(evd) = &control.connect_evd {

@@ -12,9 +12,10 @@ use super::queue_pair;
 use super::shared_receive::{SharedReceives, WatermarkSink};
 use crate::error::Result;
 use crate::{
-    Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionQueue, CompletionQueueParts,
-    CompletionSink, ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair,
-    QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, WaiterProgress,
+    Adapter, AdapterAttributes, AdapterSink, Address, AsyncUpcall, CompletionQueue,
+    CompletionQueueParts, CompletionSink, ListenSink, ListenerParts, OpenRequest, ProtectionDomain,
+    Provider, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    WaiterProgress,
 };
 
 /// Opens an adapter of a provider and puts a layer of hooks over it. A decorator calls this in its
@@ -34,7 +35,7 @@ pub fn open<H: Hooks>(
     let inner = layer.call(layer.adapter, &Call::Open { parameters }, || {
         provider.open(OpenRequest { name, parameters, sink })
     })?;
-    // The contract allows one call; the layer's own adapter answers from this copy.
+    // Hooks may change them; the layer's own adapter answers from this copy.
     let mut attributes = inner.attributes();
     layer.hooks.opened(&inner, &mut attributes);
     Ok(Arc::new(Decorated { layer, inner, attributes, _outer: outer }))
@@ -46,6 +47,21 @@ struct Decorated<H> {
     attributes: AdapterAttributes,
     /// Keeps the sink alive: hooks may report to it as long as the adapter is open.
     _outer: Arc<dyn AdapterSink>,
+}
+
+impl<H: Hooks> Decorated<H> {
+    fn listening(
+        &self,
+        qualifier: Option<u64>,
+        sink: Arc<dyn ListenSink>,
+        listen: impl FnOnce(Arc<dyn ListenSink>) -> Result<ListenerParts>,
+    ) -> Result<ListenerParts> {
+        let object = self.layer.number(Kind::Listener);
+        let sink = Arc::new(RequestSink { layer: Arc::clone(&self.layer), outer: sink });
+        let parts = self.layer.call(object, &Call::Listen { qualifier }, || listen(sink))?;
+        self.layer.hooks.listening(parts.qualifier);
+        Ok(parts)
+    }
 }
 
 impl<H: Hooks> Adapter for Decorated<H> {
@@ -93,12 +109,17 @@ impl<H: Hooks> Adapter for Decorated<H> {
     }
 
     fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
-        let object = self.layer.number(Kind::Listener);
-        let sink = Arc::new(RequestSink { layer: Arc::clone(&self.layer), outer: sink });
-        let listen = || self.inner.listen(qualifier, sink);
-        let parts = self.layer.call(object, &Call::Listen { qualifier }, listen)?;
-        self.layer.hooks.listening(parts.qualifier);
-        Ok(parts)
+        self.listening(qualifier, sink, |sink| self.inner.listen(qualifier, sink))
+    }
+
+    fn listen_at(
+        &self,
+        address: Address,
+        qualifier: u64,
+        sink: Arc<dyn ListenSink>,
+    ) -> Result<ListenerParts> {
+        let listen = |sink| self.inner.listen_at(address, qualifier, sink);
+        self.listening(Some(qualifier), sink, listen)
     }
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {

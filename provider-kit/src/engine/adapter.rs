@@ -6,9 +6,9 @@ use std::sync::Arc;
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::Result;
 use dat_provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
-    ProtectionDomain, QueuePair, QueuePairSpec, Service, SharedReceiveLimits, SharedReceiveQueue,
-    SharedReceiveSink, WaiterProgress, unsupported,
+    Adapter, AdapterAttributes, Address, CompletionQueueParts, CompletionSink, ListenSink,
+    ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, Service, SharedReceiveLimits,
+    SharedReceiveQueue, SharedReceiveSink, WaiterProgress, unsupported,
 };
 use dat_sync::Mutex;
 
@@ -17,8 +17,9 @@ use super::core::{Core, Job, ListenerState};
 use super::handle::QpHandle;
 use super::listener::Listener;
 use super::progress_thread::{self, ProgressThread};
-use super::transport::Transport;
+use super::transport::{Acceptor, Transport};
 use crate::attributes::{Identity, attributes};
+use crate::errors::ip_address;
 use crate::parameters::Limits;
 use crate::processors::ranges;
 use crate::{domain, shared_receive};
@@ -83,17 +84,36 @@ impl Adapter for SoftAdapter {
     }
 
     fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
+        self.listening(sink, |transport| transport.listen(qualifier))
+    }
+
+    fn listen_at(
+        &self,
+        address: Address,
+        qualifier: u64,
+        sink: Arc<dyn ListenSink>,
+    ) -> Result<ListenerParts> {
+        self.listening(sink, |transport| transport.listen_at(ip_address(address)?, qualifier))
+    }
+
+    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
+        Some(Arc::clone(&self.thread) as Arc<dyn WaiterProgress>)
+    }
+}
+
+impl SoftAdapter {
+    fn listening(
+        &self,
+        sink: Arc<dyn ListenSink>,
+        listen: impl FnOnce(&dyn Transport) -> Result<Box<dyn Acceptor>>,
+    ) -> Result<ListenerParts> {
         self.core.origin.check()?;
-        let acceptor = self.core.transport.listen(qualifier)?;
+        let acceptor = listen(&*self.core.transport)?;
         let (token, qualifier) = (self.core.token(), acceptor.qualifier());
         let open = Mutex::new(Some((acceptor, sink)));
         let state = Arc::new(ListenerState { token, qualifier, open });
         self.core.submit(Job::Listen(Arc::clone(&state)));
         let listener = Box::new(Listener { core: Arc::clone(&self.core), state });
         Ok(ListenerParts { qualifier, listener })
-    }
-
-    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
-        Some(Arc::clone(&self.thread) as Arc<dyn WaiterProgress>)
     }
 }

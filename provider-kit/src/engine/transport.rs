@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use dat_provider::error::Result;
+use dat_provider::unsupported;
 
 use crate::handshake::Secret;
 use crate::link::{Reader, Writer};
@@ -54,6 +55,14 @@ pub trait Transport: Send + Sync {
     /// # Errors
     /// As [`Adapter::listen`](dat_provider::Adapter::listen).
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>>;
+
+    /// Listens on a qualifier at only one of its addresses; unsupported by default.
+    ///
+    /// # Errors
+    /// As [`Adapter::listen_at`](dat_provider::Adapter::listen_at).
+    fn listen_at(&self, _address: IpAddr, _qualifier: u64) -> Result<Box<dyn Acceptor>> {
+        Err(unsupported("listener at one of several addresses"))
+    }
 
     /// The secret that both sides of a connection must share; by default, none.
     fn secret(&self) -> Option<Secret> {

@@ -1,6 +1,6 @@
 //! Attempts to connect, and their answers.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use crate::fault_provider;
@@ -35,6 +35,19 @@ pub(super) fn an_address_without_a_host_is_unreachable() {
     let nowhere = Ipv4Addr::new(127, 255, 255, 254);
     fails(&node, &Connect::to(nowhere, 1), ConnectionEventKind::Unreachable);
     node.finish();
+}
+
+pub(super) fn the_unspecified_address_is_that_of_the_adapter() {
+    let (node, psp) = with_psp();
+    let unspecified: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    for any in unspecified {
+        let ep = node.ep();
+        ep.connect(&Connect::to(any, psp.qualifier())).expect("unconnected");
+        expect_request(&node.requests).request.reject(b"").expect("live");
+        expect_connection(&node.connect, &ep, ConnectionEventKind::PeerRejected);
+        ep.free().expect("disconnected");
+    }
+    node.finish_with(&[&psp]);
 }
 
 pub(super) fn an_unanswered_attempt_times_out() {

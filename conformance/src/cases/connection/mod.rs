@@ -14,6 +14,7 @@ cases! {
     "dat_ep_connect(3DAT)":
         a_qualifier_without_a_listener_is_a_non_peer_reject,
         an_address_without_a_host_is_unreachable,
+        the_unspecified_address_is_that_of_the_adapter,
         an_unanswered_attempt_times_out,
         an_answer_in_time_cancels_the_timeout,
         the_timeout_of_an_attempt_does_not_end_the_next,
