@@ -14,7 +14,6 @@ pub mod page;
 
 use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
-use dat_provider::status::DtoStatus;
 
 use crate::frame::Remote;
 
@@ -90,6 +89,4 @@ pub enum Accessed {
     Done,
     /// The peer has to execute the operation; part of it may be executed already.
     NotDirectly,
-    /// The operation failed.
-    Failed(DtoStatus),
 }

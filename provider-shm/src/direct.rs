@@ -1,9 +1,8 @@
 //! The requester of direct access: it checks what the owner of memory permits, and copies. It also fetches
 //! the messages that the owner offers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use dat_provider::status::DtoStatus;
 use dat_provider::triplet::RmrTriplet;
 use dat_provider_kit::direct::page::{self, Place, WORDS};
 use dat_provider_kit::direct::{Access, Accessed, Direction, Extent, Offer};
@@ -29,6 +28,9 @@ pub(crate) struct DirectRequester {
     regions: HashMap<u32, Region>,
     /// The one that was used last; most operations use the same.
     last: Option<(u32, Region)>,
+    /// The keys of memory that the peer permits to access, and the kernel does not, in this epoch: secret memory
+    /// and that of devices, or memory that the peer has lost.
+    withheld: HashSet<u32>,
     /// The addresses of chunks of the peer's page, which never change.
     chunks: HashMap<u64, u64>,
 }
@@ -74,11 +76,13 @@ impl DirectRequester {
             self.requester.leave(words);
             match copied {
                 Some(Ok(())) => done += length,
-                // Registered memory that is not mapped, or is not writable; unless the process has begun to
-                // execute another program, which ends the connection.
+                // The owner may be able to copy what the kernel does not. If memory is lost, on either side, the
+                // copies of its own side say so.
                 Some(Err(Errno::FAULT)) if is_owner(process, words) => {
-                    return Accessed::Failed(DtoStatus::RemoteAccess);
+                    self.withheld.insert(access.remote.context);
+                    return Accessed::NotDirectly;
                 }
+                // Also if the process has begun to execute another program, which ends the connection.
                 Some(Err(_)) => {
                     self.peer = Peer::Refused;
                     return Accessed::NotDirectly;
@@ -132,10 +136,14 @@ impl DirectRequester {
     fn permits(&mut self, process: i32, directory: u64, pass: Pass, access: &Access<'_>) -> bool {
         if self.epoch != pass.epoch || self.regions.len() > MOST_KNOWN {
             self.regions.clear();
+            self.withheld.clear();
             self.last = None;
             self.epoch = pass.epoch;
         }
         let (address, context) = (access.remote.address, access.remote.context);
+        if !self.withheld.is_empty() && self.withheld.contains(&context) {
+            return false;
+        }
         let triplet = RmrTriplet { address, length: access.length, context };
         let Pass { domain, queue_pair, .. } = pass;
         let remote = RemoteMemory { triplet: &triplet, domain, queue_pair };

@@ -40,7 +40,6 @@ impl Connection {
         let access = Access { direction, remote, length, local: &self.spans };
         request.local_status = match self.writer.access(&access) {
             Accessed::Done => Some(DtoStatus::Success),
-            Accessed::Failed(status) => Some(status),
             Accessed::NotDirectly => None,
         };
         request.local_status.is_some()

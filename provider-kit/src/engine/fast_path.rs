@@ -101,7 +101,7 @@ impl SoftQp {
                     return true;
                 }
                 Some(Accessed::NotDirectly) => {}
-                Some(Accessed::Failed(_)) | None => return false,
+                None => return false,
             }
         }
         if length >= MIN_OFFER && (length > MAX_PIECE || conn.can_offer) {

@@ -10,7 +10,9 @@ pub mod crowd;
 pub mod fork;
 pub mod killed;
 pub mod lost;
+pub mod lost_memory;
 pub mod many;
+pub mod pages;
 pub mod process;
 pub mod round_trip;
 pub mod starved;
@@ -109,6 +111,12 @@ macro_rules! tests {
             #[test]
             fn the_death_of_one_peer_does_not_disturb_the_others() {
                 $crate::lost::the_death_of_one_peer_does_not_disturb_the_others($open);
+            }
+        }
+        mod memory {
+            #[test]
+            fn that_only_its_owner_reaches_works() {
+                $crate::lost_memory::memory_that_only_its_owner_reaches_works($open);
             }
         }
         mod many {
