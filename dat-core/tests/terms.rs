@@ -87,7 +87,7 @@ fn every_name_of_c_in_a_message_has_a_name_in_rust() {
         let text = fs::read_to_string(&path).expect("a source");
         for word in words(&text) {
             let is_call = word.starts_with("dat_") && word.matches('_').count() > 1;
-            let is_crate = word.starts_with("dat_provider_");
+            let is_crate = word.starts_with("dat_provider_") || word.starts_with("dat_kit_");
             let is_name = (is_call && !is_crate) || word.starts_with("DAT_");
             if is_name && !is_same_everywhere(word) && Terms::Rust.name(word) == word {
                 untranslated.push(format!("{}: {word}", path.display()));

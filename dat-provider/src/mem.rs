@@ -6,9 +6,6 @@
 #![allow(unsafe_code, reason = "memory is reached by address here, and only here")]
 
 mod allocation;
-mod copy;
-
-pub use copy::{copy, copy_in_order};
 
 use std::alloc::Layout;
 use std::fmt;
@@ -17,6 +14,16 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 use allocation::Allocation;
+
+/// Copies `len` bytes between ranges that may overlap.
+///
+/// # Safety
+/// Both ranges must be inside live memory: `from` readable, `to` writable.
+#[inline(always)]
+pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller guarantees both ranges; overlap is allowed.
+    unsafe { std::ptr::copy(from, to, len) };
+}
 
 /// A range of memory by address and length: what a provider registers.
 ///

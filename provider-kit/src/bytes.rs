@@ -3,7 +3,9 @@
 
 use std::ptr::NonNull;
 
-use dat_provider::mem::{Span, copy, copy_in_order};
+use dat_provider::mem::Span;
+
+use crate::fault::{Fault, copy, copy_in_order};
 
 /// Total length of spans, in bytes.
 #[must_use]
@@ -12,7 +14,11 @@ pub fn total(spans: &[Span]) -> usize {
 }
 
 /// Appends the bytes of the spans to `into`, except the first `skip` bytes.
-pub fn gather(spans: &[Span], mut skip: usize, into: &mut Vec<u8>) {
+///
+/// # Errors
+/// A span is not readable. Nothing is appended.
+pub fn gather(spans: &[Span], mut skip: usize, into: &mut Vec<u8>) -> Result<(), Fault> {
+    let before = into.len();
     for span in spans {
         let skipped = skip.min(span.len());
         skip -= skipped;
@@ -24,40 +30,47 @@ pub fn gather(spans: &[Span], mut skip: usize, into: &mut Vec<u8>) {
         let filled = into.len();
         // SAFETY: the creator of the span guarantees that the source is readable; `length` bytes were
         // reserved.
-        unsafe { copy(from, into.as_mut_ptr().wrapping_add(filled), length) };
+        let copied = unsafe { copy(from, into.as_mut_ptr().wrapping_add(filled), length) };
+        copied.inspect_err(|_| into.truncate(before))?;
         // SAFETY: the copy has initialized them.
         unsafe { into.set_len(filled + length) };
     }
+    Ok(())
 }
 
 /// Copies the bytes of the spans to `into` until either ends. Returns the number of copied bytes.
-#[must_use]
-pub fn gather_into(spans: &[Span], into: &mut [u8]) -> usize {
+///
+/// # Errors
+/// A span is not readable.
+pub fn gather_into(spans: &[Span], into: &mut [u8]) -> Result<usize, Fault> {
     let mut filled = 0;
     for span in spans {
         let length = span.len().min(into.len() - filled);
         let Some(from) = span.pointer(span.address(), length as u64) else { continue };
         // SAFETY: the creator of the span guarantees that the source is readable; `length` bytes of `into` are
         // left behind `filled`.
-        unsafe { copy(from, into.as_mut_ptr().wrapping_add(filled), length) };
+        unsafe { copy(from, into.as_mut_ptr().wrapping_add(filled), length) }?;
         filled += length;
     }
-    filled
+    Ok(filled)
 }
 
 /// Copies bytes to the spans until either ends, the last bytes of each span last. Returns the number of
 /// copied bytes.
-pub fn scatter(mut bytes: &[u8], spans: &[Span]) -> usize {
+///
+/// # Errors
+/// A span is not writable.
+pub fn scatter(mut bytes: &[u8], spans: &[Span]) -> Result<usize, Fault> {
     let before = bytes.len();
     for span in spans {
         let (part, rest) = bytes.split_at(bytes.len().min(span.len()));
         if let Some(to) = span.pointer(span.address(), part.len() as u64) {
             // SAFETY: the creator of the span guarantees that the target is writable; `part` fits into it.
-            unsafe { copy_in_order(part.as_ptr(), to, part.len()) };
+            unsafe { copy_in_order(part.as_ptr(), to, part.len()) }?;
         }
         bytes = rest;
     }
-    before - bytes.len()
+    Ok(before - bytes.len())
 }
 
 /// A span of bytes that is only read. It must not be used after the borrow ends.

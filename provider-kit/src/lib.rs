@@ -34,6 +34,7 @@ pub mod doorbell;
 pub mod engine;
 mod epoll_wait;
 pub mod errors;
+pub mod fault;
 mod fifo;
 pub mod fork;
 pub mod frame;

@@ -32,6 +32,9 @@ pub enum Written {
     /// The link is full and has taken nothing. Write the frame again once [`Writer::flush`] returns
     /// false.
     Full,
+    /// The program has made memory of the payload inaccessible. The link has taken nothing; or it has sent a part
+    /// of the frame, and returns this for every later frame, so that nothing is left but to shut it down.
+    Unreadable,
 }
 
 /// Why a link has ended.
@@ -47,6 +50,9 @@ pub enum End {
     Malformed(Malformed),
     /// The sink of [`Reader::read`] refused a frame.
     Refused,
+    /// The program has made memory inaccessible, and no byte was moved. Only a stream returns this, and the halves
+    /// of its link handle it.
+    Inaccessible,
 }
 
 impl fmt::Display for End {
@@ -62,6 +68,7 @@ impl fmt::Display for End {
             Self::Refused => {
                 f.write_str("the peer sent a frame that the connection does not allow")
             }
+            Self::Inaccessible => f.write_str("registered memory is not accessible any more"),
         }
     }
 }
@@ -277,6 +284,10 @@ pub trait FrameSink {
     /// each time that payload can be read, so that memory that was deregistered in between is not
     /// written. The link drops bytes that get no memory.
     fn destinations(&mut self, offset: u64, into: &mut Destinations);
+
+    /// The memory that [`destinations`](Self::destinations) has appended is not writable: the program has made it
+    /// inaccessible. The rest of the payload of the current frame may get no memory.
+    fn lose_memory(&mut self) {}
 
     /// The payload of the current frame is complete.
     ///

@@ -103,7 +103,7 @@ impl Stream for MemoryStream {
         let length = bytes::total(from).min(space);
         let length = out.portion(length);
         let mut all = Vec::new();
-        bytes::gather(from, 0, &mut all);
+        bytes::gather(from, 0, &mut all).map_err(|_| End::Inaccessible)?;
         out.bytes.extend(&all[..length]);
         Ok(length)
     }
@@ -119,8 +119,9 @@ impl Stream for MemoryStream {
         }
         let length = bytes::total(into).min(inbound.bytes.len());
         let length = inbound.portion(length);
-        let part: Vec<u8> = inbound.bytes.drain(..length).collect();
-        bytes::scatter(&part, into);
+        let part: Vec<u8> = inbound.bytes.iter().take(length).copied().collect();
+        bytes::scatter(&part, into).map_err(|_| End::Inaccessible)?;
+        inbound.bytes.drain(..length);
         Ok((length > 0).then_some(length))
     }
 

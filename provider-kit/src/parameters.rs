@@ -3,7 +3,9 @@
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_sync::region_table::RegionTable;
 
-/// The limits of an adapter, which parameters set and attributes report.
+use crate::fault::Faults;
+
+/// The parameters that every adapter has: its limits, which attributes report, and what lost memory causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum number of endpoints.
@@ -36,6 +38,8 @@ pub struct Limits {
     pub max_srqs: u32,
     /// Maximum number of buffers per shared receive queue.
     pub max_recv_per_srq: u32,
+    /// What lost memory causes.
+    pub faults: Faults,
 }
 
 impl Default for Limits {
@@ -56,6 +60,7 @@ impl Default for Limits {
             max_pzs: 65_536,
             max_srqs: 4_096,
             max_recv_per_srq: 65_536,
+            faults: Faults::Status,
         }
     }
 }
@@ -125,9 +130,12 @@ pub fn parse<P>(
             (other.set)(into, value)?;
         } else if let Some(limit) = LIMITS.iter().find(|limit| limit.key == key) {
             limit.set(limits(into), value)?;
+        } else if key == Faults::PARAMETER {
+            limits(into).faults = Faults::parse(value)?;
         } else {
             let keys = LIMITS.iter().map(|limit| limit.key);
-            let keys = keys.chain(others.iter().map(|other| other.key)).collect::<Vec<_>>();
+            let keys = keys.chain([Faults::PARAMETER]).chain(others.iter().map(|other| other.key));
+            let keys = keys.collect::<Vec<_>>();
             return Err(unknown(key, value, &keys));
         }
     }

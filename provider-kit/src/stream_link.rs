@@ -20,13 +20,14 @@ pub trait Stream: Send + Sync {
     /// Writes from the spans, in order. Returns the number of bytes written, 0 if the stream is full.
     ///
     /// # Errors
-    /// Why the stream has ended.
+    /// Why the stream has ended; [`End::Inaccessible`] if nothing was written because memory is not readable.
     fn write(&self, from: &[Span]) -> Result<usize, End>;
 
     /// Reads into the spans, in order. Returns the number of bytes read, or `None` if none have arrived.
     ///
     /// # Errors
-    /// Why the stream has ended; [`End::Closed`] at its end.
+    /// Why the stream has ended; [`End::Closed`] at its end. [`End::Inaccessible`] if nothing was read because
+    /// memory is not writable.
     fn read(&self, into: &[Span]) -> Result<Option<usize>, End>;
 
     /// Shuts the writing side down; the peer reads the end after the last byte.

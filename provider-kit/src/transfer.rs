@@ -2,18 +2,19 @@
 //!
 //! Each function validates all keys before it copies the first byte. The caller holds the lock of the
 //! receive side, or of the queue pair. Deregistering removes a key and then passes through that lock, so
-//! memory whose key was valid stays alive until the copy ends.
+//! memory whose key was valid stays alive until the copy ends. Memory that the program has made inaccessible
+//! although it is registered is one that must not be accessed: the copy that runs into it ends with an error.
 #![allow(unsafe_code, reason = "registered memory is reached by address, and only here")]
 
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
-use std::sync::atomic::AtomicU64;
 
 use dat_provider::flags::Privileges;
-use dat_provider::mem::{self, Span};
+use dat_provider::mem::Span;
 use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Epochs, Segment};
 use dat_sync::region_table::Region;
 
+use crate::fault;
 use crate::regions::regions;
 use crate::window::Backing;
 
@@ -49,8 +50,7 @@ pub fn copy_message(
     if !target.permits(Privileges::LOCAL_WRITE) {
         return Err(AccessError::Target);
     }
-    copy::<false>(source.segments, target.segments, length);
-    Ok(())
+    copy::<false>(source.segments, target.segments, length)
 }
 
 /// A segment that the core has validated in some epoch.
@@ -84,19 +84,20 @@ fn is_registered(key: u32, domain: u32, privilege: Privileges, address: u64, len
 }
 
 /// The fast path of a message: copies it from one segment to one segment. Returns false, without
-/// effect, if it does not fit or a segment is not valid.
+/// effect, if it does not fit or a segment is not valid. After a fault it returns false as well; the slow path
+/// runs into the fault again.
 #[inline(always)]
 pub fn copy_message_fast(from: CheckedSegment<'_>, to: CheckedSegment<'_>, length: u64) -> bool {
     let fits = length <= to.segment.length && length <= from.segment.length;
     if !fits || !from.permits(Privileges::LOCAL_READ) || !to.permits(Privileges::LOCAL_WRITE) {
         return false;
     }
-    copy_bytes::<false>(from.segment.address, to.segment.address, length);
-    true
+    copy_bytes::<false>(from.segment.address, to.segment.address, length).is_ok()
 }
 
 /// The fast path of an RDMA operation: copies to or from remote memory outside of windows, in the
-/// direction of the privilege `there`, and stores the last bytes last. Returns false, without effect, if that is not permitted.
+/// direction of the privilege `there`, and stores the last bytes last. Returns false, without effect, if that is
+/// not permitted, and after a fault as [`copy_message_fast`].
 #[inline(always)]
 pub fn copy_rdma_fast(
     here: CheckedSegment<'_>,
@@ -117,8 +118,7 @@ pub fn copy_rdma_fast(
     {
         return false;
     }
-    copy_bytes::<true>(from, to, length);
-    true
+    copy_bytes::<true>(from, to, length).is_ok()
 }
 
 /// Whether local memory is readable.
@@ -147,8 +147,7 @@ pub fn copy_datagram(
     let zeros =
         Segment { address: (&raw const ZEROS).expose_provenance() as u64, length: prefix, key: 0 };
     let mut from = sources(zeros, source.segments);
-    copy_from::<false>(&mut from, target.segments, prefix + length);
-    Ok(())
+    copy_from::<false>(&mut from, target.segments, prefix + length)
 }
 
 /// The prefix, and then the segments of the message.
@@ -183,8 +182,7 @@ pub fn rdma_write(
         return Err(AccessError::Source);
     }
     let target = remote.segment(length, Privileges::REMOTE_WRITE).ok_or(AccessError::Target)?;
-    copy::<true>(source.segments, &[target], length);
-    Ok(())
+    copy::<true>(source.segments, &[target], length)
 }
 
 /// Executes an RDMA read of all bytes of `remote`.
@@ -200,8 +198,7 @@ pub fn rdma_read(remote: RemoteMemory<'_>, target: LocalMemory<'_>) -> Result<()
         return Err(AccessError::Target);
     }
     let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(AccessError::Source)?;
-    copy::<false>(&[source], target.segments, length);
-    Ok(())
+    copy::<false>(&[source], target.segments, length)
 }
 
 /// As [`rdma_read`], to memory that a remote key names, too.
@@ -218,8 +215,7 @@ pub fn rdma_read_to_remote(
     }
     let target = target.segment(length, Privileges::REMOTE_WRITE).ok_or(AccessError::Target)?;
     let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(AccessError::Source)?;
-    copy::<false>(&[source], &[target], length);
-    Ok(())
+    copy::<false>(&[source], &[target], length)
 }
 
 /// Executes an atomic operation on eight aligned bytes; the segments receive the previous value.
@@ -229,7 +225,7 @@ pub fn rdma_read_to_remote(
 pub fn atomic(
     remote: RemoteMemory<'_>,
     target: LocalMemory<'_>,
-    change: impl FnOnce(&AtomicU64) -> u64,
+    change: Change,
 ) -> Result<(), AccessError> {
     if !target.permits(Privileges::LOCAL_WRITE) {
         return Err(AccessError::Target);
@@ -237,8 +233,7 @@ pub fn atomic(
     let before = change_word(remote, change).ok_or(AccessError::Source)?.to_ne_bytes();
     let source =
         Segment { address: (&raw const before).expose_provenance() as u64, length: 8, key: 0 };
-    copy::<false>(&[source], target.segments, 8);
-    Ok(())
+    copy::<false>(&[source], target.segments, 8)
 }
 
 /// Appends the spans of `left` bytes of local memory after the first `skip`. Returns false, and appends
@@ -335,32 +330,43 @@ fn span(address: u64, length: u64) -> Option<Span> {
     (length > 0).then(|| unsafe { Span::new(base, length as usize) })
 }
 
-/// Copies the bytes of a span to another one, as far as both go.
+/// Copies the bytes of a span to another one, as far as both go. Returns false after a fault.
 #[inline(always)]
-pub fn copy_span(from: Span, to: Span) {
+pub fn copy_span(from: Span, to: Span) -> bool {
     let length = from.len().min(to.len());
     let whole = |span: &Span| span.pointer(span.address(), length as u64);
-    let (Some(from), Some(to)) = (whole(&from), whole(&to)) else { return };
+    let (Some(from), Some(to)) = (whole(&from), whole(&to)) else { return true };
     // SAFETY: both spans have at least `length` bytes, and their makers keep them valid.
-    unsafe { mem::copy(from, to, length) };
+    unsafe { fault::copy(from, to, length) }.is_ok()
+}
+
+/// What an atomic operation does to a word.
+#[derive(Clone, Copy, Debug)]
+pub enum Change {
+    /// It adds this.
+    Add(u64),
+    /// It replaces the first value by the second one, if the word has it.
+    Swap(u64, u64),
 }
 
 /// Changes eight aligned bytes of remote memory atomically. Returns their previous value, or nothing if
 /// they must not be accessed.
-pub fn change_word(
-    remote: RemoteMemory<'_>,
-    change: impl FnOnce(&AtomicU64) -> u64,
-) -> Option<u64> {
+pub fn change_word(remote: RemoteMemory<'_>, change: Change) -> Option<u64> {
     let word = remote.segment(8, Privileges::REMOTE_ATOMIC)?;
     let pointer = with_exposed_provenance_mut::<u64>(word.address as usize);
     if !pointer.is_aligned() {
         return None;
     }
-    // SAFETY: the pointer is aligned and in a region whose key was valid under the lock that the caller
-    // holds, so it stays alive during this call. Other threads access the word by such operations, or
-    // get torn bytes, as a peer does that reads during a write.
-    let word = unsafe { AtomicU64::from_ptr(pointer) };
-    Some(change(word))
+    // The pointer is in a region whose key was valid under the lock that the caller holds, so it stays alive
+    // during this call. Other threads access the word by such operations, or get torn bytes, as a peer does
+    // that reads during a write.
+    let before = match change {
+        // SAFETY: the pointer is aligned, and as above.
+        Change::Add(add) => unsafe { fault::fetch_add(pointer, add) },
+        // SAFETY: the pointer is aligned, and as above.
+        Change::Swap(from, to) => unsafe { fault::compare_swap(pointer, from, to) },
+    };
+    before.ok()
 }
 
 impl LocalMemory<'_> {
@@ -425,12 +431,16 @@ impl RemoteMemory<'_> {
 /// Copies up to `left` bytes between validated segments. If `IN_ORDER`, the last bytes of each copy are
 /// stored last.
 #[inline]
-fn copy<const IN_ORDER: bool>(from: &[Segment], to: &[Segment], left: u64) {
+fn copy<const IN_ORDER: bool>(
+    from: &[Segment],
+    to: &[Segment],
+    left: u64,
+) -> Result<(), AccessError> {
     if let ([from], [to]) = (from, to) {
         let length = left.min(from.length).min(to.length);
         return copy_bytes::<IN_ORDER>(from.address, to.address, length);
     }
-    copy_from::<IN_ORDER>(&mut from.iter().copied(), to, left);
+    copy_from::<IN_ORDER>(&mut from.iter().copied(), to, left)
 }
 
 /// As [`copy`], from an iterator of segments.
@@ -438,39 +448,44 @@ fn copy_from<const IN_ORDER: bool>(
     sources: &mut impl Iterator<Item = Segment>,
     to: &[Segment],
     mut left: u64,
-) {
+) -> Result<(), AccessError> {
     let mut targets = to.iter();
     let (mut source, mut target) = (Segment::default(), Segment::default());
     while left > 0 {
         if source.length == 0 {
-            let Some(next) = sources.next() else { return };
+            let Some(next) = sources.next() else { return Ok(()) };
             source = next;
             continue;
         }
         if target.length == 0 {
-            let Some(next) = targets.next() else { return };
+            let Some(next) = targets.next() else { return Ok(()) };
             target = *next;
             continue;
         }
         let step = left.min(source.length).min(target.length);
-        copy_bytes::<IN_ORDER>(source.address, target.address, step);
+        copy_bytes::<IN_ORDER>(source.address, target.address, step)?;
         for segment in [&mut source, &mut target] {
             segment.address += step;
             segment.length -= step;
         }
         left -= step;
     }
+    Ok(())
 }
 
 /// Copies between two ranges of validated memory, which may overlap. If `IN_ORDER`, the last bytes are stored
 /// last.
 #[inline]
-fn copy_bytes<const IN_ORDER: bool>(from: u64, to: u64, length: u64) {
-    let from = with_exposed_provenance::<u8>(from as usize);
-    let to = with_exposed_provenance_mut::<u8>(to as usize);
-    let copy = if IN_ORDER { mem::copy_in_order } else { mem::copy };
+fn copy_bytes<const IN_ORDER: bool>(from: u64, to: u64, length: u64) -> Result<(), AccessError> {
+    let source = with_exposed_provenance::<u8>(from as usize);
+    let target = with_exposed_provenance_mut::<u8>(to as usize);
+    let copy = if IN_ORDER { fault::copy_in_order } else { fault::copy };
     // SAFETY: both ranges are in regions whose keys were valid under the lock that the caller holds, so
     // their owners keep them alive (`Span::new`), and `Span::address` exposed the provenance when they
     // were registered.
-    unsafe { copy(from, to, length as usize) };
+    let copied = unsafe { copy(source, target, length as usize) };
+    copied.map_err(|fault| match fault.is_in(to, length) {
+        true => AccessError::Target,
+        false => AccessError::Source,
+    })
 }

@@ -61,6 +61,7 @@ impl Provider for LoopbackProvider {
         }
         let parameters = Parameters::parse(request.parameters)
             .map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))?;
+        parameters.limits.faults.apply();
         let identity = Identity {
             name: request.name.to_owned(),
             vendor: VENDOR,

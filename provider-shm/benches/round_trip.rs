@@ -77,7 +77,7 @@ impl Side for Plain {
             match self.link.writer.write(&frame, &self.segments) {
                 Ok(Written::Taken | Written::Buffered | Written::Held) => sent += length,
                 Ok(Written::Full) => std::hint::spin_loop(),
-                Err(_) => std::process::exit(0),
+                Ok(Written::Unreadable) | Err(_) => std::process::exit(0),
             }
         }
     }

@@ -206,7 +206,9 @@ fn read_frame(
     if found.frame.payload() > 0 {
         places.clear();
         sink.destinations(0, places);
-        consumer.take(&found, places);
+        if consumer.take(&found, places).is_err() {
+            sink.lose_memory();
+        }
         places.clear();
     }
     sink.end()?;

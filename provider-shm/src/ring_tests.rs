@@ -40,7 +40,7 @@ fn frames_of_any_length_cross_the_end_of_the_ring() {
         assert_eq!(found.frame, data(length as u64));
         let mut came = vec![0; length];
         let (one, other) = came.split_at_mut(length / 2);
-        consumer.take(&found, &[span(one), span(other)]);
+        assert_eq!(consumer.take(&found, &[span(one), span(other)]), Ok(()));
         consumer.pass(found.length());
         assert!(came == sent, "round {round}");
         assert!(consumer.next_frame().expect("empty").is_none());
@@ -93,7 +93,7 @@ fn garbage_is_refused_or_a_frame_inside_the_ring() {
         producer.slots.word(producer.tail).store(word, Ordering::Release);
         if let Ok(Some(found)) = consumer.next_frame() {
             let mut place = vec![0; MAX_PIECE as usize];
-            consumer.take(&found, &[span(&mut place)]);
+            assert_eq!(consumer.take(&found, &[span(&mut place)]), Ok(()));
             consumer.pass(found.length());
             producer.tail = consumer.head;
         }
@@ -114,4 +114,38 @@ fn a_head_that_goes_back_or_too_far_is_refused() {
     while producer.store(&data(0), &[]) != Ok(Stored::Full) {}
     ConsumerSignals::default().release(segment.signals(1), 1);
     assert!(producer.store(&data(0), &[]).is_err(), "back");
+}
+
+/// A payload that ends in a page without access.
+#[cfg(not(any(miri, loom)))]
+#[test]
+fn a_payload_that_is_not_readable_leaves_no_trace() {
+    const PAGE: usize = 64 << 10;
+    dat_provider_kit::fault::Faults::Status.apply();
+    let (access, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: the system chooses the place of a new mapping.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), 2 * PAGE, access, flags, -1, 0) };
+    assert_ne!(base, libc::MAP_FAILED);
+    let start = base.cast::<u8>();
+    // SAFETY: the first page is mapped, and nothing else uses it.
+    unsafe { start.write_bytes(0xff, PAGE) };
+    // SAFETY: the second page belongs to the mapping, and nothing uses it.
+    let lost = unsafe { libc::mprotect(start.wrapping_add(PAGE).cast(), PAGE, libc::PROT_NONE) };
+    assert_eq!(lost, 0);
+    let (_segment, mut producer, mut consumer) = ends();
+    // More than a ring, so that each place is that of a failed payload once.
+    for _ in 0..2 * UNITS {
+        let length = 40 * UNIT;
+        let first = NonNull::new(start.wrapping_add(PAGE - length / 2)).expect("mapped");
+        // SAFETY: nothing else uses the mapping; that half of the span is lost is reported.
+        let span = unsafe { Span::new(first, length) };
+        assert_eq!(producer.store(&data(length as u64), &[span]), Ok(Stored::Unreadable));
+        assert!(consumer.is_empty());
+        assert!(matches!(producer.store(&data(0), &[]), Ok(Stored::Yes { .. })));
+        let found = consumer.next_frame().expect("a frame").expect("it was stored");
+        assert_eq!(found.frame, data(0));
+        consumer.pass(found.length());
+        assert!(consumer.is_empty(), "what comes next is clear");
+    }
 }

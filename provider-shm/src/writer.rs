@@ -85,6 +85,7 @@ impl RingWriter {
                 self.is_full = true;
                 Ok(Written::Full)
             }
+            Stored::Unreadable => Ok(Written::Unreadable),
         }
     }
 }

@@ -101,6 +101,7 @@ fn transfer(mut call: impl FnMut() -> libc::c_long) -> Result<Option<usize>, End
             libc::EINTR => {}
             libc::EAGAIN | libc::ENOBUFS => return Ok(None),
             libc::EPIPE | libc::ECONNRESET => return Err(End::Gone),
+            libc::EFAULT => return Err(End::Inaccessible),
             errno => return Err(End::Lost(errno)),
         }
     }

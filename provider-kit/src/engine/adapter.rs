@@ -44,6 +44,7 @@ pub fn open(
     limits: Limits,
     transport: Box<dyn Transport>,
 ) -> Result<Arc<dyn Adapter>> {
+    limits.faults.apply();
     let (core, thread, allowed) = progress_thread::start(transport)?;
     identity.specific.push(NamedAttr::new("progress_processors", ranges(&allowed)));
     Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread }))

@@ -1,7 +1,5 @@
 //! Executing the requests of the peer.
 
-use std::sync::atomic::AtomicU64;
-
 use dat_provider::flags::Privileges;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
@@ -14,7 +12,7 @@ use super::inbound::{
 use super::receive_queue::TakenReceive;
 use crate::frame::{MAX_PIECE, Remote};
 use crate::link::Refused;
-use crate::transfer::{self, LocalMemory};
+use crate::transfer::{self, Change, LocalMemory};
 use crate::window;
 
 impl ConnectionSink<'_> {
@@ -36,11 +34,7 @@ impl ConnectionSink<'_> {
     }
 
     /// Executes an atomic operation.
-    pub(super) fn atomic(
-        &mut self,
-        remote: Remote,
-        change: impl FnOnce(&AtomicU64) -> u64,
-    ) -> Accepted {
+    pub(super) fn atomic(&mut self, remote: Remote, change: Change) -> Accepted {
         let target = remote_range(remote, 8);
         match transfer::change_word(self.queues.remote(&target), change) {
             Some(before) => self.answer_later(AnswerData::Word(before.to_ne_bytes())),

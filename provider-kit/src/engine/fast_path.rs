@@ -74,7 +74,7 @@ impl Connection {
         self.spans.clear();
         let spans = &mut self.spans;
         transfer::checked_local_spans(local, checked, Privileges::LOCAL_READ, (0, length), spans)
-            && self.write_spans(body)
+            && self.write_spans(body) == Ok(true)
     }
 }
 

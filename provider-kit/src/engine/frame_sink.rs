@@ -1,7 +1,5 @@
 //! The frames of the peer: where each belongs, and where its payload goes.
 
-use std::sync::atomic::Ordering;
-
 use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
 use dat_provider::status::DtoStatus;
@@ -15,7 +13,7 @@ use crate::bytes;
 use crate::frame::{AckHead, Body, Frame, MessageHead, Reason};
 use crate::handshake::Step;
 use crate::link::{Destinations, FrameSink, Refused};
-use crate::transfer::{self, LocalMemory};
+use crate::transfer::{self, Change, LocalMemory};
 use crate::upcalls::Upcalls;
 
 /// Whether the connection accepts a frame.
@@ -42,7 +40,9 @@ impl FrameSink for ConnectionSink<'_> {
         if !conn.apply_counts(head.done, head.posted) {
             return Err(Refused);
         }
-        transfer::copy_span(payload, place);
+        if !transfer::copy_span(payload, place) {
+            return Ok(false);
+        }
         receives.ring.remove_front();
         conn.receives_taken = conn.receives_taken.wrapping_add(1);
         receives.succeed(posted, head.length, head.solicited, upcalls);
@@ -108,6 +108,9 @@ impl FrameSink for ConnectionSink<'_> {
         match &mut self.conn.current {
             CurrentFrame::Empty => {}
             CurrentFrame::Message { length, has_lost_memory, .. } => {
+                if *has_lost_memory {
+                    return;
+                }
                 let range = (offset, length.saturating_sub(offset));
                 *has_lost_memory |= !self.queues.receives.front_spans(range, destinations);
             }
@@ -121,6 +124,9 @@ impl FrameSink for ConnectionSink<'_> {
             CurrentFrame::Request(length) => {
                 let left = length.saturating_sub(offset);
                 let Some(inbound) = &mut self.conn.inbound else { return };
+                if inbound.has_lost_memory {
+                    return;
+                }
                 let range = (inbound.received + offset, left);
                 let found = match &inbound.kind {
                     InboundKind::Message { receive, .. } => {
@@ -143,6 +149,9 @@ impl FrameSink for ConnectionSink<'_> {
             CurrentFrame::Answer(length, _) => {
                 let left = length.saturating_sub(offset);
                 let Some(read) = self.conn.sends.current_read() else { return };
+                if read.local_status.is_some() {
+                    return;
+                }
                 let range = (read.received + offset, left);
                 let found = match &read.task {
                     Task::Work(Work::RdmaReadToRmr { local, .. }) => {
@@ -164,6 +173,28 @@ impl FrameSink for ConnectionSink<'_> {
                     read.local_status = Some(DtoStatus::LocalProtection);
                 }
             }
+        }
+    }
+
+    #[cold]
+    fn lose_memory(&mut self) {
+        match &mut self.conn.current {
+            CurrentFrame::Message { has_lost_memory, .. } => *has_lost_memory = true,
+            CurrentFrame::Request(_) => {
+                if let Some(inbound) = &mut self.conn.inbound {
+                    inbound.has_lost_memory = true;
+                }
+            }
+            CurrentFrame::Answer(..) => {
+                if let Some(read) = self.conn.sends.current_read() {
+                    read.local_status = Some(DtoStatus::LocalProtection);
+                }
+            }
+            // Their payload goes to memory of this library.
+            CurrentFrame::Empty
+            | CurrentFrame::Handshake(..)
+            | CurrentFrame::Offer(..)
+            | CurrentFrame::Unexpected(_) => {}
         }
     }
 
@@ -258,13 +289,10 @@ impl ConnectionSink<'_> {
                 _ => Err(Refused),
             },
             Body::Read { length, remote } => self.begin_read(length, remote),
-            Body::FetchAdd { remote, add } => {
-                self.atomic(remote, |word| word.fetch_add(add, Ordering::SeqCst))
+            Body::FetchAdd { remote, add } => self.atomic(remote, Change::Add(add)),
+            Body::CompareSwap { remote, compare, swap } => {
+                self.atomic(remote, Change::Swap(compare, swap))
             }
-            Body::CompareSwap { remote, compare, swap } => self.atomic(remote, |word| {
-                let order = Ordering::SeqCst;
-                word.compare_exchange(compare, swap, order, order).unwrap_or_else(|other| other)
-            }),
             Body::Data { length, last } => match self.conn.sends.current_read() {
                 Some(read) if length <= read.length - read.received => {
                     self.conn.current = CurrentFrame::Answer(length, last);

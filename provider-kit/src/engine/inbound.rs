@@ -27,7 +27,7 @@ pub(super) struct InboundRequest {
     pub(super) length: u64,
     /// Bytes in the frames before the current one.
     pub(super) received: u64,
-    /// Whether its memory was deregistered while it arrived.
+    /// Whether its memory was deregistered, or became inaccessible, while it arrived.
     pub(super) has_lost_memory: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum CurrentFrame {
     Message {
         length: u64,
         solicited: bool,
-        /// Whether its memory was deregistered.
+        /// As in [`InboundRequest`].
         has_lost_memory: bool,
     },
     /// A piece of this length of the inbound request.

@@ -71,7 +71,9 @@ impl LingeringLink {
     fn write(&mut self) -> bool {
         if let Some(frame) = &self.last {
             match self.writer.write_last(frame) {
-                Ok(Written::Taken | Written::Buffered | Written::Held) => self.last = None,
+                Ok(Written::Taken | Written::Buffered | Written::Held | Written::Unreadable) => {
+                    self.last = None;
+                }
                 Ok(Written::Full) => {}
                 Err(_) => return false,
             }

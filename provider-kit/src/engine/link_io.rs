@@ -12,6 +12,10 @@ use crate::handshake::Message;
 use crate::link::{Budget, End, Progress, Written};
 use crate::upcalls::Upcalls;
 
+/// Registered memory that a frame was to carry is not readable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unreadable;
+
 impl Connection {
     /// Writes a message of the handshake. A new link has space for it; if it had none, the handshake
     /// of the peer would time out.
@@ -21,8 +25,13 @@ impl Connection {
 
     /// Writes a frame. Returns whether the link took it.
     pub(super) fn write(&mut self, body: Body, payload: &[Span]) -> bool {
+        self.try_write(body, payload) == Ok(true)
+    }
+
+    /// As [`write`](Self::write), with an error if the payload is not readable.
+    pub(super) fn try_write(&mut self, body: Body, payload: &[Span]) -> Result<bool, Unreadable> {
         if self.is_write_closed || self.is_write_blocked {
-            return false;
+            return Ok(false);
         }
         let frame = self.frame(body);
         let written = if self.may_hold(&body) {
@@ -30,7 +39,9 @@ impl Connection {
         } else {
             self.writer.write(&frame, payload)
         };
-        self.note_written(written, (frame.done, frame.posted))
+        let is_unreadable = written == Ok(Written::Unreadable);
+        let is_taken = self.note_written(written, (frame.done, frame.posted));
+        if is_unreadable { Err(Unreadable) } else { Ok(is_taken) }
     }
 
     /// Writes the last frame of the link. Returns whether the link took it.
@@ -79,6 +90,7 @@ impl Connection {
                 self.is_write_blocked = true;
                 false
             }
+            Ok(Written::Unreadable) => false,
             Err(end) => {
                 self.note_write_end(&end);
                 false
@@ -86,12 +98,12 @@ impl Connection {
         }
     }
 
-    /// Writes a frame with the collected spans as its payload.
-    pub(super) fn write_spans(&mut self, body: Body) -> bool {
+    /// Writes a frame with the collected spans as its payload. Returns whether the link took it.
+    pub(super) fn write_spans(&mut self, body: Body) -> Result<bool, Unreadable> {
         let spans = std::mem::take(&mut self.spans);
-        let is_written = self.write(body, &spans);
+        let written = self.try_write(body, &spans);
         self.spans = spans;
-        is_written
+        written
     }
 
     /// Reads the frames that arrived. Returns whether there was anything, including the end of the link.
@@ -130,7 +142,7 @@ impl Connection {
                 self.end(EndCause::Disconnected, None);
             }
             End::Closed | End::Gone | End::Lost(_) => self.end(EndCause::Broken, None),
-            End::Malformed(_) | End::Refused => {
+            End::Malformed(_) | End::Refused | End::Inaccessible => {
                 let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
                 self.end(EndCause::Broken, Some(reason));
             }

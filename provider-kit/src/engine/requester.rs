@@ -7,6 +7,7 @@ use dat_provider::triplet::RmrTriplet;
 
 use super::connection::{Connection, EndCause, MAX_EAGER, MAX_EAGER_IN_FLIGHT, Stage};
 use super::inbound::{InboundKind, InboundRequest};
+use super::link_io::Unreadable;
 use super::request::{PostedRequest, Task};
 use super::work_queues::WorkQueues;
 use crate::frame::{Body, MAX_PIECE, Reason, Remote};
@@ -121,8 +122,15 @@ impl Connection {
             request.local_status = Some(DtoStatus::LocalEndpoint);
             return true;
         };
-        if !self.write_spans(body) {
-            return false;
+        match self.write_spans(body) {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(Unreadable) => {
+                if let Some(request) = self.sends.waiting.front_mut() {
+                    request.local_status = Some(DtoStatus::LocalProtection);
+                }
+                return true;
+            }
         }
         let sequence = self.sends.next_sequence();
         let Some(request) = self.sends.waiting.front_mut() else { return false };

@@ -60,8 +60,10 @@ impl Connection {
         } else if !transfer::local_spans(local, Privileges::LOCAL_WRITE, range, &mut destinations) {
             DtoStatus::LocalProtection
         } else {
-            bytes::scatter(&message.data, &destinations);
-            DtoStatus::Success
+            match bytes::scatter(&message.data, &destinations) {
+                Ok(_) => DtoStatus::Success,
+                Err(_) => DtoStatus::LocalProtection,
+            }
         };
         destinations.clear();
         self.spans = destinations;
@@ -102,12 +104,12 @@ impl Connection {
         };
         let length = left.min(self.writer.max_next_piece());
         let last = length == left;
+        let failed = Reason::Broken { request: number, status: DtoStatus::RemoteAccess };
         if let AnswerData::Read(target, sent) = &data {
             let range = (*sent, length);
             let remote = queues.remote(target);
             if !transfer::remote_spans(remote, Privileges::REMOTE_READ, range, &mut spans) {
-                let status = DtoStatus::RemoteAccess;
-                self.end(EndCause::Broken, Some(Reason::Broken { request: number, status }));
+                self.end(EndCause::Broken, Some(failed));
                 return false;
             }
         }
@@ -115,11 +117,15 @@ impl Connection {
             // The counts in this frame must not include the request, so a placeholder represents it.
             self.answers.push_front(PendingAnswer { number, data: AnswerData::Word([0; 8]) });
         }
-        let written = self.write(Body::Data { length, last }, &spans);
+        let written = self.try_write(Body::Data { length, last }, &spans);
         self.spans = spans;
         if !last {
             self.answers.pop_front();
         }
+        let Ok(written) = written else {
+            self.end(EndCause::Broken, Some(failed));
+            return false;
+        };
         match data {
             AnswerData::Read(target, _) if written && !last => {
                 let data = AnswerData::Read(target, sent + length);

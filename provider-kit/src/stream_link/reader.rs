@@ -76,7 +76,12 @@ impl<S: Stream> StreamReader<S> {
         if part > 0 {
             self.destinations.clear();
             sink.destinations(*received as u64, &mut self.destinations);
-            bytes::scatter(&self.buffer[self.start..self.start + part], &self.destinations);
+            let part = &self.buffer[self.start..self.start + part];
+            let is_lost = bytes::scatter(part, &self.destinations).is_err();
+            let part = part.len();
+            if is_lost {
+                sink.lose_memory();
+            }
             self.destinations.clear();
             self.start += part;
             *received += part;
@@ -111,8 +116,15 @@ impl<S: Stream> StreamReader<S> {
             self.destinations.clear();
         }
         self.destinations.push(bytes::target(&mut self.buffer[self.end..]));
+        let mut count = self.stream.read(&self.destinations);
+        if count == Err(End::Inaccessible) {
+            // The copy from the buffer finds out that the memory is lost.
+            direct = 0;
+            self.destinations.clear();
+            self.destinations.push(bytes::target(&mut self.buffer[self.end..]));
+            count = self.stream.read(&self.destinations);
+        }
         let space = direct + self.buffer.len() - self.end;
-        let count = self.stream.read(&self.destinations);
         self.destinations.clear();
         let Some(count) = count? else { return Ok((0, false)) };
         let count = count.min(space);

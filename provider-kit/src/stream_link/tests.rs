@@ -184,3 +184,70 @@ fn garbage_and_refused_frames_end_the_link() {
     let mut kept = Kept { refuses: true, ..Kept::default() };
     assert_eq!(reader.read(&mut kept, Budget::default()), Err(End::Refused));
 }
+
+/// A stream that takes some bytes, and then finds memory that is not accessible.
+struct Faulty {
+    takes: usize,
+    is_shut: std::sync::atomic::AtomicBool,
+}
+
+impl Stream for Faulty {
+    fn write(&self, _: &[Span]) -> Result<usize, End> {
+        if self.takes == 0 { Err(End::Inaccessible) } else { Ok(self.takes) }
+    }
+
+    fn read(&self, _: &[Span]) -> Result<Option<usize>, End> {
+        Ok(None)
+    }
+
+    fn shut_down(&self) -> Result<(), End> {
+        self.is_shut.store(true, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// A span of addresses that are never mapped.
+#[cfg(not(miri))]
+fn unreadable(length: usize) -> Span {
+    let base = std::ptr::NonNull::new(std::ptr::without_provenance_mut(4096)).expect("not 0");
+    #[allow(unsafe_code, reason = "a span of memory that does not exist")]
+    // SAFETY: the span is only passed to a writer, which reports that it is not readable.
+    unsafe {
+        Span::new(base, length)
+    }
+}
+
+#[test]
+#[cfg(not(miri))]
+fn a_frame_that_is_not_readable_is_not_taken() {
+    crate::fault::Faults::Status.apply();
+    for (takes, length) in [(0, 5000), (usize::MAX, 100)] {
+        let stream = Arc::new(Faulty { takes, is_shut: false.into() });
+        let mut writer = StreamWriter::new(Arc::clone(&stream));
+        let payload = [unreadable(length)];
+        let written = writer.write(&message(length as u64), &payload);
+        assert_eq!(written, Ok(Written::Unreadable), "{length}");
+        let written = writer.hold(&message(100), &[unreadable(100)]);
+        assert_eq!(written, Ok(Written::Unreadable));
+        assert_eq!(writer.flush(), Ok(false), "nothing is left");
+    }
+}
+
+#[test]
+#[cfg(not(miri))]
+fn after_a_part_of_such_a_frame_the_link_can_only_be_shut_down() {
+    crate::fault::Faults::Status.apply();
+    let stream = Arc::new(Faulty { takes: 100, is_shut: false.into() });
+    let mut writer = StreamWriter::new(Arc::clone(&stream));
+    let written = writer.write(&message(5000), &[unreadable(5000)]);
+    assert_eq!(written, Ok(Written::Unreadable));
+    assert_eq!(writer.write(&message(0), &[]), Ok(Written::Unreadable));
+    assert_eq!(writer.hold(&message(0), &[]), Ok(Written::Unreadable));
+    assert_eq!(writer.flush(), Ok(false));
+    writer.shut_down().expect("the stream is there");
+    assert!(stream.is_shut.load(std::sync::atomic::Ordering::Relaxed));
+}

@@ -26,6 +26,8 @@ pub struct StreamWriter<S> {
     written: usize,
     /// The stream did not take all bytes.
     is_full: bool,
+    /// A part of a frame was sent, and the rest of its payload is not readable.
+    is_torn: bool,
     /// Reused memory for the spans of a frame.
     spans: Vec<Span>,
     /// Shut the stream down once all bytes are written.
@@ -43,7 +45,15 @@ impl<S: Stream> StreamWriter<S> {
     #[must_use]
     pub fn new(stream: Arc<S>) -> Self {
         let (backlog_bytes, spans) = (Vec::new(), Vec::new());
-        Self { stream, backlog_bytes, written: 0, is_full: false, spans, is_closing: false }
+        Self {
+            stream,
+            backlog_bytes,
+            written: 0,
+            is_full: false,
+            is_torn: false,
+            spans,
+            is_closing: false,
+        }
     }
 }
 
@@ -53,9 +63,17 @@ impl<S> StreamWriter<S> {
         self.backlog_bytes.len() - self.written
     }
 
-    fn copy(&mut self, head: &[u8], payload: &[Span]) {
+    /// Copies a frame behind the bytes to write. Returns `taken`, unless its payload is not readable.
+    fn copy(&mut self, head: &[u8], payload: &[Span], taken: Written) -> Written {
+        let before = self.backlog_bytes.len();
         self.backlog_bytes.extend_from_slice(head);
-        bytes::gather(payload, 0, &mut self.backlog_bytes);
+        match bytes::gather(payload, 0, &mut self.backlog_bytes) {
+            Ok(()) => taken,
+            Err(_) => {
+                self.backlog_bytes.truncate(before);
+                Written::Unreadable
+            }
+        }
     }
 
     /// An idle link holds no memory.
@@ -67,52 +85,78 @@ impl<S> StreamWriter<S> {
     }
 }
 
+impl<S: Stream> StreamWriter<S> {
+    /// Writes the collected spans: the bytes to write, and then a frame of `total` bytes.
+    #[inline]
+    fn write_spans(&mut self, total: usize) -> Result<Written, End> {
+        let held = self.backlog();
+        let first = usize::from(held == 0);
+        let mut copied = [0; MAX_COPIED];
+        let taken = if held == 0 && total <= MAX_COPIED {
+            match bytes::gather_into(&self.spans[first..], &mut copied) {
+                Ok(length) => self.stream.write(&[bytes::source(&copied[..length])]),
+                Err(_) => Err(End::Inaccessible),
+            }
+        } else {
+            self.stream.write(&self.spans[first..])
+        };
+        let taken = match taken {
+            Err(End::Inaccessible) => return Ok(Written::Unreadable),
+            taken => taken?,
+        };
+        self.is_full = taken < held + total;
+        self.written += taken.min(held);
+        if !self.is_full {
+            return Ok(Written::Taken);
+        }
+        let sent = taken.saturating_sub(held);
+        match bytes::gather(&self.spans[1..], sent, &mut self.backlog_bytes) {
+            Ok(()) => Ok(Written::Buffered),
+            Err(_) => {
+                if sent > 0 {
+                    // The peer must not take other bytes for the rest of the payload.
+                    (self.is_torn, self.is_full) = (true, false);
+                }
+                Ok(Written::Unreadable)
+            }
+        }
+    }
+}
+
 impl<S: Stream> Writer for StreamWriter<S> {
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
         let head = frame.encode();
         debug_assert_eq!(bytes::total(payload) as u64, frame.payload(), "{frame:?}");
         let total = head.len() + bytes::total(payload);
+        if self.is_torn {
+            return Ok(Written::Unreadable);
+        }
         if self.is_full && self.backlog() + total > MAX_BACKLOG && self.flush()? {
             return Ok(Written::Full);
         }
         if self.is_full {
-            self.copy(&head, payload);
-            return Ok(Written::Buffered);
+            return Ok(self.copy(&head, payload, Written::Buffered));
         }
-        let held = self.backlog();
         self.spans.clear();
         self.spans.push(bytes::source(&self.backlog_bytes[self.written..]));
         self.spans.push(bytes::source(&head));
         self.spans.extend_from_slice(payload);
-        let first = usize::from(held == 0);
-        let mut copied = [0; MAX_COPIED];
-        let taken = if held == 0 && total <= MAX_COPIED {
-            let length = bytes::gather_into(&self.spans[first..], &mut copied);
-            self.stream.write(&[bytes::source(&copied[..length])])?
-        } else {
-            self.stream.write(&self.spans[first..])?
-        };
-        self.is_full = taken < held + total;
-        self.written += taken.min(held);
-        if self.is_full {
-            bytes::gather(&self.spans[1..], taken.saturating_sub(held), &mut self.backlog_bytes);
-        }
+        let written = self.write_spans(total);
         self.spans.clear();
         self.release();
-        Ok(if self.is_full { Written::Buffered } else { Written::Taken })
+        written
     }
 
     fn hold(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
         let head = frame.encode();
         let total = head.len() + bytes::total(payload);
-        if self.is_full || self.backlog() + total > MAX_HELD {
+        if self.is_full || self.is_torn || self.backlog() + total > MAX_HELD {
             return self.write(frame, payload);
         }
         if self.backlog_bytes.is_empty() {
             self.backlog_bytes.reserve_exact(MAX_HELD);
         }
-        self.copy(&head, payload);
-        Ok(Written::Held)
+        Ok(self.copy(&head, payload, Written::Held))
     }
 
     fn max_next_piece(&self) -> u64 {

@@ -10,7 +10,7 @@ use dat_core::provider::{
 };
 use dat_core::{DtoStatus, Operation};
 use dat_provider_kit::errors::{foreign_object, no_credit, wrong_state};
-use dat_provider_kit::transfer::{self, LocalMemory};
+use dat_provider_kit::transfer::{self, AccessError, LocalMemory};
 use dat_provider_kit::upcalls::Upcalls;
 use dat_sync::SlabWeak;
 
@@ -101,14 +101,20 @@ impl Responder {
         else {
             return DtoStatus::Success;
         };
-        let received = match outcome {
-            Ok(()) => DtoStatus::Success,
-            Err(FillError::TooLong) => DtoStatus::LocalLength,
-            Err(FillError::Access(_)) => DtoStatus::LocalProtection,
+        let (received, sent) = match outcome {
+            Ok(()) => (DtoStatus::Success, DtoStatus::Success),
+            Err(FillError::TooLong) => (DtoStatus::LocalLength, DtoStatus::Success),
+            // As for a message, the receive is lost.
+            Err(FillError::Access(AccessError::Source)) => {
+                (DtoStatus::Flushed, DtoStatus::LocalProtection)
+            }
+            Err(FillError::Access(AccessError::Target)) => {
+                (DtoStatus::LocalProtection, DtoStatus::Success)
+            }
         };
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
         let arrival = Arrival { operation: Operation::ReceiveDatagram, extra: 0, solicited };
         receives.complete(posted, (total, received), arrival, upcalls);
-        DtoStatus::Success
+        sent
     }
 }

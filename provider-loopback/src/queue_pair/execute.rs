@@ -1,11 +1,9 @@
 //! Executing one request, under the responder lock.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::Work;
 use dat_core::{DtoStatus, Operation, RmrTriplet};
-use dat_provider_kit::transfer::{self, AccessError, LocalMemory, RemoteMemory};
+use dat_provider_kit::transfer::{self, AccessError, Change, LocalMemory, RemoteMemory};
 use dat_provider_kit::upcalls::Upcalls;
 use dat_provider_kit::window;
 
@@ -109,15 +107,11 @@ fn execute_work(
             (remote.length, status(outcome, AccessError::Target))
         }
         Work::FetchAdd { add, remote } => {
-            let change = |word: &AtomicU64| word.fetch_add(add, Ordering::SeqCst);
-            let outcome = transfer::atomic(receives.remote(&remote), local, change);
+            let outcome = transfer::atomic(receives.remote(&remote), local, Change::Add(add));
             (remote.length, status(outcome, AccessError::Target))
         }
         Work::CompareSwap { compare, swap, remote } => {
-            let order = Ordering::SeqCst;
-            let change = |word: &AtomicU64| {
-                word.compare_exchange(compare, swap, order, order).unwrap_or_else(|other| other)
-            };
+            let change = Change::Swap(compare, swap);
             let outcome = transfer::atomic(receives.remote(&remote), local, change);
             (remote.length, status(outcome, AccessError::Target))
         }

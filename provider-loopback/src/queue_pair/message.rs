@@ -50,7 +50,7 @@ pub(super) fn send_message(
     let (received, sent) = match outcome {
         Ok(()) => (DtoStatus::Success, DtoStatus::Success),
         Err(FillError::TooLong) => (DtoStatus::LocalLength, DtoStatus::RemoteResponder),
-        // The sender's memory was freed after that check; the receive is lost.
+        // The sender's memory was freed after that check, or is not readable; the receive is lost.
         Err(FillError::Access(AccessError::Source)) => {
             (DtoStatus::Flushed, DtoStatus::LocalProtection)
         }

@@ -5,7 +5,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use dat_provider::mem::{Span, copy_in_order};
+use dat_provider::mem::Span;
+use dat_provider_kit::fault::{Fault, copy_in_order};
 use dat_provider_kit::frame::{self, Frame, MAX_HEAD, MAX_PIECE, Malformed, MessageHead};
 use dat_provider_kit::link::Armed;
 use dat_sync::prefetch;
@@ -131,22 +132,28 @@ impl Consumer {
     }
 
     /// Copies the payload of a frame to its places, as far as they go, and the last bytes of each place last.
-    pub(crate) fn take(&self, found: &Found, places: &[Span]) {
+    ///
+    /// # Errors
+    /// A place is not writable.
+    pub(crate) fn take(&self, found: &Found, places: &[Span]) -> Result<(), Fault> {
         let (mut at, mut left) = (found.before, found.payload);
         for place in places {
             let length = place.len().min(left);
-            let Some(to) = place.pointer(place.address(), length as u64) else { return };
+            let Some(to) = place.pointer(place.address(), length as u64) else {
+                return Ok(());
+            };
             let [(from, first), (start, rest)] = self.slots.parts(self.head, at, length);
             // SAFETY: both parts are inside the mapping, and `to` points to `first + rest` bytes of the
             // place, which its maker keeps valid.
-            unsafe { copy_in_order(from, to, first) };
+            unsafe { copy_in_order(from, to, first) }?;
             if rest > 0 {
                 // SAFETY: as for the first part.
-                unsafe { copy_in_order(start, to.wrapping_add(first), rest) };
+                unsafe { copy_in_order(start, to.wrapping_add(first), rest) }?;
             }
             at += length;
             left -= length;
         }
+        Ok(())
     }
 
     /// Goes on behind a frame of this length in the ring. Returns whether to ring for the producer.

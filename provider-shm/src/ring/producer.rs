@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use dat_provider::mem::{Span, copy};
+use dat_provider::mem::Span;
+use dat_provider_kit::fault::{Fault, copy};
 use dat_provider_kit::frame::{AckHead, Frame, Malformed, MessageHead};
 
 use super::{LONGEST, Slots, WORD, offset, payload_at, units};
@@ -37,6 +38,8 @@ pub(crate) enum Stored {
     Yes { wake: Wake },
     /// The ring lacks space. The consumer rings when there is.
     Full,
+    /// It is not in the ring, because its payload is not readable.
+    Unreadable,
 }
 
 impl Producer {
@@ -131,10 +134,15 @@ impl Producer {
         }
         // The consumer polls the first unit, and takes its cache line from this processor each time. So
         // all stores to that unit are done at the end, close to each other.
-        match payload {
-            [] => {}
+        let put = match payload {
+            [] => Ok(()),
             [span] if offset(self.tail) + at + length <= RING => self.put_one(at, span),
             _ => self.put(at, payload, length),
+        };
+        if put.is_err() {
+            // A part of the payload is where the words of the next units were cleared.
+            self.clear = self.clear.min(self.tail + 1);
+            return Ok(Stored::Unreadable);
         }
         let unit = self.slots.unit(self.tail);
         for (word, value) in unit[1..].iter().zip(head) {
@@ -162,29 +170,29 @@ impl Producer {
     /// Copies a payload of one span to `skip` bytes behind the tail, if the ring does not end before the
     /// payload: the bytes in the first unit last.
     #[inline]
-    fn put_one(&self, skip: usize, span: &Span) {
+    fn put_one(&self, skip: usize, span: &Span) -> Result<(), Fault> {
         let length = span.len();
         let near = length.min(UNIT - skip);
-        let Some(from) = span.pointer(span.address(), length as u64) else { return };
+        let Some(from) = span.pointer(span.address(), length as u64) else { return Ok(()) };
         let to = self.slots.address(self.tail);
         // SAFETY: the caller checked that the payload ends inside of the ring, which is mapped; `from`
         // points to `length` bytes of the span, which its maker keeps valid.
-        unsafe { copy(from.wrapping_add(near), to.wrapping_add(UNIT), length - near) };
+        unsafe { copy(from.wrapping_add(near), to.wrapping_add(UNIT), length - near) }?;
         // SAFETY: as for the other bytes.
-        unsafe { copy(from, to.wrapping_add(skip), near) };
+        unsafe { copy(from, to.wrapping_add(skip), near) }
     }
 
     /// Copies any payload of `length` bytes to `skip` bytes behind the tail: the bytes in the first unit
     /// last.
     #[inline(never)]
-    fn put(&self, skip: usize, payload: &[Span], length: usize) {
+    fn put(&self, skip: usize, payload: &[Span], length: usize) -> Result<(), Fault> {
         let near = length.min(UNIT - skip);
-        self.put_range(skip, payload, near..length);
-        self.put_range(skip, payload, 0..near);
+        self.put_range(skip, payload, near..length)?;
+        self.put_range(skip, payload, 0..near)
     }
 
     /// Copies a range of the payload, which begins `skip` bytes behind the tail.
-    fn put_range(&self, skip: usize, payload: &[Span], range: Range<usize>) {
+    fn put_range(&self, skip: usize, payload: &[Span], range: Range<usize>) -> Result<(), Fault> {
         let mut at = 0;
         for span in payload {
             let start = range.start.clamp(at, at + span.len());
@@ -192,23 +200,25 @@ impl Producer {
             if length > 0 {
                 let from = span.address() + (start - at) as u64;
                 if let Some(from) = span.pointer(from, length as u64) {
-                    self.put_bytes(skip + start, from, length);
+                    self.put_bytes(skip + start, from, length)?;
                 }
             }
             at += span.len();
         }
+        Ok(())
     }
 
     /// Copies bytes of a span to `skip` bytes behind the tail.
     #[inline]
-    fn put_bytes(&self, skip: usize, from: *const u8, length: usize) {
+    fn put_bytes(&self, skip: usize, from: *const u8, length: usize) -> Result<(), Fault> {
         let [(to, first), (start, rest)] = self.slots.parts(self.tail, skip, length);
         // SAFETY: both parts are inside the mapping, and `from` points to `first + rest` bytes of a span,
         // which its maker keeps valid.
-        unsafe { copy(from, to, first) };
+        unsafe { copy(from, to, first) }?;
         if rest > 0 {
             // SAFETY: as for the first part.
-            unsafe { copy(from.wrapping_add(first), start, rest) };
+            unsafe { copy(from.wrapping_add(first), start, rest) }?;
         }
+        Ok(())
     }
 }

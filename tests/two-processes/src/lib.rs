@@ -115,6 +115,24 @@ macro_rules! tests {
         }
         mod memory {
             #[test]
+            #[ignore = "a process of its own, which loses memory"]
+            fn process_that_loses_memory() {
+                $crate::lost_memory::each_operation_fails($open);
+            }
+            #[test]
+            #[ignore = "a process of its own, which loses memory"]
+            fn process_that_loses_half_of_it() {
+                $crate::lost_memory::the_second_half_is_enough($open);
+            }
+            #[test]
+            fn that_its_owner_loses_fails_operations_and_nothing_else() {
+                $crate::process::run("memory::process_that_loses_memory");
+            }
+            #[test]
+            fn of_which_its_owner_loses_half_does_so_too() {
+                $crate::process::run("memory::process_that_loses_half_of_it");
+            }
+            #[test]
             fn that_only_its_owner_reaches_works() {
                 $crate::lost_memory::memory_that_only_its_owner_reaches_works($open);
             }

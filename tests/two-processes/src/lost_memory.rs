@@ -4,7 +4,7 @@
 use dat_conformance::{Buffer, Node, drain, exchange, expect_dto, link, state, until};
 use dat_core::{
     ConnectionEventKind, DtoStatus, Endpoint, EpState, Event, Lmr, LmrTriplet, MemorySource,
-    Privileges, RmrTriplet,
+    Privileges, RmrTriplet, SharedReceiveQueue,
 };
 
 use crate::completions::NONE;
@@ -20,6 +20,8 @@ const LIMIT: u32 = 300;
 enum Operation {
     Send,
     Receive,
+    /// The receive is posted to a shared queue, after the message was.
+    SharedReceive,
     Write,
     Read,
     PeerWrites,
@@ -28,10 +30,13 @@ enum Operation {
     PeerSwaps,
 }
 
-use Operation::{PeerAdds, PeerReads, PeerSwaps, PeerWrites, Read, Receive, Send, Write};
+use Operation::{
+    PeerAdds, PeerReads, PeerSwaps, PeerWrites, Read, Receive, Send, SharedReceive, Write,
+};
 
 impl Operation {
-    const ALL: [Self; 8] = [Send, Receive, Write, Read, PeerWrites, PeerReads, PeerAdds, PeerSwaps];
+    const ALL: [Self; 9] =
+        [Send, Receive, SharedReceive, Write, Read, PeerWrites, PeerReads, PeerAdds, PeerSwaps];
 
     /// Whether it only reads the lost memory.
     fn only_reads(self) -> bool {
@@ -56,6 +61,7 @@ struct Posted<'a> {
     sides: &'a Sides,
     owner: Endpoint,
     peer: Endpoint,
+    srq: Option<SharedReceiveQueue>,
     lost: LmrTriplet,
     remote: RmrTriplet,
 }
@@ -77,20 +83,26 @@ impl Sides {
         let case = format!("{operation:?} of {length} bytes, {loss:?}");
         let pages = Pages::map(length);
         let lmr = self.register(&pages);
-        let (owner, peer) = (self.owner.ep(), self.peer.ep());
+        let srq = (operation == SharedReceive).then(|| self.owner.srq(4));
+        let spec = srq.iter().fold(self.owner.spec(), |spec, srq| spec.srq(srq));
+        let owner = self.owner.ia.ep_create(&spec).expect("an endpoint");
+        let peer = self.peer.ep();
         link(&self.owner, &owner, &self.peer, &peer);
         let lost = lmr.triplet(0, length as u64).expect("inside");
         let remote = lmr.remote_triplet(0, length as u64).expect("inside");
-        let posted = Posted { sides: self, owner, peer, lost, remote };
+        let posted = Posted { sides: self, owner, peer, srq, lost, remote };
         if loss == Loss::Writing && operation.only_reads() {
             pages.lose(loss);
             assert_eq!(posted.status(operation), DtoStatus::Success, "{case}");
         } else {
             posted.fail(operation, &case, || pages.lose(loss));
         }
-        let Posted { owner, peer, .. } = posted;
+        let Posted { owner, peer, srq, .. } = posted;
         owner.free().expect("no other user");
         peer.free().expect("no other user");
+        if let Some(srq) = srq {
+            srq.free().expect("no other user");
+        }
         for evd in [&self.owner.recv, &self.peer.recv, &self.owner.connect, &self.peer.connect] {
             drain(evd);
         }
@@ -109,14 +121,14 @@ impl Posted<'_> {
         let status = self.status(operation);
         let right = match operation {
             Send | Write | Read => DtoStatus::LocalProtection,
-            Receive => DtoStatus::RemoteResponder,
+            Receive | SharedReceive => DtoStatus::RemoteResponder,
             PeerWrites | PeerReads | PeerAdds | PeerSwaps => DtoStatus::RemoteAccess,
         };
         // The answer to a read may be cut off before its end, which no status can follow.
         let is_cut = operation == PeerReads && status == DtoStatus::Flushed;
         assert!(status == right || is_cut, "{case}: {status:?}");
         let received = match operation {
-            Receive => Some((&self.sides.owner, DtoStatus::LocalProtection)),
+            Receive | SharedReceive => Some((&self.sides.owner, DtoStatus::LocalProtection)),
             Send => Some((&self.sides.peer, DtoStatus::Flushed)),
             _ => None,
         };
@@ -126,7 +138,11 @@ impl Posted<'_> {
         }
         for (node, ep) in [(&self.sides.owner, &self.owner), (&self.sides.peer, &self.peer)] {
             until(case, || state(ep) == EpState::Disconnected);
-            let ends = drain(&node.connect);
+            let mut ends = Vec::new();
+            until(case, || {
+                ends.append(&mut drain(&node.connect));
+                !ends.is_empty()
+            });
             let [Event::Connection(end)] = &ends[..] else { panic!("{case}: {ends:?}") };
             let known = [ConnectionEventKind::Broken, ConnectionEventKind::Disconnected];
             assert!(known.contains(&end.kind), "{case}: {end:?}");
@@ -135,7 +151,7 @@ impl Posted<'_> {
 
     /// Posts the operation and returns its status.
     fn status(&self, operation: Operation) -> DtoStatus {
-        let Self { sides, owner, peer, lost, remote } = self;
+        let Self { sides, owner, peer, srq, lost, remote } = self;
         let length = usize::try_from(lost.length).expect("a short operation");
         let (piece, there) = (sides.good.piece(0, length), sides.good.remote(0, length));
         let posted = match operation {
@@ -144,6 +160,10 @@ impl Posted<'_> {
                 owner.post_send(&[*lost], 3, NONE)
             }
             Receive => peer.post_send(&[piece], 3, NONE),
+            SharedReceive => {
+                peer.post_send(&[piece], 3, NONE).expect("connected");
+                srq.as_ref().expect("its queue").post_recv(&[*lost], 1)
+            }
             Write => owner.post_rdma_write(&[*lost], 3, there, NONE),
             Read => owner.post_rdma_read(&[*lost], 3, there, NONE),
             PeerWrites => peer.post_rdma_write(&[piece], 3, *remote, NONE),
@@ -211,8 +231,8 @@ pub fn memory_that_only_its_owner_reaches_works(open: fn(&str) -> Node) {
         let lost = lmr.triplet(0, length as u64).expect("inside");
         let remote = lmr.remote_triplet(0, length as u64).expect("inside");
         let (owner, peer) = (owner.clone(), peer.clone());
-        let posted = Posted { sides: &sides, owner, peer, lost, remote };
-        for operation in Operation::ALL.into_iter().filter(|it| !it.is_atomic()) {
+        let posted = Posted { sides: &sides, owner, peer, srq: None, lost, remote };
+        for operation in [Send, Receive, Write, Read, PeerWrites, PeerReads] {
             if operation == Receive {
                 posted.owner.post_recv(&[lost], 1, NONE).expect("posted");
             }

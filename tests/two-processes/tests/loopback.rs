@@ -1,9 +1,9 @@
-//! The loopback provider, which needs no second process: children of fork, many requests at once, and the order
-//! of the bytes of a write.
+//! The loopback provider, which needs no second process: children of fork, many requests at once, the order
+//! of the bytes of a write, and memory that is lost.
 
 use dat_conformance::Node;
 use dat_core::Registry;
-use dat_two_processes::{crowd, fork, write_order};
+use dat_two_processes::{crowd, fork, lost_memory, process, write_order};
 
 fn node(parameters: &str) -> Node {
     let registry = Registry::new();
@@ -29,4 +29,26 @@ fn the_last_byte_of_a_write_appears_last() {
 #[test]
 fn a_thousand_connects_at_once_are_all_established() {
     crowd::a_thousand_connects_at_once_are_all_established(node);
+}
+
+#[test]
+#[ignore = "a process of its own, which loses memory"]
+fn process_that_loses_memory() {
+    lost_memory::each_operation_fails(node);
+}
+
+#[test]
+#[ignore = "a process of its own, which loses memory"]
+fn process_that_loses_half_of_it() {
+    lost_memory::the_second_half_is_enough(node);
+}
+
+#[test]
+fn memory_that_its_owner_loses_fails_operations_and_nothing_else() {
+    process::run("process_that_loses_memory");
+}
+
+#[test]
+fn memory_of_which_its_owner_loses_half_does_so_too() {
+    process::run("process_that_loses_half_of_it");
 }

@@ -1,0 +1,112 @@
+//! Copies of registered memory that report a fault, instead of ending the program by a signal.
+//!
+//! A program may unmap, protect or truncate memory that it has registered. RDMA hardware would still reach
+//! the pages; a copy by the processor raises SIGSEGV or SIGBUS. The handler of these signals, which
+//! [`Faults::apply`] installs, recognizes the instructions of the copies, and the copy returns a [`Fault`]. All
+//! other signals go to the action that was there before. A copy without a fault executes nothing for this.
+//!
+//! This works on Linux on x86-64 and AArch64. Elsewhere, and where another handler replaces this one, a copy of
+//! such memory raises the signal.
+
+mod copy;
+mod handler;
+#[cfg(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    not(miri)
+))]
+mod machine;
+#[cfg(not(all(
+    target_os = "linux",
+    target_pointer_width = "64",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    not(miri)
+)))]
+#[path = "fault/plain.rs"]
+mod machine;
+mod previous;
+
+use std::num::NonZeroUsize;
+
+use dat_provider::error::Result;
+
+use crate::parameters::invalid;
+
+pub(crate) use copy::{compare_swap, fetch_add};
+pub use copy::{copy, copy_in_order};
+
+/// An access of a copy that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Its address, or 1 if that is not known.
+    address: NonZeroUsize,
+}
+
+impl Fault {
+    /// Whether the access was in this range.
+    #[must_use]
+    pub const fn is_in(self, address: u64, length: u64) -> bool {
+        (self.address.get() as u64).wrapping_sub(address) < length
+    }
+}
+
+/// What an access to registered memory that is not accessible any more causes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Faults {
+    /// A status of the operation; the connection ends.
+    #[default]
+    Status,
+    /// A signal, unless another adapter of the process is open with [`Faults::Status`].
+    Signal,
+}
+
+impl Faults {
+    /// The key of the parameter.
+    pub const PARAMETER: &'static str = "memory_faults";
+
+    /// Reads the value of the parameter.
+    ///
+    /// # Errors
+    /// It is neither `status` nor `signal`.
+    pub fn parse(value: &str) -> Result<Self> {
+        match value {
+            "status" => Ok(Self::Status),
+            "signal" => Ok(Self::Signal),
+            _ => Err(invalid(format!(
+                "invalid value {value:?} for the IA parameter {}",
+                Self::PARAMETER
+            ))
+            .advise("use status or signal")),
+        }
+    }
+
+    /// Installs the handler if it is wanted and was not installed before.
+    pub fn apply(self) {
+        if self == Self::Status {
+            handler::install();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_in_the_range_that_has_its_address() {
+        let fault = Fault { address: NonZeroUsize::new(1000).expect("not 0") };
+        for (address, length, is_in) in
+            [(1000, 1, true), (999, 2, true), (999, 1, false), (1001, 100, false), (1000, 0, false)]
+        {
+            assert_eq!(fault.is_in(address, length), is_in, "{address} {length}");
+        }
+    }
+
+    #[test]
+    fn the_parameter_has_two_values() {
+        assert_eq!(Faults::parse("status"), Ok(Faults::Status));
+        assert_eq!(Faults::parse("signal"), Ok(Faults::Signal));
+        assert!(Faults::parse("ignore").is_err());
+    }
+}
