@@ -11,7 +11,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 
 use dat_core::InterfaceAdapter;
 use dat_core::error::{Result, Subtype};
-use dat_sync::{Mutex, RwLock};
+use dat_sync::{ProcessLock, Rank};
 
 use crate::abi::{DAT_HANDLE, DAT_IA_HANDLE, DAT_PROVIDER};
 use crate::handle::{self, invalid_handle};
@@ -38,7 +38,7 @@ impl Adapter {
     }
 }
 
-static OPEN: RwLock<Vec<Option<Adapter>>> = RwLock::new(Vec::new());
+static OPEN: ProcessLock<Vec<Option<Adapter>>> = ProcessLock::new(Rank::AdapterNumbers, Vec::new());
 
 fn number(index: usize) -> DAT_IA_HANDLE {
     without_provenance_mut::<c_void>(index + 1)
@@ -46,7 +46,7 @@ fn number(index: usize) -> DAT_IA_HANDLE {
 
 /// Assigns a number to an adapter.
 pub(crate) fn add(adapter: Adapter) -> DAT_IA_HANDLE {
-    let mut open = OPEN.write();
+    let mut open = OPEN.lock();
     let index = open.iter().position(Option::is_none).unwrap_or(open.len());
     if index == open.len() {
         open.push(None);
@@ -57,7 +57,7 @@ pub(crate) fn add(adapter: Adapter) -> DAT_IA_HANDLE {
 
 /// Releases the number of an adapter, unless it has been given to another one.
 pub(crate) fn remove(handle: DAT_IA_HANDLE, adapter: Adapter) {
-    let mut open = OPEN.write();
+    let mut open = OPEN.lock();
     if let Some(place) = handle.addr().checked_sub(1).and_then(|index| open.get_mut(index)) {
         if *place == Some(adapter) {
             *place = None;
@@ -67,13 +67,13 @@ pub(crate) fn remove(handle: DAT_IA_HANDLE, adapter: Adapter) {
 
 /// The open adapter with a number.
 pub(crate) fn by_number(handle: DAT_IA_HANDLE) -> Option<Adapter> {
-    let open = OPEN.read();
+    let open = OPEN.lock();
     handle.addr().checked_sub(1).and_then(|index| open.get(index).copied().flatten())
 }
 
 /// The open adapter at an address, and its number.
 pub(crate) fn by_address(address: usize) -> Option<(DAT_IA_HANDLE, Adapter)> {
-    let open = OPEN.read();
+    let open = OPEN.lock();
     let is_it = |adapter: &Option<Adapter>| adapter.is_some_and(|it| it.address() == address);
     let index = open.iter().position(is_it)?;
     Some((number(index), open[index]?))
@@ -126,7 +126,8 @@ struct Table {
 // SAFETY: the table points to functions, and to the name that is stored with it.
 unsafe impl Send for Table {}
 
-static TABLES: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
+static TABLES: ProcessLock<BTreeMap<String, Table>> =
+    ProcessLock::new(Rank::AdapterTables, BTreeMap::new());
 
 /// The function table of a Rust adapter, to which its objects point; it was created when the adapter
 /// was opened.

@@ -6,7 +6,8 @@
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_long};
 use std::os::unix::ffi::OsStringExt;
-use std::sync::LazyLock;
+
+use dat_sync::Lazy;
 
 use crate::self_map;
 
@@ -46,7 +47,7 @@ struct Settings {
     places: c_long,
 }
 
-static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
+static SETTINGS: Lazy<Settings> = Lazy::new(|| {
     let kinds = number("DAT_DBG_TYPE");
     let places = number("DAT_DBG_DEST").unwrap_or(STDOUT);
     for variable in ["DAT_DBG_TYPE", "DAT_DBG_DEST"] {

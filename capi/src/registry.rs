@@ -1,11 +1,11 @@
 //! The one registry of the process: names, and what opens them.
 
 use std::path::Path;
-use std::sync::LazyLock;
 
 use dat_core::error::Terms;
 use dat_core::registry::{Announced, Configuration};
 use dat_core::{ApiVersion, Compat, Registry};
+use dat_sync::Lazy;
 
 use crate::abi::DAT_PROVIDER_INFO;
 use crate::convert::{boolean, name};
@@ -13,7 +13,7 @@ use crate::{codes, debug, handle, known, self_map};
 
 /// The registry, with the configuration at its first use.
 pub(crate) fn shared() -> &'static Registry {
-    static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    static REGISTRY: Lazy<Registry> = Lazy::new(|| {
         debug::take_panics();
         Terms::C.make_current();
         let registry = Registry::numbered_by(configuration(), handle::numbering());

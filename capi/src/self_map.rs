@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A mapped file with code.
 struct Image {
@@ -47,15 +47,17 @@ pub(crate) fn is_privileged() -> bool {
 /// A program may have loaded it through a plugin with local symbol visibility, and C providers are
 /// often linked without naming it. If this fails, the loader reports the missing symbol.
 pub(crate) fn promote() {
-    static PROMOTED: Once = Once::new();
-    PROMOTED.call_once(|| {
-        if let Some(own) = own() {
-            let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_GLOBAL;
-            // SAFETY: the library is already loaded, so no code runs. The handle is never closed,
-            // so the symbols stay visible.
-            let _ = unsafe { libc::dlopen(own.path.as_ptr(), flags) };
-        }
-    });
+    static IS_PROMOTED: AtomicBool = AtomicBool::new(false);
+    if IS_PROMOTED.load(Ordering::Acquire) {
+        return;
+    }
+    if let Some(own) = own() {
+        let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_GLOBAL;
+        // SAFETY: the library is already loaded, so no code runs. The handle is never closed, so the
+        // symbols stay visible.
+        let _ = unsafe { libc::dlopen(own.path.as_ptr(), flags) };
+    }
+    IS_PROMOTED.store(true, Ordering::Release);
 }
 
 #[cfg(test)]

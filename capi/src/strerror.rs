@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
-use std::sync::LazyLock;
 
 use dat_core::error::{ReturnType, Subtype};
+use dat_sync::Lazy;
 
 use crate::abi::{DAT_NOT_IMPLEMENTED, DAT_RETURN};
 use crate::codes;
 
 /// The names for C, by those of the core.
-static NAMES: LazyLock<BTreeMap<&str, CString>> = LazyLock::new(|| {
+static NAMES: Lazy<BTreeMap<&str, CString>> = Lazy::new(|| {
     let types = ReturnType::ALL.iter().map(|it| it.name());
     let subtypes = Subtype::ALL.iter().map(|it| it.name());
     types.chain(subtypes).map(|name| (name, CString::new(name).unwrap_or_default())).collect()

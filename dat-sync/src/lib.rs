@@ -9,6 +9,8 @@
 //! - [`region_table`]: memory contexts, looked up without a lock;
 //! - [`Epochs`]: how long a check of registered memory stays valid;
 //! - [`Process`]: whether an object was created before a fork;
+//! - [`ProcessLock`], [`PerProcess`], [`Lazy`]: state of the process that a child of a fork goes on using, or
+//!   creates again;
 //! - [`prefetch`](fn@prefetch): a hint to the processor;
 //! - [`thread`]: the threads of the library.
 
@@ -22,6 +24,7 @@ compile_error!(
 
 pub mod biased;
 mod epoch;
+mod lazy;
 pub mod lock;
 #[cfg(all(test, loom))]
 mod loom_models;
@@ -36,7 +39,11 @@ mod sync;
 pub mod thread;
 
 pub use epoch::{Epoch, Epochs};
-pub use lock::{Condvar, Mutex, MutexGuard, ReentrantMutex, RwLock};
+pub use lazy::Lazy;
+pub use lock::{
+    Condvar, Mutex, MutexGuard, ProcessGuard, ProcessLock, Rank, ReentrantMutex, RwLock,
+};
+pub use pages::per_process::PerProcess;
 pub use prefetch::{prefetch, prefetch_address};
 pub use process::Process;
 pub use slab_arc::{SlabArc, SlabWeak};

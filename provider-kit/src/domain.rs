@@ -13,7 +13,7 @@ use slab::Slab;
 
 use crate::direct::{self, Moment};
 use crate::errors::{foreign_object, region_table_full, still_accessed};
-use crate::regions::{self, regions};
+use crate::regions;
 use crate::sync::fence;
 use crate::window;
 
@@ -40,7 +40,7 @@ struct DomainHandle(Arc<Domain>);
 
 /// Creates a protection domain.
 pub fn create() -> Arc<dyn ProtectionDomain> {
-    Arc::new(DomainHandle(Arc::new(Domain { id: regions().add_owner(0), users: Mutex::default() })))
+    Arc::new(DomainHandle(Arc::new(Domain { id: regions::add_owner(), users: Mutex::default() })))
 }
 
 /// The domain behind an object of the contract.
@@ -105,7 +105,7 @@ impl Domain {
 impl Drop for Domain {
     /// Regions and windows hold the domain, so none is left.
     fn drop(&mut self) {
-        regions().remove_owner(self.id);
+        regions::remove_owner(self.id);
     }
 }
 

@@ -3,11 +3,11 @@
 //! A receive with one segment takes half a cache line, because a store to a line that another processor
 //! holds is slow and delays the stores after it. Other receives are stored outside of the slots.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use dat_provider::flags::CompletionFlags;
 use dat_provider::{Epoch, ReceiveRequest, Segment};
-use dat_sync::prefetch;
+use dat_sync::{Lazy, prefetch};
 
 use crate::slots;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -70,7 +70,7 @@ const AHEAD: u64 = 4;
 impl ReceiveRing {
     /// A ring that holds no receives, for queue pairs without any.
     pub fn unallocated() -> Self {
-        static UNALLOCATED: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
+        static UNALLOCATED: Lazy<ReceiveRing> = Lazy::new(|| ReceiveRing {
             slots: Slots::new(1),
             special: Arc::new(Special { words: OnceLock::new(), segments: 0 }),
         });

@@ -3,11 +3,18 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_sync::region_table::{Region, RegionTable};
+use dat_sync::{ProcessGuard, ProcessLock, Rank};
 
 use crate::direct::page;
 
 static REGIONS: RegionTable = RegionTable::new();
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Held by each thread that changes the table or the page: no process is forked meanwhile.
+fn changing() -> ProcessGuard<()> {
+    static CHANGES: ProcessLock<()> = ProcessLock::new(Rank::Regions, ());
+    CHANGES.lock()
+}
 
 /// The table of all regions and windows of software providers. There is one per process, because a
 /// connection may join two adapters.
@@ -19,6 +26,7 @@ pub fn regions() -> &'static RegionTable {
 /// Adds a region or window to the table, and publishes it if peers may access it directly. `None` if the
 /// table is full.
 pub(crate) fn insert(region: Region, is_remote: bool) -> Option<u32> {
+    let _changing = changing();
     let key = regions().insert(region)?;
     if is_remote {
         page::publish(key, &region);
@@ -29,8 +37,21 @@ pub(crate) fn insert(region: Region, is_remote: bool) -> Option<u32> {
 /// Removes a region or window. Returns whether the key was valid. Direct accesses in progress
 /// go on until [`direct::revoke`](crate::direct) returns.
 pub(crate) fn remove(key: u32) -> bool {
+    let _changing = changing();
     page::withdraw(key);
     regions().remove(key)
+}
+
+/// Adds an owner of regions and returns its number.
+pub(crate) fn add_owner() -> u32 {
+    let _changing = changing();
+    regions().add_owner(0)
+}
+
+/// Removes an owner whose regions have been removed.
+pub(crate) fn remove_owner(number: u32) {
+    let _changing = changing();
+    regions().remove_owner(number);
 }
 
 /// An id that was never returned before; never 0.

@@ -14,10 +14,10 @@ pub(crate) use modelled::{heavy, is_available, light};
 
 #[cfg(not(all(test, loom)))]
 mod imp {
-    use std::sync::OnceLock;
     use std::sync::atomic::{Ordering, compiler_fence, fence};
     use std::time::Duration;
 
+    use dat_sync::Lazy;
     use rustix::thread::{MembarrierCommand, membarrier};
 
     const OUTLASTS_STORES: Duration = Duration::from_millis(1);
@@ -26,12 +26,12 @@ mod imp {
     /// another process. Needs Linux 4.16, and no sandbox that forbids membarrier(2).
     #[inline]
     pub(crate) fn is_available() -> bool {
-        static AVAILABLE: OnceLock<bool> = OnceLock::new();
-        *AVAILABLE.get_or_init(|| {
+        static AVAILABLE: Lazy<bool> = Lazy::new(|| {
             !cfg!(miri)
                 && membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
                 && membarrier(MembarrierCommand::GlobalExpedited).is_ok()
-        })
+        });
+        *AVAILABLE
     }
 
     /// The fence of the frequent side: it only prevents reordering by the compiler.

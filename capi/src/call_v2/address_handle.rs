@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dat_core::DatagramAddress;
-use dat_sync::RwLock;
+use dat_sync::{ProcessLock, Rank};
 
 use crate::abi::{DAT_IB_ADDR_HANDLE, DAT_SOCK_ADDR6};
 use crate::convert::address;
@@ -23,11 +23,12 @@ struct Entry {
 /// Keys look like addresses that are never mapped.
 const STEP: usize = 8;
 
-static KNOWN: RwLock<Known> = RwLock::new(Known { next: STEP, addresses: BTreeMap::new() });
+static KNOWN: ProcessLock<Known> =
+    ProcessLock::new(Rank::DatagramAddresses, Known { next: STEP, addresses: BTreeMap::new() });
 
 /// Adds an address and returns its C handle.
 pub(crate) fn make(adapter: u64, address: &DatagramAddress) -> DAT_IB_ADDR_HANDLE {
-    let mut known = KNOWN.write();
+    let mut known = KNOWN.lock();
     let number = known.next;
     known.next += STEP;
     known.addresses.insert(number, Entry { adapter, address: address.clone() });
@@ -46,14 +47,14 @@ fn socket_address(to: &DatagramAddress) -> DAT_SOCK_ADDR6 {
 
 /// The address of a C handle, if it belongs to the adapter.
 pub(crate) fn get(adapter: u64, handle: &DAT_IB_ADDR_HANDLE) -> Option<DatagramAddress> {
-    let known = KNOWN.read();
+    let known = KNOWN.lock();
     let found = known.addresses.get(&handle.ah.addr())?;
     (found.adapter == adapter).then(|| found.address.clone())
 }
 
 /// Removes an address; returns whether it was known.
 pub(crate) fn free(adapter: u64, handle: &DAT_IB_ADDR_HANDLE) -> bool {
-    let mut known = KNOWN.write();
+    let mut known = KNOWN.lock();
     let number = handle.ah.addr();
     let is_there = known.addresses.get(&number).is_some_and(|it| it.adapter == adapter);
     is_there && known.addresses.remove(&number).is_some()
@@ -61,5 +62,5 @@ pub(crate) fn free(adapter: u64, handle: &DAT_IB_ADDR_HANDLE) -> bool {
 
 /// Removes the addresses of an adapter that closed.
 pub(crate) fn free_all(adapter: u64) {
-    KNOWN.write().addresses.retain(|_, it| it.adapter != adapter);
+    KNOWN.lock().addresses.retain(|_, it| it.adapter != adapter);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use dat_core::registry::{Choice, Demand};
 use dat_core::{ApiVersion, IaQuery};
-use dat_sync::Mutex;
+use dat_sync::{ProcessLock, Rank};
 
 use super::arguments::Rest;
 use super::*;
@@ -34,7 +34,8 @@ enum Look {
 const STEP: usize = 8;
 const FIRST: usize = 1 << 20;
 
-static LOOKS: Mutex<Looks> = Mutex::new(Looks { next: FIRST, open: BTreeMap::new() });
+static LOOKS: ProcessLock<Looks> =
+    ProcessLock::new(Rank::Queries, Looks { next: FIRST, open: BTreeMap::new() });
 
 const OPEN: &str = "dat_ib_open_query";
 

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use dat_core::error::{Error, ReturnType, Subtype};
 use dat_core::registry::{Library, Refusal, Registration};
-use dat_sync::Mutex;
+use dat_sync::{ProcessLock, Rank};
 
 use super::line::{self, Loaded};
 use super::registered::Use;
@@ -105,7 +105,7 @@ struct Open {
     _server: Server,
 }
 
-static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
+static OPEN: ProcessLock<Vec<Open>> = ProcessLock::new(Rank::ForeignAdapters, Vec::new());
 
 /// Opens an adapter of a provider.
 pub(crate) fn open(server: Server, asked: &OpenRequest) -> Result<Opened, Error> {

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 
 use dat_core::Error;
 use dat_core::registry::{Library, Line, Origin, Registration};
-use dat_sync::{Condvar, Mutex};
+use dat_sync::{Condvar, ProcessLock, Rank};
 
 use super::library::SharedObject;
 use super::registered::{self, Report};
@@ -26,13 +26,20 @@ enum State {
     },
 }
 
-static LINES: Mutex<BTreeMap<Origin, State>> = Mutex::new(BTreeMap::new());
+static LINES: ProcessLock<BTreeMap<Origin, State>> =
+    ProcessLock::with_child(Rank::ForeignLibraries, BTreeMap::new(), abandon_changes);
 static CHANGED: Condvar = Condvar::new();
 
 /// The id of the calling thread. Rust's own thread id would allocate memory that is never freed.
 fn this_thread() -> libc::pthread_t {
     // SAFETY: the call takes no arguments and returns a number.
     unsafe { libc::pthread_self() }
+}
+
+/// Runs in a child of a fork, which has one thread: the changes of others would never end. The next use of
+/// such a library initialises it again.
+fn abandon_changes(lines: &mut BTreeMap<Origin, State>) {
+    lines.retain(|_, state| !matches!(state, State::Changing(by) if *by != this_thread()));
 }
 
 /// A thread's exclusive right to initialise or finalise the library of a line.
@@ -67,7 +74,7 @@ impl Loaded {
                     let reason = format!("{file} opens itself during its initialization");
                     return Err(library.unusable(reason));
                 }
-                Some(State::Changing(_)) => CHANGED.wait(&mut lines),
+                Some(State::Changing(_)) => lines.wait(&CHANGED),
                 None => break,
             }
         }

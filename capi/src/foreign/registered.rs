@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::registry::{Origin, Registration};
-use dat_sync::Mutex;
+use dat_sync::{ProcessLock, Rank};
 
 use super::tables::Table;
 use crate::debug::{self, Kind};
@@ -22,7 +22,8 @@ struct Registered {
     listed: bool,
 }
 
-static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
+static REGISTERED: ProcessLock<Vec<Registered>> =
+    ProcessLock::new(Rank::ForeignProviders, Vec::new());
 
 /// The library of a line while it is initialised: registrations in that time are its own.
 struct Starting {

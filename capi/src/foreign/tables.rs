@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dat_sync::RwLock;
+use dat_sync::{ProcessLock, Rank};
 
 use super::handles;
 use crate::abi::DAT_PROVIDER;
 
 /// Their addresses; one entry per `Table`.
-static KNOWN: RwLock<Vec<usize>> = RwLock::new(Vec::new());
+static KNOWN: ProcessLock<Vec<usize>> = ProcessLock::new(Rank::ForeignTables, Vec::new());
 
 /// Whether there are any; if not, no handle belongs to a C provider.
 static ANY: AtomicBool = AtomicBool::new(false);
@@ -21,7 +21,7 @@ pub(super) fn any() -> bool {
 
 /// Whether an address is that of a known table.
 pub(super) fn contains(address: usize) -> bool {
-    KNOWN.read().contains(&address)
+    KNOWN.lock().contains(&address)
 }
 
 /// A table of a C provider, known as long as this value exists.
@@ -33,7 +33,7 @@ impl Table {
     /// # Safety
     /// The address is that of a table that stays valid until this is dropped.
     pub(super) unsafe fn register(address: usize) -> Self {
-        let mut known = KNOWN.write();
+        let mut known = KNOWN.lock();
         known.push(address);
         ANY.store(true, Ordering::Relaxed);
         Self(address)
@@ -51,7 +51,7 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        let mut known = KNOWN.write();
+        let mut known = KNOWN.lock();
         if let Some(place) = known.iter().position(|&it| it == self.0) {
             known.swap_remove(place);
         }

@@ -100,7 +100,6 @@ pub(super) fn for_each(mut visit: impl FnMut(&Cell)) {
 }
 
 /// All chunks, owned by the store.
-#[derive(Default)]
 pub(super) struct Chunks {
     /// Whether the first chunk is in use.
     begun: bool,
@@ -111,6 +110,10 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
+    pub(super) const fn new() -> Self {
+        Self { begun: false, made: Vec::new(), outgrown: Vec::new() }
+    }
+
     /// Allocates a chunk of free cells; `None` if memory ran out.
     pub(super) fn grow(&mut self) -> Option<impl Iterator<Item = &'static Cell> + use<>> {
         if !std::mem::replace(&mut self.begun, true) {

@@ -8,16 +8,8 @@ use super::chunks;
 use super::object;
 use crate::abi::DAT_HANDLE;
 
-/// Registers the handler, before the first handle is issued.
-pub(super) fn start() {
-    // SAFETY: the handler stores to memory that is never freed and makes no call, as a child of a
-    // process with threads must; the library is never unloaded. If the handler cannot be registered,
-    // the core refuses all calls but posts and dequeues.
-    unsafe { libc::pthread_atfork(None, None, Some(leave_to_parent)) };
-}
-
-/// Runs in each child, whose other threads are gone.
-extern "C" fn leave_to_parent() {
+/// Runs in each child, whose other threads are gone. It stores to memory that is never freed.
+pub(super) fn leave_to_parent() {
     chunks::for_each(|cell| cell.leave_to_parent());
 }
 

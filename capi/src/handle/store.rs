@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::ptr;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::{Numbering, ObjectKind};
-use dat_sync::Mutex;
+use dat_sync::{ProcessLock, Rank};
 
 use super::cell::{Cell, Phase};
 use super::chunks::{self, Chunks};
@@ -19,19 +19,21 @@ use crate::abi::{DAT_HANDLE, DAT_PROVIDER};
 /// threads execute a fence.
 const BATCH: usize = 64;
 
-static STORE: LazyLock<Mutex<Store>> = LazyLock::new(|| {
-    thread::start();
-    inherited::start();
-    Mutex::default()
-});
+static STORE: ProcessLock<Store> =
+    ProcessLock::with_child(Rank::Handles, Store::new(), |_| inherited::leave_to_parent());
 
-#[derive(Default)]
 struct Store {
     chunks: Chunks,
     /// Cells without an object, in the order in which they were freed.
     free: VecDeque<&'static Cell>,
     /// Cells whose freed object has not been reclaimed.
     dead: Vec<(&'static Cell, ObjectKind)>,
+}
+
+impl Store {
+    const fn new() -> Self {
+        Self { chunks: Chunks::new(), free: VecDeque::new(), dead: Vec::new() }
+    }
 }
 
 /// Gives the core's objects their ids: the addresses of cells.
@@ -45,6 +47,8 @@ impl Numbering for Cells {
     fn issue(&self, kind: ObjectKind) -> Result<u64> {
         let mut store = STORE.lock();
         if store.free.is_empty() {
+            // Before the first handle.
+            thread::start();
             let Some(cells) = store.chunks.grow() else {
                 return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemory));
             };

@@ -1,19 +1,19 @@
 //! Checks that memory that a consumer registers, or passes as an array, is mapped. A hardware
 //! adapter finds out when it pins the pages; loopback only copies, and must not find out too late.
 
-use std::sync::LazyLock;
+use dat_sync::Lazy;
 
 use crate::foreign::peek;
 
 mod mappings;
 
-static PAGE: LazyLock<usize> = LazyLock::new(|| {
+static PAGE: Lazy<usize> = Lazy::new(|| {
     // SAFETY: the call only returns a number.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 });
 
 /// Whether the kernel supports `MADV_POPULATE_READ`: Linux 5.14 and later.
-static POPULATES: LazyLock<bool> = LazyLock::new(|| {
+static POPULATES: Lazy<bool> = Lazy::new(|| {
     let here = (&raw const *PAGE).expose_provenance() & !(*PAGE - 1);
     let start = std::ptr::with_exposed_provenance_mut::<libc::c_void>(here);
     // SAFETY: the call reads a page of this library and changes no byte.

@@ -1,13 +1,14 @@
 //! How many processors can run a waiter and its peer at the same time.
 
-use std::sync::OnceLock;
 use std::thread;
 
-static COUNT: OnceLock<usize> = OnceLock::new();
+use dat_sync::Lazy;
+
+static COUNT: Lazy<usize> = Lazy::new(count);
 
 /// Whether a peer can run while a waiter spins. The first call is slow, see [`count`].
 pub(super) fn several() -> bool {
-    *COUNT.get_or_init(count) > 1
+    *COUNT > 1
 }
 
 /// Number of processors that the machine and the control group give to this process (sched(7),

@@ -2,10 +2,9 @@
 //! (`DAT_MEM_TYPE_SHARED_VIRTUAL`, `DAT_LMR_COOKIE`).
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
-use dat_sync::Mutex;
+use dat_sync::{Mutex, PerProcess, Process};
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::mem::Span;
@@ -90,9 +89,13 @@ impl Mapping {
     }
 }
 
-/// The names of shared memory that the consumers of a provider currently use.
-#[derive(Default)]
-pub(crate) struct SharedNames(Mutex<HashMap<Name, Named>>);
+/// The names of shared memory that the consumers of a provider currently use. Their address identifies
+/// them.
+#[derive(Debug, Default)]
+pub(crate) struct SharedNames;
+
+/// The names in use, with the address of the [`SharedNames`]. A child of a fork has no registrations.
+static NAMES: PerProcess<Mutex<HashMap<(usize, Name), Named>>> = PerProcess::new();
 
 /// The memory that a name denotes, and the number of registrations that use the name.
 struct Named {
@@ -105,6 +108,7 @@ struct Named {
 pub(super) struct NameUse {
     names: Arc<SharedNames>,
     name: Name,
+    process: Process,
 }
 
 impl SharedNames {
@@ -119,8 +123,9 @@ impl SharedNames {
         length: u64,
         backing: Option<Backing>,
     ) -> Result<NameUse> {
-        let mut names = self.0.lock();
-        let named = names.entry(name).or_insert(Named { backing: None, length, uses: 0 });
+        let mut names = NAMES.get().lock();
+        let named =
+            names.entry((self.number(), name)).or_insert(Named { backing: None, length, uses: 0 });
         if named.uses == 0 {
             named.backing = backing;
         } else if named.length != length {
@@ -131,7 +136,11 @@ impl SharedNames {
                 .because("the cookie already identifies other registered shared memory"));
         }
         named.uses += 1;
-        Ok(NameUse { names: Arc::clone(self), name })
+        Ok(NameUse { names: Arc::clone(self), name, process: Process::current() })
+    }
+
+    fn number(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self).addr()
     }
 }
 
@@ -144,19 +153,17 @@ fn conflict(subtype: Subtype) -> Error {
 
 impl Drop for NameUse {
     fn drop(&mut self) {
-        let mut names = self.names.0.lock();
-        if let Some(named) = names.get_mut(&self.name) {
+        if !self.process.is_current() {
+            return;
+        }
+        let mut names = NAMES.get().lock();
+        let key = (self.names.number(), self.name);
+        if let Some(named) = names.get_mut(&key) {
             named.uses -= 1;
             if named.uses == 0 {
-                names.remove(&self.name);
+                names.remove(&key);
             }
         }
-    }
-}
-
-impl fmt::Debug for SharedNames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SharedNames({})", self.0.lock().len())
     }
 }
 

@@ -60,7 +60,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use dat_sync::RwLock;
+use dat_sync::{Mutex, ProcessLock, Rank};
 
 use crate::compat::{CompatChoice, Sign};
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -85,16 +85,32 @@ pub struct Registry {
 struct Shared {
     configuration: Configuration,
     numbering: Arc<dyn Numbering>,
-    providers: RwLock<Vec<Arc<Registered>>>,
+    state: Mutex<State>,
     /// Whether the owner can load and open C providers.
     hosting: AtomicBool,
     /// The compatibility mode of adapters whose names and lines give none.
     compat: OnceLock<CompatChoice>,
     /// Whether the process shows a sign of a known program, if the owner can tell.
     signs: OnceLock<fn(&Sign) -> bool>,
-    registrations: RwLock<Vec<Registration>>,
+}
+
+/// The part of a registry that changes.
+#[derive(Debug, Default)]
+struct State {
+    providers: Vec<Arc<Registered>>,
+    registrations: Vec<Registration>,
     /// Why libraries of lines could not be used at the last attempt.
-    unusable: RwLock<BTreeMap<Origin, Error>>,
+    unusable: BTreeMap<Origin, Error>,
+}
+
+impl Shared {
+    /// Reads or changes the registry. No process is forked meanwhile, because a child uses the registries
+    /// of its parent.
+    fn with<R>(&self, call: impl FnOnce(&mut State) -> R) -> R {
+        static ALL: ProcessLock<()> = ProcessLock::new(Rank::Registries, ());
+        let _all = ALL.lock();
+        call(&mut self.state.lock())
+    }
 }
 
 impl Registry {
@@ -123,12 +139,10 @@ impl Registry {
         let shared = Shared {
             configuration,
             numbering,
-            providers: RwLock::default(),
+            state: Mutex::default(),
             hosting: AtomicBool::new(false),
             compat: OnceLock::new(),
             signs: OnceLock::new(),
-            registrations: RwLock::default(),
-            unusable: RwLock::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -182,18 +196,21 @@ impl Registry {
         let error = |return_type, subtype| {
             Error::new(return_type, subtype).during(ADD).on(format!("provider {name:?}"))
         };
-        let mut providers = self.shared.providers.write();
-        if let Some(other) = providers.iter().find(|other| other.name() == name) {
-            let (major, minor) = other.description.version;
-            return Err(error(ReturnType::ProviderAlreadyRegistered, Subtype::NoSubtype)
-                .because(format!(
-                    "version {major}.{minor} of {} has that name already",
-                    other.description.vendor
-                ))
-                .advise("remove the other provider first"));
-        }
-        providers.push(Arc::new(Registered::new(provider, description)));
-        Ok(())
+        // Dropped without the lock if it is not added.
+        let added = Arc::new(Registered::new(provider, description));
+        self.shared.with(|state| {
+            if let Some(other) = state.providers.iter().find(|other| other.name() == name) {
+                let (major, minor) = other.description.version;
+                return Err(error(ReturnType::ProviderAlreadyRegistered, Subtype::NoSubtype)
+                    .because(format!(
+                        "version {major}.{minor} of {} has that name already",
+                        other.description.vendor
+                    ))
+                    .advise("remove the other provider first"));
+            }
+            state.providers.push(Arc::clone(&added));
+            Ok(())
+        })
     }
 
     /// Removes a provider by its own name.
@@ -205,26 +222,30 @@ impl Registry {
         let error = |return_type, subtype| {
             Error::new(return_type, subtype).during(REMOVE).on(format!("provider {name:?}"))
         };
-        let mut providers = self.shared.providers.write();
-        let Some(index) = providers.iter().position(|provider| provider.name() == name) else {
-            let known = line_errors::listing(providers.iter().map(|it| format!("{:?}", it.name())));
-            let known = if known.is_empty() { "there is none".to_owned() } else { known };
-            return Err(error(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
-                .because(format!("no provider of that name was added; those added: {known}"))
-                .advise(match nearest(name, providers.iter().map(|provider| provider.name())) {
-                    Some(name) => format!("did you mean {name:?}?"),
-                    None => "`dat list` shows which provider serves which name".to_owned(),
-                }));
+        let remove = |State { providers, .. }: &mut State| {
+            let Some(index) = providers.iter().position(|provider| provider.name() == name) else {
+                let known = providers.iter().map(|it| format!("{:?}", it.name()));
+                let known = line_errors::listing(known);
+                let known = if known.is_empty() { "there is none".to_owned() } else { known };
+                return Err(error(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
+                    .because(format!("no provider of that name was added; those added: {known}"))
+                    .advise(
+                        match nearest(name, providers.iter().map(|provider| provider.name())) {
+                            Some(name) => format!("did you mean {name:?}?"),
+                            None => "`dat list` shows which provider serves which name".to_owned(),
+                        },
+                    ));
+            };
+            let uses = providers[index].uses();
+            if uses > 0 {
+                return Err(error(ReturnType::ProviderInUse, Subtype::NoSubtype)
+                    .because(format!("it is in use {uses} times, by open adapters or by opens"))
+                    .advise("close its adapters first"));
+            }
+            Ok(providers.remove(index))
         };
-        let uses = providers[index].uses();
-        if uses > 0 {
-            return Err(error(ReturnType::ProviderInUse, Subtype::NoSubtype)
-                .because(format!("it is in use {uses} times, by open adapters or by opens"))
-                .advise("close its adapters first"));
-        }
-        let removed = providers.remove(index);
         // The provider's own drop may take long, or call the registry.
-        drop(providers);
+        let removed = self.shared.with(remove)?;
         drop(removed);
         Ok(())
     }
@@ -242,7 +263,7 @@ impl Registry {
     #[must_use]
     pub fn list_for(&self, demand: Demand) -> Vec<Entry> {
         let (providers, registrations) = (self.providers(), self.registrations());
-        let unusable = self.shared.unusable.read().clone();
+        let unusable = self.unusable();
         let catalog = Catalog {
             configuration: &self.shared.configuration,
             providers: &providers,
@@ -257,11 +278,15 @@ impl Registry {
     }
 
     fn providers(&self) -> Vec<Arc<Registered>> {
-        self.shared.providers.read().clone()
+        self.shared.with(|state| state.providers.clone())
     }
 
     fn registrations(&self) -> Vec<Registration> {
-        self.shared.registrations.read().clone()
+        self.shared.with(|state| state.registrations.clone())
+    }
+
+    fn unusable(&self) -> BTreeMap<Origin, Error> {
+        self.shared.with(|state| state.unusable.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::c_provider::Registration;
 use super::name_errors::bad_length;
-use super::{ADD, REMOVE, Registry};
+use super::{ADD, REMOVE, Registry, State};
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 
@@ -23,14 +23,19 @@ impl Registry {
         if let Some(error) = bad_length(&registration.name) {
             return Err(describe(error.with_subtype(Subtype::InvalidArg2)));
         }
-        let mut registrations = self.shared.registrations.write();
-        if registrations.contains(&registration) {
+        let add = |state: &mut State| {
+            let is_new = !state.registrations.contains(&registration);
+            if is_new {
+                state.registrations.push(registration.clone());
+            }
+            is_new
+        };
+        if !self.shared.with(add) {
             let error = Error::new(ReturnType::ProviderAlreadyRegistered, Subtype::NoSubtype)
                 .because("the name is already registered for that version and thread safety")
                 .advise("remove the other provider first");
             return Err(describe(error));
         }
-        registrations.push(registration);
         Ok(())
     }
 
@@ -39,14 +44,16 @@ impl Registry {
     /// # Errors
     /// `DAT_PROVIDER_NOT_FOUND` if it is not registered.
     pub fn remove_registration(&self, registration: &Registration) -> Result<()> {
-        let mut registrations = self.shared.registrations.write();
-        let Some(place) = registrations.iter().position(|other| other == registration) else {
+        let remove = |state: &mut State| {
+            let place = state.registrations.iter().position(|other| other == registration)?;
+            Some(state.registrations.remove(place))
+        };
+        if self.shared.with(remove).is_none() {
             return Err(Error::new(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
                 .during(REMOVE)
                 .on(registration)
                 .because("no provider is registered with that name, version and thread safety"));
-        };
-        registrations.remove(place);
+        }
         Ok(())
     }
 }

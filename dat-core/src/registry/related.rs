@@ -25,7 +25,7 @@ impl Registry {
 
     /// The first choice for a name, under any version.
     fn first_choice(&self, name: &str) -> Result<Choice> {
-        let unusable = self.shared.unusable.read().clone();
+        let unusable = self.unusable();
         let loadable = self.hosts().then_some(&unusable);
         let mut choices = self.choices(name, Demand::ANY, loadable)?;
         Ok(choices.swap_remove(0))

@@ -174,17 +174,20 @@ impl Registry {
         asked: RequestedName<'_>,
         picked: impl Iterator<Item = &'a Match>,
     ) -> Option<Vec<Choice>> {
-        let providers = self.shared.providers.read();
         let take = |Match { entry, server, .. }: &Match| match server.as_ref()? {
             Opener::Provider(server) => {
-                let registered = providers.iter().find(|it| Arc::ptr_eq(it, server))?;
+                // A use prevents the removal of a provider that is still there.
+                let guard = self.shared.with(|state| {
+                    let is_there = state.providers.iter().any(|it| Arc::ptr_eq(it, server));
+                    is_there.then(|| ProviderUse::take(server))
+                })?;
                 let (compat, parameters) =
                     CompatChoice::split(&asked.parameters(&entry.parameters));
                 let compat = compat.or_else(|| self.shared.compat.get().cloned());
                 let compat = compat.or_else(|| self.known_program());
                 Some(Choice::Provider(Candidate {
-                    provider: Arc::clone(&registered.provider),
-                    guard: ProviderUse::take(registered),
+                    provider: Arc::clone(&server.provider),
+                    guard,
                     numbering: Arc::clone(&self.shared.numbering),
                     adapter_name: entry.name.clone(),
                     parameters,
@@ -218,16 +221,14 @@ impl Registry {
             return Err(Refusal::Unusable(error));
         }
         let tried = attempt(Choice::Library(library.clone()));
-        let mut unusable = self.shared.unusable.write();
-        match &tried {
+        self.shared.with(|state| match &tried {
             Err(Refusal::Unusable(error)) => {
-                unusable.insert(library.origin.clone(), error.clone());
+                state.unusable.insert(library.origin.clone(), error.clone());
             }
             Ok(_) | Err(Refusal::Refused(_)) => {
-                unusable.remove(&library.origin);
+                state.unusable.remove(&library.origin);
             }
-        }
-        drop(unusable);
+        });
         tried
     }
 }

@@ -5,10 +5,13 @@
 //! on stacks that no longer exist.
 
 mod condvar;
+mod fork;
 mod mutex;
+mod process;
 mod rw;
 pub(crate) mod word;
 
 pub use condvar::Condvar;
 pub use mutex::{Mutex, MutexGuard, RawLock, ReentrantMutex, ThreadToken};
+pub use process::{ProcessGuard, ProcessLock, Rank};
 pub use rw::RwLock;

@@ -1,4 +1,5 @@
 //! The lock: it admits one thread at a time, and a thread that sleeps for it is woken.
+#![allow(unsafe_code, reason = "the lock gives its cell to one thread at a time")]
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

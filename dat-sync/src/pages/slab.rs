@@ -7,7 +7,7 @@
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::{NonNull, null_mut};
 
-use crate::lock::Mutex;
+use crate::lock::{ProcessLock, Rank};
 
 use super::{HUGE, Pages, Size};
 
@@ -42,7 +42,7 @@ struct Slab {
 // SAFETY: the addresses point into memory that this allocator owns, or that is free.
 unsafe impl Send for Slab {}
 
-static SLAB: Mutex<Slab> = Mutex::new(Slab::new());
+static SLAB: ProcessLock<Slab> = ProcessLock::new(Rank::Slab, Slab::new());
 
 /// Allocates a slot of this many cache lines, at most [`MAX_LINES`]. Its contents are undefined.
 pub(crate) fn take(lines: usize) -> NonNull<u8> {

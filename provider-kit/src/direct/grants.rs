@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dat_sync::Mutex;
+use dat_sync::{Mutex, PerProcess};
 
 use super::page;
 
@@ -68,8 +68,8 @@ impl Granted {
 
 /// Number of grants that have ended.
 static ENDED: AtomicU64 = AtomicU64::new(0);
-/// All grants, and those of ended connections whose peers have not ended their access.
-static GRANTS: Mutex<Vec<Arc<Granted>>> = Mutex::new(Vec::new());
+/// All grants of this process, and those of ended connections whose peers have not ended their access.
+static GRANTS: PerProcess<Mutex<Vec<Arc<Granted>>>> = PerProcess::new();
 
 /// When memory was registered, in the order of the ends of grants.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,7 +90,7 @@ pub fn grant(domain: u32, gate: Box<dyn Gate>) -> Grant {
     let (closed, is_stuck) = (AtomicU64::new(0), AtomicBool::new(false));
     let granted = Arc::new(Granted { domain, gate, closed, is_stuck });
     {
-        let mut grants = GRANTS.lock();
+        let mut grants = GRANTS.get().lock();
         let now = Instant::now();
         grants.retain(|one| !(one.is_closed() && one.gate.wait(now)));
         grants.push(Arc::clone(&granted));
@@ -104,7 +104,7 @@ impl Drop for Grant {
     fn drop(&mut self) {
         self.0.close();
         if self.0.wait(PATIENCE_AT_END) {
-            GRANTS.lock().retain(|one| !Arc::ptr_eq(one, &self.0));
+            GRANTS.get().lock().retain(|one| !Arc::ptr_eq(one, &self.0));
         }
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn revoke(domain: u32, registered: Moment) -> bool {
         return true;
     }
     let may_access = |one: &&Arc<Granted>| one.domain == domain && one.may_access(registered);
-    let grants: Vec<_> = GRANTS.lock().iter().filter(may_access).map(Arc::clone).collect();
+    let grants: Vec<_> = GRANTS.get().lock().iter().filter(may_access).map(Arc::clone).collect();
     for one in &grants {
         one.gate.revoke();
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn listed(domain: u32) -> usize {
-        GRANTS.lock().iter().filter(|one| one.domain == domain).count()
+        GRANTS.get().lock().iter().filter(|one| one.domain == domain).count()
     }
 
     #[test]

@@ -97,7 +97,8 @@ fn checksum(words: &[u64; WORDS]) -> u64 {
     })
 }
 
-/// Publishes a region of the region table, if peers may need it.
+/// Publishes a region of the region table, if peers may need it. The caller excludes a fork, which could
+/// leave a chunk half made.
 pub(crate) fn publish(key: u32, region: &Region) {
     if !is_in_use() {
         return;

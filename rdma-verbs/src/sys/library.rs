@@ -2,7 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
-use std::sync::OnceLock;
+
+use dat_sync::Lazy;
 
 use libc::{size_t, sockaddr};
 
@@ -43,8 +44,9 @@ pub struct LoadFailure {
 /// # Errors
 /// One of the libraries, or a function of it, is missing.
 pub fn libraries() -> Result<&'static Libraries, &'static LoadFailure> {
-    static LIBRARIES: OnceLock<Result<Libraries, LoadFailure>> = OnceLock::new();
-    LIBRARIES.get_or_init(|| Ok(Libraries { verbs: Verbs::load()?, cm: RdmaCm::load()? })).as_ref()
+    static LIBRARIES: Lazy<Result<Libraries, LoadFailure>> =
+        Lazy::new(|| Ok(Libraries { verbs: Verbs::load()?, cm: RdmaCm::load()? }));
+    LIBRARIES.as_ref()
 }
 
 /// Looks up the function of a symbol; the second argument gives its type.

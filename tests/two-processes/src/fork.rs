@@ -3,12 +3,13 @@
 
 use std::process;
 
-use dat_conformance::{Node, drain, exchange};
+use dat_conformance::{Node, exchange};
 use dat_core::{
-    Close, Connect, Endpoint, EvdFlags, EvdOptions, Event, Privileges, PspMaker, Result,
-    ReturnType, Timeout,
+    Close, Connect, Endpoint, EvdFlags, EvdOptions, Event, EventDispatcher, Privileges, PspMaker,
+    Result, ReturnType, Timeout,
 };
 
+use crate::child::Child;
 use crate::completions::NONE;
 
 /// Runs a check in a child and waits for it. The child is killed if it hangs.
@@ -16,19 +17,7 @@ use crate::completions::NONE;
 /// # Panics
 /// If the check fails in the child.
 pub fn in_child(check: impl FnOnce() -> bool) {
-    // SAFETY: the child calls only the check, `alarm` and `_exit`.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: ends a child that hangs.
-        unsafe { libc::alarm(30) };
-        let holds = check();
-        // SAFETY: ends the process at once.
-        unsafe { libc::_exit(i32::from(!holds)) };
-    }
-    let mut status = 0;
-    // SAFETY: waits for the child from above.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "the check failed in the child: {status:#x}");
+    Child::fork(30, check).expect_success();
 }
 
 /// A child gets errors, and its parent's connection continues.
@@ -40,9 +29,12 @@ pub fn a_child_does_not_disturb_the_connections_of_its_parent(open: fn(&str) -> 
     let (client, server) = node.pair();
     let buffer = node.buffer(16);
     in_child(|| {
-        let refused = client.post_send(&[buffer.piece(0, 8)], 1, NONE).err();
-        let is_refused = refused.is_some_and(|why| why.return_type() == ReturnType::InvalidState);
-        is_refused && drain(&node.request).is_empty() && drain(&node.recv).is_empty()
+        let is_refused = |why: dat_core::Error| why.return_type() == ReturnType::InvalidState;
+        let mut event = Event::default();
+        let mut nothing = |evd: &EventDispatcher| evd.dequeue(&mut event).is_err_and(is_refused);
+        client.post_send(&[buffer.piece(0, 8)], 1, NONE).is_err_and(is_refused)
+            && nothing(&node.request)
+            && nothing(&node.recv)
     });
     exchange(&node, &client, &server);
 }

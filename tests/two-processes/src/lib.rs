@@ -4,6 +4,8 @@
 //! A test program of a provider calls [`tests!`] at its root with a function that opens its adapter
 //! with parameters.
 
+pub mod busy_parent;
+pub mod child;
 pub mod completions;
 pub mod containers;
 pub mod crowd;
@@ -66,6 +68,17 @@ macro_rules! tests {
             #[test]
             fn a_child_that_drops_everything_does_not_disturb_its_parent() {
                 $crate::fork::a_child_that_drops_everything_does_not_disturb_its_parent($open);
+            }
+        }
+        mod busy_parent {
+            #[test]
+            #[ignore = "a process of its own, whose only threads are those of the test"]
+            fn process_that_forks() {
+                $crate::busy_parent::a_child_uses_an_adapter_whatever_its_parent_was_doing($open);
+            }
+            #[test]
+            fn a_child_uses_an_adapter_whatever_its_parent_was_doing() {
+                $crate::process::run("busy_parent::process_that_forks");
             }
         }
         mod killed {

@@ -3,7 +3,7 @@
 
 use dat_conformance::Node;
 use dat_core::Registry;
-use dat_two_processes::{crowd, fork, lost_memory, process, write_order};
+use dat_two_processes::{busy_parent, crowd, fork, lost_memory, process, write_order};
 
 fn node(parameters: &str) -> Node {
     let registry = Registry::new();
@@ -51,4 +51,15 @@ fn memory_that_its_owner_loses_fails_operations_and_nothing_else() {
 #[test]
 fn memory_of_which_its_owner_loses_half_does_so_too() {
     process::run("process_that_loses_half_of_it");
+}
+
+#[test]
+#[ignore = "a process of its own, whose only threads are those of the test"]
+fn process_that_forks() {
+    busy_parent::a_child_uses_an_adapter_whatever_its_parent_was_doing(node);
+}
+
+#[test]
+fn a_child_uses_an_adapter_whatever_its_parent_was_doing() {
+    process::run("process_that_forks");
 }

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, Weak};
 
-use dat_sync::Mutex;
+use dat_sync::{Mutex, PerProcess, Process};
 
 use crate::error::Result;
 use crate::{Adapter, Address, Incoming, ListenSink, ListenerParts};
@@ -53,19 +53,21 @@ pub(super) type Side = (Address, u64);
 pub(super) struct Link {
     sides: [Side; 2],
     broken: AtomicBool,
+    process: Process,
 }
 
-static LINKS: LazyLock<Mutex<HashMap<[Side; 2], Weak<Link>>>> = LazyLock::new(Mutex::default);
+static LINKS: PerProcess<Mutex<HashMap<[Side; 2], Weak<Link>>>> = PerProcess::new();
 
 impl Link {
     /// The connection between two sides, which both of them keep until they are used again.
     pub(super) fn between(one: Side, other: Side) -> Arc<Self> {
         let sides = if one <= other { [one, other] } else { [other, one] };
-        let mut links = LINKS.lock();
+        let mut links = LINKS.get().lock();
         if let Some(link) = links.get(&sides).and_then(Weak::upgrade) {
             return link;
         }
-        let link = Arc::new(Self { sides, broken: AtomicBool::new(false) });
+        let link =
+            Arc::new(Self { sides, broken: AtomicBool::new(false), process: Process::current() });
         links.insert(sides, Arc::downgrade(&link));
         link
     }
@@ -82,7 +84,10 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let mut links = LINKS.lock();
+        if !self.process.is_current() {
+            return;
+        }
+        let mut links = LINKS.get().lock();
         // The other side may have created the entry again in the meantime.
         if links.get(&self.sides).is_some_and(|link| link.strong_count() == 0) {
             links.remove(&self.sides);
