@@ -1,6 +1,6 @@
 //! Progress of the adapter by the waiter that would otherwise sleep until another thread makes it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::blocking::WaitOutcome;
 use crate::provider::WaiterProgress;
 use crate::sync::await_readable;
-use crate::wakeup::eventfd;
+use crate::wakeup::{Eventfd, eventfd};
 
 /// The progress of an adapter that waiters can claim.
 pub(crate) struct ClaimableProgress {
     progress: Arc<dyn WaiterProgress>,
     /// What wakes the waiter that has the claim, besides the connections of the adapter.
-    wake: Arc<OwnedFd>,
+    wake: Arc<Eventfd>,
     /// Whether the adapter had a proxy agent. An agent is called by the thread that makes progress,
     /// and the waiter may hold locks that the agent needs.
     has_agents: AtomicBool,
@@ -65,7 +65,7 @@ impl Claim {
     }
 
     /// The descriptor that another thread writes to wake the waiter.
-    pub(crate) fn wake(&self) -> &Arc<OwnedFd> {
+    pub(crate) fn wake(&self) -> &Arc<Eventfd> {
         &self.0.wake
     }
 

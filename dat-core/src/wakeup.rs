@@ -7,9 +7,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
+use dat_sync::{Lazy, PerProcess, Private};
 use rustix::event::EventfdFlags;
 
 use crate::blocking::WaitOutcome;
@@ -21,7 +22,7 @@ pub(crate) struct Wakeup {
     state: Mutex<State>,
     wake: WakeWord,
     /// Created when a consumer first requests it.
-    fd: LateInit<OwnedFd>,
+    fd: LateInit<Eventfd>,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +37,7 @@ struct State {
 /// A sleep on a descriptor of the caller.
 #[derive(Debug)]
 struct SleptOn {
-    descriptor: Arc<OwnedFd>,
+    descriptor: Arc<Eventfd>,
     /// Whether the descriptor was made readable.
     is_readable: bool,
 }
@@ -102,7 +103,7 @@ impl Wakeup {
 
     /// Announces a sleep on a descriptor of the caller, which a signal makes readable. Returns false if
     /// the wakeup is already signalled. Only one thread at a time sleeps so.
-    pub(crate) fn begin_sleep_on(&self, descriptor: &Arc<OwnedFd>) -> bool {
+    pub(crate) fn begin_sleep_on(&self, descriptor: &Arc<Eventfd>) -> bool {
         let mut state = self.state.lock();
         if !state.rung {
             let descriptor = Arc::clone(descriptor);
@@ -190,40 +191,50 @@ impl Wakeup {
 }
 
 /// A descriptor that is readable after [`add_one`], until [`take_one`].
-pub(crate) fn eventfd() -> io::Result<OwnedFd> {
+pub(crate) fn eventfd() -> io::Result<Eventfd> {
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-    Ok(rustix::event::eventfd(0, flags)?)
+    Ok(Private::create(|| rustix::event::eventfd(0, flags))?)
 }
+
+/// A descriptor of [`eventfd`].
+pub(crate) type Eventfd = Private<OwnedFd>;
 
 /// Makes the descriptor readable. The counter cannot overflow: it is at most 1 between two calls of
 /// `clear`.
-fn add_one(fd: &OwnedFd) {
+fn add_one(fd: impl AsFd) {
     let _ = rustix::io::write(fd, &1_u64.to_ne_bytes());
 }
 
 /// Reverts [`add_one`]. It is fine if there is nothing to read.
-fn take_one(fd: &OwnedFd) {
+fn take_one(fd: impl AsFd) {
     let _ = rustix::io::read(fd, &mut [0_u8; 8]);
 }
 
-static ALWAYS_READY: OnceLock<Option<OwnedFd>> = OnceLock::new();
+/// A descriptor that is always readable, unless it could not be created.
+struct AlwaysReady(Option<Eventfd>);
+
+impl Default for AlwaysReady {
+    fn default() -> Self {
+        let fd = eventfd().ok();
+        fd.iter().for_each(add_one);
+        Self(fd)
+    }
+}
+
+static ALWAYS_READY: PerProcess<AlwaysReady> = PerProcess::new();
 
 /// Reserves the descriptor for the worst case; called when the first dispatcher is created.
 pub(crate) fn reserve_always_ready() {
-    ALWAYS_READY.get_or_init(|| {
-        let fd = eventfd().ok()?;
-        add_one(&fd);
-        Some(fd)
-    });
+    ALWAYS_READY.get();
 }
 
 /// The descriptor for the worst case; if even that could not be reserved, standard error, which
 /// polls only as writable.
 fn always_ready() -> BorrowedFd<'static> {
-    static STDERR: OnceLock<io::Stderr> = OnceLock::new();
-    match ALWAYS_READY.get() {
-        Some(Some(fd)) => fd.as_fd(),
-        _ => STDERR.get_or_init(io::stderr).as_fd(),
+    static STDERR: Lazy<io::Stderr> = Lazy::new(io::stderr);
+    match &ALWAYS_READY.get().0 {
+        Some(fd) => fd.as_fd(),
+        None => STDERR.as_fd(),
     }
 }
 

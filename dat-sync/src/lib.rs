@@ -11,6 +11,7 @@
 //! - [`Process`]: whether an object was created before a fork;
 //! - [`ProcessLock`], [`PerProcess`], [`Lazy`]: state of the process that a child of a fork goes on using, or
 //!   creates again;
+//! - [`Private`]: descriptors that a child of a fork does not keep;
 //! - [`prefetch`](fn@prefetch): a hint to the processor;
 //! - [`thread`]: the threads of the library.
 
@@ -32,6 +33,7 @@ mod loom_models;
 pub mod modelled;
 pub mod pages;
 mod prefetch;
+mod private;
 mod process;
 pub mod region_table;
 mod slab_arc;
@@ -45,5 +47,6 @@ pub use lock::{
 };
 pub use pages::per_process::PerProcess;
 pub use prefetch::{prefetch, prefetch_address};
+pub use private::Private;
 pub use process::Process;
 pub use slab_arc::{SlabArc, SlabWeak};

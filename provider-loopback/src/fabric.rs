@@ -1,15 +1,16 @@
-//! What all adapters of the process share: hosts, listeners and ports.
+//! What all adapters of the process share: hosts, listeners and ports. A child of a fork has a fabric of its
+//! own, without the adapters of its parent.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{Address, ListenSink, Listener, ListenerParts};
 use dat_provider_kit::network::within_this_machine;
-use dat_sync::Mutex;
+use dat_sync::{Mutex, PerProcess, Process};
 
-static HOSTS: LazyLock<Mutex<Hosts>> = LazyLock::new(Mutex::default);
+static HOSTS: PerProcess<Mutex<Hosts>> = PerProcess::new();
 static PORTS: AtomicU64 = AtomicU64::new(FIRST_EPHEMERAL);
 
 /// The first qualifier that is assigned to listeners which request none.
@@ -34,12 +35,13 @@ struct Hosts {
 /// The presence of an adapter at its address, for as long as any of its objects exists.
 pub(crate) struct Host {
     address: Address,
+    process: Process,
 }
 
 impl Host {
     pub(crate) fn new(address: Address) -> Arc<Self> {
-        *HOSTS.lock().adapters.entry(address).or_default() += 1;
-        Arc::new(Self { address })
+        *HOSTS.get().lock().adapters.entry(address).or_default() += 1;
+        Arc::new(Self { address, process: Process::current() })
     }
 
     pub(crate) fn address(&self) -> Address {
@@ -49,7 +51,10 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        let mut hosts = HOSTS.lock();
+        if !self.process.is_current() {
+            return;
+        }
+        let mut hosts = HOSTS.get().lock();
         if let Some(count) = hosts.adapters.get_mut(&self.address) {
             *count -= 1;
             if *count == 0 {
@@ -77,7 +82,7 @@ fn found(address: Address) -> Option<Address> {
 /// Looks up a listener.
 pub(crate) fn route(address: Address, qualifier: u64) -> Route {
     let Some(address) = found(address) else { return Route::NoHost };
-    let hosts = HOSTS.lock();
+    let hosts = HOSTS.get().lock();
     match hosts.listeners.get(&(address, qualifier)) {
         Some(sink) => Route::Listener(Arc::clone(sink)),
         None if hosts.adapters.contains_key(&address) => Route::NoListener,
@@ -109,7 +114,7 @@ pub(crate) fn listen(
     qualifier: Option<u64>,
     sink: Arc<dyn ListenSink>,
 ) -> Result<ListenerParts> {
-    let mut hosts = HOSTS.lock();
+    let mut hosts = HOSTS.get().lock();
     let qualifier = match qualifier {
         Some(qualifier) => qualifier,
         None => loop {
@@ -136,7 +141,10 @@ impl Listener for HostListener {}
 
 impl Drop for HostListener {
     fn drop(&mut self) {
-        let sink = HOSTS.lock().listeners.remove(&(self.host.address, self.qualifier));
+        if !self.host.process.is_current() {
+            return;
+        }
+        let sink = HOSTS.get().lock().listeners.remove(&(self.host.address, self.qualifier));
         // The sink may own anything, so it is dropped without the lock.
         drop(sink);
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use dat_provider_kit::fork::Guard;
+use dat_provider_kit::fork::Private;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
@@ -15,8 +15,7 @@ pub(crate) const RING: u8 = 1;
 /// A connected socket of packets.
 #[derive(Debug)]
 pub(crate) struct Bell {
-    _guard: Guard,
-    socket: OwnedFd,
+    socket: Private<OwnedFd>,
 }
 
 /// What the peer has signalled.
@@ -29,8 +28,8 @@ pub(crate) enum Heard {
 }
 
 impl Bell {
-    pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self { _guard: Guard::new(socket.as_fd()), socket }
+    pub(crate) fn new(socket: Private<OwnedFd>) -> Self {
+        Self { socket }
     }
 
     /// Rings. A peer that has not read earlier rings is woken by those; one that is gone is

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use dat_provider_kit::doorbell::{self, Board, Doorbell};
-use dat_provider_kit::fork::Guard;
+use dat_provider_kit::fork::Private;
 use dat_sync::Mutex;
 use rustix::io::Result;
 
@@ -50,8 +50,7 @@ struct PeerBoards {
 #[derive(Debug)]
 struct OwnBoard {
     memory: Memory,
-    _guard: Guard,
-    file: OwnedFd,
+    file: Private<OwnedFd>,
     numbers: Mutex<Numbers>,
 }
 
@@ -141,8 +140,7 @@ impl Boards {
 impl OwnBoard {
     fn create() -> Result<Arc<Self>> {
         let (memory, file) = Memory::create("dat-doorbells")?;
-        let (guard, numbers) = (Guard::new(file.as_fd()), Mutex::default());
-        Ok(Arc::new(Self { memory, _guard: guard, file, numbers }))
+        Ok(Arc::new(Self { memory, file, numbers: Mutex::default() }))
     }
 }
 

@@ -10,6 +10,7 @@ use dat_conformance::{Node, exchange, expect_connection, expect_request, state, 
 use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpState, PspMaker};
 use dat_provider::error::{ReturnType, Subtype};
 use dat_provider::mem::Span;
+use dat_provider_kit::fork::Private;
 use dat_provider_kit::frame::{Body, Frame};
 use dat_provider_kit::handshake::{Active, Hello, SideInfo};
 use dat_two_processes::{NONE, each_once, posts};
@@ -27,13 +28,13 @@ use crate::transport::bound;
 
 /// A peer that writes what it likes.
 struct Raw {
-    socket: OwnedFd,
+    socket: Private<OwnedFd>,
     segment: Arc<Segment>,
     producer: Producer,
     consumer: Consumer,
 }
 
-fn dial(qualifier: u64) -> OwnedFd {
+fn dial(qualifier: u64) -> Private<OwnedFd> {
     let own = IpAddr::from([127, 0, 0, 1]);
     let (socket, _) = bound(Space::Own, own).expect("a descriptor");
     let name = Space::Own.listener(None, own, qualifier).expect("short enough");
@@ -41,7 +42,7 @@ fn dial(qualifier: u64) -> OwnedFd {
     socket
 }
 
-fn ring(socket: &OwnedFd) {
+fn ring(socket: &Private<OwnedFd>) {
     let _ = rustix::net::send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use dat_provider_kit::direct::page;
 use dat_provider_kit::doorbell::Doorbell;
-use dat_provider_kit::fork::Origin;
+use dat_provider_kit::fork::{Origin, Private};
 use dat_provider_kit::frame::Malformed;
 use dat_provider_kit::link::{self, End};
 use dat_sync::prefetch_address;
@@ -65,8 +65,8 @@ impl Link {
     /// # Errors
     /// The peer is gone.
     pub(crate) fn active(
-        socket: OwnedFd,
-        (segment, file): (Segment, OwnedFd),
+        socket: Private<OwnedFd>,
+        (segment, file): (Segment, Private<OwnedFd>),
         is_same_user: bool,
         options: &LinkOptions,
     ) -> Result<Halves> {
@@ -78,12 +78,16 @@ impl Link {
     }
 
     /// The passive side, to which a segment is on its way.
-    pub(crate) fn passive(socket: OwnedFd, is_same_user: bool, options: &LinkOptions) -> Halves {
+    pub(crate) fn passive(
+        socket: Private<OwnedFd>,
+        is_same_user: bool,
+        options: &LinkOptions,
+    ) -> Halves {
         halves(Self::new(socket, 1, OnceLock::new(), is_same_user, options))
     }
 
     fn new(
-        socket: OwnedFd,
+        socket: Private<OwnedFd>,
         writes: usize,
         segment: OnceLock<Arc<Segment>>,
         is_same_user: bool,

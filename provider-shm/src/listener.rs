@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::engine::{Acceptor, Connected};
-use dat_provider_kit::fork::{Guard, Origin};
+use dat_provider_kit::fork::{Origin, Private};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -23,15 +23,15 @@ const BACKLOG: i32 = 4096;
 const CHOSEN: u64 = 49_152;
 
 /// A new socket that does not block.
-pub(crate) fn socket() -> rustix::io::Result<OwnedFd> {
+pub(crate) fn socket() -> rustix::io::Result<Private<OwnedFd>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+    let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    Private::create(|| rustix::net::socket_with(family, kind, flags, None))
 }
 
 /// A listening socket.
 pub(crate) struct Listening {
-    _guard: Guard,
-    socket: OwnedFd,
+    socket: Private<OwnedFd>,
     origin: Origin,
     qualifier: u64,
     rings: Rings,
@@ -71,11 +71,9 @@ impl Listening {
             })?;
         }
         rustix::net::listen(&socket, BACKLOG).map_err(refused("listen"))?;
-        let (guard, origin) = (Guard::new(socket.as_fd()), Origin::here());
         Ok(Self {
-            _guard: guard,
             socket,
-            origin,
+            origin: Origin::here(),
             qualifier,
             rings: rings.clone(),
             file,
@@ -93,7 +91,7 @@ impl Drop for Listening {
 }
 
 /// Binds a socket. A file that a killed process left is replaced.
-fn bind(socket: &OwnedFd, rings: &Rings, qualifier: u64) -> rustix::io::Result<()> {
+fn bind(socket: impl AsFd + Copy, rings: &Rings, qualifier: u64) -> rustix::io::Result<()> {
     let name = rings.space.listener(rings.folder.as_deref(), rings.address, qualifier)?;
     let bound = rustix::net::bind(socket, &name);
     let Some(folder) = &rings.folder else { return bound };
@@ -146,7 +144,8 @@ impl Acceptor for Listening {
     fn accept(&mut self) -> Option<Connected> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
-            let (socket, name) = match rustix::net::acceptfrom_with(&self.socket, flags) {
+            let accept = || rustix::net::acceptfrom_with(&self.socket, flags);
+            let (socket, name) = match Private::create_with(accept) {
                 Ok(accepted) => accepted,
                 Err(Errno::MFILE | Errno::NFILE) => {
                     drop(self.reserve.take());

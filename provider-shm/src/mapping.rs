@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use dat_provider_kit::fork::Origin;
+use dat_provider_kit::fork::{Origin, Private};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{Errno, Result};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -33,9 +33,9 @@ unsafe impl<const LENGTH: usize> Sync for Mapping<LENGTH> {}
 
 impl<const LENGTH: usize> Mapping<LENGTH> {
     /// Creates a file full of zeros. The descriptor is for the peer.
-    pub(crate) fn create(name: &str) -> Result<(Self, OwnedFd)> {
+    pub(crate) fn create(name: &str) -> Result<(Self, Private<OwnedFd>)> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = rustix::fs::memfd_create(name, flags)?;
+        let file = Private::create(|| rustix::fs::memfd_create(name, flags))?;
         rustix::fs::ftruncate(&file, LENGTH as u64)?;
         rustix::fs::fcntl_add_seals(&file, SEALS)?;
         Ok((Self::map(file.as_fd())?, file))

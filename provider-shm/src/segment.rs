@@ -3,6 +3,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use dat_provider_kit::fork::Private;
 use rustix::io::Result;
 
 use crate::access_words::AccessWords;
@@ -33,7 +34,7 @@ pub(crate) struct Segment(Mapping<LENGTH>);
 
 impl Segment {
     /// Creates a segment full of zeros. The descriptor is for the peer.
-    pub(crate) fn create() -> Result<(Self, OwnedFd)> {
+    pub(crate) fn create() -> Result<(Self, Private<OwnedFd>)> {
         let (mapping, file) = Mapping::create("dat-shm")?;
         Ok((Self(mapping), file))
     }

@@ -11,6 +11,7 @@ use dat_provider::Address;
 use dat_provider::error::Result;
 use dat_provider_kit::direct::page;
 use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
+use dat_provider_kit::fork::Private;
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
 use rustix::io::Errno;
@@ -115,7 +116,7 @@ impl Transport for Rings {
 }
 
 /// A socket with a name of its own, and the port in the name.
-pub(crate) fn bound(space: Space, address: IpAddr) -> rustix::io::Result<(OwnedFd, u64)> {
+pub(crate) fn bound(space: Space, address: IpAddr) -> rustix::io::Result<(Private<OwnedFd>, u64)> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let socket = socket()?;
     let process = u64::from(rustix::process::getpid().as_raw_nonzero().get().unsigned_abs());
@@ -132,7 +133,7 @@ pub(crate) fn bound(space: Space, address: IpAddr) -> rustix::io::Result<(OwnedF
 
 /// A socket that is bound and not connected.
 struct Dialling {
-    socket: OwnedFd,
+    socket: Private<OwnedFd>,
     port: u64,
     rings: Rings,
 }

@@ -5,7 +5,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use dat_provider_kit::engine::ConnectFailure;
-use socket2::{Domain, Protocol, Socket, Type};
+use dat_provider_kit::fork::Private;
+use socket2::{Domain, Protocol, Type};
+
+/// A socket that a child of fork does not keep.
+pub(crate) type Socket = Private<socket2::Socket>;
 
 /// A peer that has not answered after this time cannot be reached.
 const LONGEST: Duration = Duration::from_secs(8);
@@ -13,7 +17,9 @@ const LONGEST: Duration = Duration::from_secs(8);
 /// A new TCP socket, bound to an address and port; 0 for a port of the system's choice. At the unspecified
 /// address of IPv6 it takes IPv4 connections too.
 pub(crate) fn bound(own: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(own), Type::STREAM, Some(Protocol::TCP))?;
+    let domain = Domain::for_address(own);
+    let socket = || socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP));
+    let socket = Private::create(socket)?;
     // A port with connections that are closed is free; one that is listened on is not.
     socket.set_reuse_address(true)?;
     if own.is_ipv6() && own.ip().is_unspecified() {

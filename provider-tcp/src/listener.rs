@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::engine::{Acceptor, Connected, JoinedAcceptor};
+use dat_provider_kit::fork::Private;
 use dat_provider_kit::qualifier;
 use dat_provider_kit::stream_link::halves;
 
-use crate::connect::bound;
+use crate::connect::{self, bound};
 use crate::socket::Socket;
 
 /// Connections that wait to be accepted; the system may allow fewer.
@@ -71,7 +72,7 @@ fn listen_at_all(
 
 /// A listening socket.
 struct PortListener {
-    socket: socket2::Socket,
+    socket: connect::Socket,
     qualifier: u64,
     timeout: Duration,
     /// A descriptor in reserve: where none is free, it is closed to refuse a connection, which
@@ -125,7 +126,7 @@ impl Acceptor for PortListener {
 
     fn accept(&mut self) -> Option<Connected> {
         loop {
-            let (socket, peer) = match self.socket.accept() {
+            let (socket, peer) = match Private::create_with(|| self.socket.accept()) {
                 Ok(accepted) => accepted,
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EMFILE | libc::ENFILE) => {
@@ -148,7 +149,7 @@ impl Acceptor for PortListener {
 
 /// The link of a connected socket.
 pub(crate) fn connected(
-    socket: socket2::Socket,
+    socket: connect::Socket,
     address: IpAddr,
     timeout: Duration,
 ) -> io::Result<Connected> {

@@ -11,6 +11,8 @@ use dat_provider_kit::link::End;
 use dat_provider_kit::stream_link::Stream;
 use socket2::{SockAddr, SockRef, TcpKeepalive};
 
+use crate::connect;
+
 /// The congestion control of connections within this machine. Every kernel has it, and permits it to all.
 const LOCAL_CONGESTION_CONTROL: &[u8] = b"reno";
 
@@ -19,11 +21,11 @@ const MAX_SPANS: usize = 64;
 
 /// A connected socket that does not block.
 #[derive(Debug)]
-pub(crate) struct Socket(socket2::Socket);
+pub(crate) struct Socket(connect::Socket);
 
 impl Socket {
     /// Takes over a connected socket. A peer that cannot be reached counts as lost after `timeout`.
-    pub(crate) fn new(socket: socket2::Socket, timeout: Duration) -> io::Result<Self> {
+    pub(crate) fn new(socket: connect::Socket, timeout: Duration) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         prepare(&socket, timeout)?;
         Ok(Self(socket))
@@ -188,7 +190,9 @@ mod tests {
         let near = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
         let (far, _) = listener.accept().expect("it is connected");
         for stream in [near, far] {
-            let socket = Socket::new(stream.into(), Duration::from_secs(10)).expect("connected");
+            let socket = connect::Socket::create(|| io::Result::Ok(stream.into()));
+            let socket = Socket::new(socket.expect("it exists"), Duration::from_secs(10));
+            let socket = socket.expect("connected");
             let control = socket.0.tcp_congestion().expect("a TCP socket");
             assert!(control.starts_with(LOCAL_CONGESTION_CONTROL), "{control:?}");
         }
@@ -198,7 +202,7 @@ mod tests {
     fn other_connections_have_the_congestion_control_of_the_system() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         // The addresses differ, as those of two machines do.
-        let socket = super::super::connect::bound(([127, 0, 0, 2], 0).into()).expect("a port");
+        let socket = connect::bound(([127, 0, 0, 2], 0).into()).expect("a port");
         let system = socket.tcp_congestion().expect("a TCP socket");
         socket.connect(&listener.local_addr().expect("bound").into()).expect("it listens");
         let socket = Socket::new(socket, Duration::from_secs(10)).expect("connected");

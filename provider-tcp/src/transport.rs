@@ -13,7 +13,7 @@ use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
 use dat_provider_kit::qualifier;
 
-use crate::connect::{bound, connect, failure};
+use crate::connect::{Socket, bound, connect, failure};
 use crate::discovery;
 use crate::listener::{connected, listen};
 use crate::parameters::Parameters;
@@ -131,7 +131,7 @@ impl Transport for Sockets {
 
 /// A socket that is bound and not connected.
 struct Bound {
-    socket: socket2::Socket,
+    socket: Socket,
     port: u64,
     place: Place,
     timeout: Duration,

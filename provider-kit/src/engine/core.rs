@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Deref;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use super::event_order::EventOrder;
 use super::lingering::{LingeringLink, WatchedIn};
 use super::transport::{Acceptor, Transport};
 use crate::epoll_wait;
-use crate::fork::{Guard, Origin};
+use crate::fork::{Origin, Private};
 use crate::frame::{Body, Frame, Reason};
 use crate::link::Reader;
 use crate::upcalls::Upcalls;
@@ -34,17 +34,16 @@ pub(super) struct Shared {
     is_closed: AtomicBool,
     /// The next token.
     tokens: AtomicU64,
-    _guards: [Guard; 4],
     /// An eventfd that wakes the thread.
-    wakeup: OwnedFd,
+    wakeup: Private<OwnedFd>,
     /// The epoll descriptor of the links and listeners.
-    pub(super) links: OwnedFd,
+    pub(super) links: Private<OwnedFd>,
     /// The epoll descriptor of the links that only wait until the peer has closed them. A ready one wakes
     /// no thread, because there is no hurry.
-    pub(super) closing: OwnedFd,
+    pub(super) closing: Private<OwnedFd>,
     /// The epoll descriptor on which the thread sleeps, with `wakeup`, and with `links` unless a waiter
     /// sleeps on those.
-    thread_sleep: OwnedFd,
+    thread_sleep: Private<OwnedFd>,
 }
 
 /// The jobs that the thread has not taken.
@@ -142,10 +141,10 @@ impl Shared {
     /// # Errors
     /// The process or the system is out of descriptors.
     pub(super) fn new(transport: Box<dyn Transport>) -> rustix::io::Result<Self> {
-        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let links = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let closing = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let thread_sleep = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let wakeup =
+            Private::create(|| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))?;
+        let epoll = || Private::create(|| epoll::create(epoll::CreateFlags::CLOEXEC));
+        let (links, closing, thread_sleep) = (epoll()?, epoll()?, epoll()?);
         for (descriptor, token) in [(&wakeup, WAKEUP), (&links, LINKS)] {
             let data = epoll::EventData::new_u64(token);
             epoll::add(&thread_sleep, descriptor, data, epoll::EventFlags::IN)?;
@@ -157,7 +156,6 @@ impl Shared {
             is_signalled: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             tokens: AtomicU64::new(0),
-            _guards: [&wakeup, &links, &closing, &thread_sleep].map(|one| Guard::new(one.as_fd())),
             wakeup,
             links,
             closing,

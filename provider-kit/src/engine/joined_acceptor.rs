@@ -6,14 +6,13 @@ use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use super::transport::{Acceptor, Connected};
-use crate::fork::Guard;
+use crate::fork::Private;
 
 /// Several listeners on one qualifier, for example at several addresses.
 pub struct JoinedAcceptor {
     qualifier: u64,
-    _guard: Guard,
     /// Readable when one of the listeners is.
-    epoll: OwnedFd,
+    epoll: Private<OwnedFd>,
     /// In the order in which they are asked, and closed.
     all: Vec<Box<dyn Acceptor>>,
 }
@@ -25,7 +24,7 @@ impl JoinedAcceptor {
     /// `DAT_INSUFFICIENT_RESOURCES` if no descriptor is free.
     pub fn new(qualifier: u64, all: Vec<Box<dyn Acceptor>>) -> Result<Self> {
         let joined = || {
-            let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+            let epoll = Private::create(|| epoll::create(CreateFlags::CLOEXEC))?;
             for (number, acceptor) in all.iter().enumerate() {
                 let data = EventData::new_u64(number as u64);
                 epoll::add(&epoll, acceptor.descriptor(), data, EventFlags::IN)?;
@@ -40,7 +39,7 @@ impl JoinedAcceptor {
                 .errno(errno.raw_os_error())
                 .advise("if descriptors are used up, raise their limit: ulimit -n")
         })?;
-        Ok(Self { qualifier, _guard: Guard::new(epoll.as_fd()), epoll, all })
+        Ok(Self { qualifier, epoll, all })
     }
 }
 

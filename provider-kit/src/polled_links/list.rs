@@ -13,7 +13,7 @@ use super::hot::{HotLinks, Rings};
 use super::{PolledLink, Signal, Visit};
 use crate::doorbell::{Doorbell, Doorbells};
 use crate::epoll_wait;
-use crate::fork::Guard;
+use crate::fork::Private;
 
 /// Maximum number of polls in a row that read only active links.
 const MAX_SKIPPED: u32 = 4;
@@ -34,7 +34,7 @@ pub(super) struct List {
     /// Polls in a row that read only links known to be active.
     skipped: u32,
     /// The epoll set of the links without doorbells, created before descriptors may be scarce.
-    set: Option<(OwnedFd, Guard)>,
+    set: Option<Private<OwnedFd>>,
     /// Whether such a link was added to the set.
     is_set_used: bool,
 }
@@ -105,7 +105,7 @@ impl List {
             }
             Some(Signal::Descriptor) => {
                 match &self.set {
-                    Some((set, _)) => entry.link.join(set.as_fd(), key as u64),
+                    Some(set) => entry.link.join(set.as_fd(), key as u64),
                     None => self.blind.push(key),
                 }
                 self.is_set_used = true;
@@ -116,8 +116,7 @@ impl List {
     /// Creates the set. Without it, polls read the links without doorbells one by one.
     #[cold]
     fn create_set(&mut self) {
-        let set = epoll::create(epoll::CreateFlags::CLOEXEC).ok();
-        self.set = set.map(|set| (Guard::new(set.as_fd()), set)).map(|(guard, set)| (set, guard));
+        self.set = Private::create(|| epoll::create(epoll::CreateFlags::CLOEXEC)).ok();
     }
 
     fn read_again(&mut self, key: usize) {
@@ -169,7 +168,7 @@ impl List {
         });
         rings.age(all);
         blind.iter().for_each(|key| queue(all, again, *key));
-        if let Some((set, _)) = set.as_ref().filter(|_| *is_set_used) {
+        if let Some(set) = set.as_ref().filter(|_| *is_set_used) {
             let mut events = [const { MaybeUninit::uninit() }; MAX_PER_POLL];
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
             if let Ok(events) = epoll_wait::wait(set, &mut events, Some(&now)) {

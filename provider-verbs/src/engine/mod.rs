@@ -18,14 +18,14 @@ mod target;
 mod threads;
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_sync::RwLock;
+use dat_sync::{Private, RwLock};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -62,11 +62,11 @@ pub(crate) struct Engine {
     /// The channel of queues that have no channel of their own.
     pub(crate) completions: Arc<CompletionChannel>,
     /// The epoll instance on which the thread `dat-events` sleeps.
-    sleep: Epoll,
+    sleep: Private<Epoll>,
     targets: RwLock<HashMap<u64, Target>>,
     commands: Sender<Command>,
-    wake: EventFd,
-    stop: EventFd,
+    wake: Private<EventFd>,
+    stop: Private<EventFd>,
     /// Set when the threads must stop.
     stopping: AtomicBool,
     keys: AtomicU64,
@@ -85,7 +85,11 @@ impl Engine {
         })?;
         let completions = CompletionChannel::new(&context)
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "completion channel"))?;
-        let descriptor = |flags| EventFd::from_flags(flags).map_err(no_descriptor);
+        let descriptor =
+            |flags| Private::create(|| EventFd::from_flags(flags)).map_err(no_descriptor);
+        let epoll = || Ok((Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?, ()));
+        let (sleep, ()) =
+            Private::holding(epoll, |epoll| [epoll.0.as_raw_fd()]).map_err(no_descriptor)?;
         let (commands, receiver) = mpsc::channel();
         let quick = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let engine = Arc::new(Self {
@@ -95,7 +99,7 @@ impl Engine {
             instances: RwLock::default(),
             channel,
             completions,
-            sleep: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(no_descriptor)?,
+            sleep,
             targets: RwLock::default(),
             commands,
             wake: descriptor(quick)?,

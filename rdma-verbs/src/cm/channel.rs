@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
+use dat_sync::Private;
+
 use super::event::{self, Event};
 use crate::sys::libraries;
 use crate::sys::rdma_cma::rdma_event_channel;
@@ -14,13 +16,18 @@ use crate::{Error, Result};
 /// A channel that reports the events of its identifiers (rdma_create_event_channel(3)).
 #[derive(Debug)]
 pub struct Channel {
-    raw: NonNull<rdma_event_channel>,
+    raw: Private<OpenChannel>,
 }
 
+/// The object of the library. A child of a fork does not keep its descriptor, on which the connections
+/// depend.
+#[derive(Debug)]
+struct OpenChannel(NonNull<rdma_event_channel>);
+
 // SAFETY: the library's calls on it are thread safe.
-unsafe impl Send for Channel {}
+unsafe impl Send for OpenChannel {}
 // SAFETY: the library's calls on it are thread safe.
-unsafe impl Sync for Channel {}
+unsafe impl Sync for OpenChannel {}
 
 impl Channel {
     /// Opens a channel.
@@ -30,16 +37,17 @@ impl Channel {
     /// connection manager; `EACCES`: the process may not open `/dev/infiniband/rdma_cm`.
     pub fn new() -> Result<Arc<Self>> {
         let libraries = libraries().map_err(|_| Error::not_loaded())?;
-        // SAFETY: the call has no preconditions.
-        let raw = unsafe { (libraries.cm.rdma_create_event_channel)() };
-        match NonNull::new(raw) {
-            Some(raw) => Ok(Arc::new(Self { raw })),
-            None => Err(Error::last("rdma_create_event_channel")),
-        }
+        let create = || {
+            // SAFETY: the call has no preconditions.
+            let raw = unsafe { (libraries.cm.rdma_create_event_channel)() };
+            let raw = NonNull::new(raw).ok_or_else(|| Error::last("rdma_create_event_channel"))?;
+            Ok(OpenChannel(raw))
+        };
+        Ok(Arc::new(Self { raw: Private::create(create)? }))
     }
 
     pub(super) fn raw(&self) -> *mut rdma_event_channel {
-        self.raw.as_ptr()
+        self.raw.0.as_ptr()
     }
 
     /// Makes [`take_event`](Self::take_event) return at once, even without an event.
@@ -82,17 +90,23 @@ impl Channel {
 
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
+        self.raw.as_fd()
+    }
+}
+
+impl AsFd for OpenChannel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the channel is alive.
-        let fd = unsafe { (*self.raw()).fd };
+        let fd = unsafe { (*self.0.as_ptr()).fd };
         // SAFETY: the descriptor is open as long as the channel, which the borrow keeps.
         unsafe { BorrowedFd::borrow_raw(fd) }
     }
 }
 
-impl Drop for Channel {
+impl Drop for OpenChannel {
     fn drop(&mut self) {
         // SAFETY: its identifiers keep it alive, so they are gone; its events are acknowledged when
         // they are taken; it is destroyed once.
-        unsafe { (library!(cm).rdma_destroy_event_channel)(self.raw()) };
+        unsafe { (library!(cm).rdma_destroy_event_channel)(self.0.as_ptr()) };
     }
 }

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use dat_sync::Private;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::{Context, Error, Owner, Result, library, object, pointer_to_key};
@@ -11,7 +12,34 @@ use crate::sys::verbs::ibv_comp_channel;
 
 object! {
     /// A channel that reports completions of armed queues (ibv_create_comp_channel(3)).
-    CompletionChannel(ibv_comp_channel) { _context: Context, owner: Option<Owner> }
+    CompletionChannel(ibv_comp_channel) { _keeper: Keeper, _context: Context }
+}
+
+/// What keeps a channel alive until the handles are gone.
+#[expect(dead_code, reason = "kept for as long as the channel")]
+enum Keeper {
+    Created(Private<OpenChannel>),
+    Other(Owner),
+}
+
+/// A channel that this crate created. A child of a fork does not keep its descriptor.
+struct OpenChannel(NonNull<ibv_comp_channel>);
+
+impl AsFd for OpenChannel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the channel is alive.
+        let fd = unsafe { (*self.0.as_ptr()).fd };
+        // SAFETY: the descriptor is open as long as the channel, which the borrow keeps.
+        unsafe { BorrowedFd::borrow_raw(fd) }
+    }
+}
+
+impl Drop for OpenChannel {
+    fn drop(&mut self) {
+        // SAFETY: this crate created it; its queues keep it alive, so they are gone; it is destroyed
+        // once.
+        let _ = unsafe { (library!(verbs).ibv_destroy_comp_channel)(self.0.as_ptr()) };
+    }
 }
 
 impl CompletionChannel {
@@ -20,12 +48,15 @@ impl CompletionChannel {
     /// # Errors
     /// `EMFILE`: the process has no descriptor left.
     pub fn new(context: &Context) -> Result<Arc<Self>> {
-        // SAFETY: the context is open.
-        let raw = unsafe { (library!(verbs).ibv_create_comp_channel)(context.raw()) };
-        match NonNull::new(raw) {
-            Some(raw) => Ok(Arc::new(Self { raw, _context: context.clone(), owner: None })),
-            None => Err(Error::last("ibv_create_comp_channel")),
-        }
+        let create = || {
+            // SAFETY: the context is open.
+            let raw = unsafe { (library!(verbs).ibv_create_comp_channel)(context.raw()) };
+            let raw = NonNull::new(raw).ok_or_else(|| Error::last("ibv_create_comp_channel"))?;
+            Ok(OpenChannel(raw))
+        };
+        let created = Private::create(create)?;
+        let (raw, keeper) = (created.0, Keeper::Created(created));
+        Ok(Arc::new(Self { raw, _keeper: keeper, _context: context.clone() }))
     }
 
     /// Wraps a channel that belongs to another object.
@@ -37,7 +68,7 @@ impl CompletionChannel {
         context: Context,
         owner: Owner,
     ) -> Arc<Self> {
-        Arc::new(Self { raw, _context: context, owner: Some(owner) })
+        Arc::new(Self { raw, _keeper: Keeper::Other(owner), _context: context })
     }
 
     /// Makes [`take_event`](Self::take_event) return at once, even without an event.
@@ -80,15 +111,5 @@ impl AsFd for CompletionChannel {
         let fd = unsafe { (*self.raw()).fd };
         // SAFETY: the descriptor is open as long as the channel, which the borrow keeps.
         unsafe { BorrowedFd::borrow_raw(fd) }
-    }
-}
-
-impl Drop for CompletionChannel {
-    fn drop(&mut self) {
-        if self.owner.is_none() {
-            // SAFETY: this crate created it; its queues keep it alive, so they are gone; it is
-            // destroyed once.
-            let _ = unsafe { (library!(verbs).ibv_destroy_comp_channel)(self.raw()) };
-        }
     }
 }

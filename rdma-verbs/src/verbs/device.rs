@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::{NonNull, null};
 use std::sync::{Arc, OnceLock};
 
+use dat_sync::Private;
+
 use super::{Error, Owner, Result, field, library};
 use crate::sys::dispatch::{self, PollCq, Posts};
 use crate::sys::extended::{extended, ibv_device_attr_ex, verbs_context_tail};
@@ -76,12 +78,18 @@ impl DeviceEntry {
     /// # Errors
     /// `EACCES`: the process may not open `/dev/infiniband`; `ENODEV`: the device is gone.
     pub fn open(&self) -> Result<Context> {
-        // SAFETY: the device lives as long as the list, which the entry keeps.
-        let raw = unsafe { (library!(verbs).ibv_open_device)(self.raw.as_ptr()) };
-        match NonNull::new(raw) {
-            Some(raw) => Ok(Context { inner: Arc::new(Inner::new(raw, None)) }),
-            None => Err(Error::last("ibv_open_device")),
-        }
+        let open = || {
+            // SAFETY: the device lives as long as the list, which the entry keeps.
+            let raw = unsafe { (library!(verbs).ibv_open_device)(self.raw.as_ptr()) };
+            let raw = NonNull::new(raw).ok_or_else(|| Error::last("ibv_open_device"))?;
+            Ok((OpenDevice(raw), ()))
+        };
+        let (opened, ()) = Private::holding(open, |OpenDevice(raw)| {
+            // SAFETY: it was just opened.
+            let raw = unsafe { raw.as_ref() };
+            [raw.cmd_fd, raw.async_fd]
+        })?;
+        Ok(Context { inner: Arc::new(Inner::new(opened.0, Keeper::Opened(opened))) })
     }
 }
 
@@ -93,15 +101,35 @@ pub struct Context {
 
 struct Inner {
     raw: NonNull<ibv_context>,
-    /// The identifier that keeps a context of librdmacm open; `None` for a context of this crate.
-    owner: Option<Owner>,
+    /// What keeps it open until the handles are gone.
+    _keeper: Keeper,
     /// Whether requests are posted by system calls; determined once.
     posts_by_system_call: OnceLock<bool>,
 }
 
 impl Inner {
-    const fn new(raw: NonNull<ibv_context>, owner: Option<Owner>) -> Self {
-        Self { raw, owner, posts_by_system_call: OnceLock::new() }
+    const fn new(raw: NonNull<ibv_context>, keeper: Keeper) -> Self {
+        Self { raw, _keeper: keeper, posts_by_system_call: OnceLock::new() }
+    }
+}
+
+/// What keeps a context open.
+#[expect(dead_code, reason = "kept for as long as the context")]
+enum Keeper {
+    Opened(Private<OpenDevice, 2>),
+    /// The identifier of a context of librdmacm.
+    Other(Owner),
+}
+
+/// A device that this crate opened. A child of a fork does not keep its descriptors: the kernel ends the
+/// objects of a process with the last copy.
+struct OpenDevice(NonNull<ibv_context>);
+
+impl Drop for OpenDevice {
+    fn drop(&mut self) {
+        // SAFETY: it was opened by ibv_open_device; all its objects keep it open, so they are gone; it is
+        // closed once, here. After a failure it stays open.
+        let _ = unsafe { (library!(verbs).ibv_close_device)(self.0.as_ptr()) };
     }
 }
 
@@ -125,16 +153,6 @@ const DOORBELL_VENDORS: [u32; 11] = [
 unsafe impl Send for Inner {}
 // SAFETY: every call on a context is thread safe.
 unsafe impl Sync for Inner {}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if self.owner.is_none() {
-            // SAFETY: it was opened by ibv_open_device; all its objects keep it open, so they are
-            // gone; it is closed once, here. After a failure it stays open.
-            let _ = unsafe { (library!(verbs).ibv_close_device)(self.raw.as_ptr()) };
-        }
-    }
-}
 
 /// The attributes of a device, with their C names (ibv_query_device(3)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -267,7 +285,7 @@ impl Context {
     /// # Safety
     /// It must stay open as long as its owner lives.
     pub(crate) unsafe fn owned_by(raw: NonNull<ibv_context>, owner: Owner) -> Self {
-        Self { inner: Arc::new(Inner::new(raw, Some(owner))) }
+        Self { inner: Arc::new(Inner::new(raw, Keeper::Other(owner))) }
     }
 
     /// The object of the library, valid as long as this handle.

@@ -10,6 +10,7 @@ pub mod completions;
 pub mod containers;
 pub mod crowd;
 pub mod fork;
+pub mod inherited;
 pub mod killed;
 pub mod lost;
 pub mod lost_memory;
@@ -79,6 +80,30 @@ macro_rules! tests {
             #[test]
             fn a_child_uses_an_adapter_whatever_its_parent_was_doing() {
                 $crate::process::run("busy_parent::process_that_forks");
+            }
+        }
+        mod inherited {
+            #[test]
+            #[ignore = "a process of its own, whose descriptors are listed"]
+            fn process_that_lists() {
+                $crate::inherited::a_child_keeps_no_descriptor_of_its_parent($open);
+            }
+            #[test]
+            fn a_child_keeps_no_descriptor_of_its_parent() {
+                $crate::process::run("inherited::process_that_lists");
+            }
+            #[test]
+            fn a_parent_listens_again_while_its_child_lives() {
+                $crate::inherited::a_parent_listens_again_while_its_child_lives($open);
+            }
+            #[test]
+            #[ignore = "the process that is killed in the test below"]
+            fn process_with_a_child() {
+                $crate::inherited::process_with_a_child($open);
+            }
+            #[test]
+            fn a_peer_notices_the_death_of_a_process_whose_child_lives() {
+                $crate::inherited::a_peer_notices_the_death_of_a_process_whose_child_lives($open);
             }
         }
         mod killed {

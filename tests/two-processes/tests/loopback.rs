@@ -3,7 +3,7 @@
 
 use dat_conformance::Node;
 use dat_core::Registry;
-use dat_two_processes::{busy_parent, crowd, fork, lost_memory, process, write_order};
+use dat_two_processes::{busy_parent, crowd, fork, inherited, lost_memory, process, write_order};
 
 fn node(parameters: &str) -> Node {
     let registry = Registry::new();
@@ -62,4 +62,20 @@ fn process_that_forks() {
 #[test]
 fn a_child_uses_an_adapter_whatever_its_parent_was_doing() {
     process::run("process_that_forks");
+}
+
+#[test]
+#[ignore = "a process of its own, whose descriptors are listed"]
+fn process_that_lists() {
+    inherited::a_child_keeps_no_descriptor_of_its_parent(node);
+}
+
+#[test]
+fn a_child_keeps_no_descriptor_of_its_parent() {
+    process::run("process_that_lists");
+}
+
+#[test]
+fn a_child_does_not_find_the_listeners_of_its_parent() {
+    inherited::a_child_does_not_find_the_listeners_of_its_parent(node);
 }
