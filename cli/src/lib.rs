@@ -85,6 +85,16 @@ pub fn built_in() -> Registry {
     providers::registry()
 }
 
+/// Raises the soft limit of descriptors to the hard limit, so that `max_eps` is not the smaller one: adapters leave the
+/// limit alone, and the command uses no select(2).
+fn raise_descriptors() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // Without it, fewer connections are possible.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
 /// Parses the command line and runs the command with the adapters of a registry. A program with a provider
 /// of its own adds it to [`built_in`], or to an empty registry, and calls this in its `main`: it then
 /// is the `dat` command with that provider's adapters.
@@ -95,6 +105,9 @@ pub fn run(registry: &Registry) -> ExitCode {
     let cli = Cli::parse();
     // Operators look names up in the manual pages, and with `dat explain`.
     Terms::C.make_current();
+    if matches!(&cli.command, Command::Ping(_) | Command::Perf(_) | Command::Conformance(_)) {
+        raise_descriptors();
+    }
     let mut output = Output::stdout();
     let verdict = match &cli.command {
         Command::List(args) => list::run(args, registry, &mut output),

@@ -1,21 +1,124 @@
-//! The numbers of connections that the descriptor limit of the process allows.
+//! The limit of descriptors of the process: the IA parameter `descriptors`, which raises it, and the numbers of
+//! connections that it allows.
+//!
+//! An adapter leaves the limit alone unless the parameter says otherwise. It holds for the whole process and for the
+//! programs that it starts, and select(2) overruns its sets if a descriptor has a number above 1023.
 
-use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
+use dat_provider::error::Result;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::parameters::{Limits, invalid};
 
 /// Maximum number of endpoints of an adapter.
-const MAX_ENDPOINTS: rlim_t = 65_536;
+const MAX_ENDPOINTS: u64 = 65_536;
 
 /// Bounds of the maximum number of links in the handshake, from a few descriptors to many.
-const HANDSHAKES: (rlim_t, rlim_t) = (256, 4096);
+const HANDSHAKES: (u64, u64) = (256, 4096);
 
-/// Raises the soft limit of descriptors to the hard limit. Returns the number of endpoints that fit: each
-/// connection has a socket, and half of the descriptors are left to the program.
+/// The value of [`Limits::max_eps`] that [`Descriptors::apply`] replaces. No parameter can set it.
+pub const MAX_EPS_FROM_LIMIT: u32 = 0;
+
+/// The soft limit of descriptors that an adapter sets when it is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Descriptors {
+    /// The limit does not change.
+    #[default]
+    Unchanged,
+    /// At least this number. Written as the number.
+    AtLeast(u64),
+    /// The hard limit. Written `hard`.
+    Hard,
+}
+
+impl Descriptors {
+    /// The name of the IA parameter.
+    pub const PARAMETER: &'static str = "descriptors";
+
+    /// Reads the value of the parameter.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` if it is neither a number nor `hard`.
+    pub fn parse(value: &str) -> Result<Self> {
+        let number = || value.parse().ok().filter(|number| *number > 0).map(Self::AtLeast);
+        let parsed = if value == "hard" { Some(Self::Hard) } else { number() };
+        parsed.ok_or_else(|| {
+            invalid(format!("invalid value {value:?} for the IA parameter {}", Self::PARAMETER))
+                .advise("use hard, or the number of descriptors that the process may have")
+        })
+    }
+
+    /// Raises the limit as requested, and sets `max_eps` to the number of endpoints that fit then, unless a
+    /// parameter has set it.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` if the hard limit is lower, or the system forbids the call.
+    pub fn apply(self, limits: &mut Limits) -> Result<()> {
+        match self {
+            Self::Unchanged => {}
+            Self::AtLeast(number) => raise(number)?,
+            Self::Hard => raise(hard())?,
+        }
+        if limits.max_eps == MAX_EPS_FROM_LIMIT {
+            limits.max_eps = endpoints();
+        }
+        Ok(())
+    }
+}
+
+/// The soft limit.
+fn soft() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// The hard limit.
+fn hard() -> u64 {
+    getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
+}
+
+/// Raises the soft limit to a number, unless it is higher.
+fn raise(number: u64) -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    if soft() >= number {
+        return Ok(());
+    }
+    let parameter = Descriptors::PARAMETER;
+    let refused = |why: &str| {
+        invalid(format!("cannot raise the limit of descriptors to {number} ({parameter}=): {why}"))
+    };
+    if number > hard() {
+        return Err(refused(&format!("the hard limit is {}", hard())).advise(format!(
+            "use {parameter}=hard, or raise the hard limit (LimitNOFILE= of systemd, limits.conf)"
+        )));
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: Some(number), ..limit }).map_err(|errno| {
+        refused("the system forbids it")
+            .errno(errno.raw_os_error())
+            .advise(format!("leave {parameter}= out, and raise the limit before: ulimit -n"))
+    })
+}
+
+/// Raises the soft limit to the hard limit, for programs that may decide so: libraries do not.
+///
+/// # Errors
+/// As [`Descriptors::apply`].
+pub fn raise_to_hard_limit() -> Result<()> {
+    raise(hard())
+}
+
+/// The limit as `dat info` shows it: both limits, or one number if they are the same.
+#[must_use]
+pub fn describe() -> String {
+    match (soft(), hard()) {
+        (soft, hard) if soft == hard => soft.to_string(),
+        (soft, hard) => format!("{soft} (hard limit {hard})"),
+    }
+}
+
+/// The number of endpoints that the soft limit allows: each connection has a socket, and half of the descriptors are
+/// left to the program.
 #[must_use]
 pub fn endpoints() -> u32 {
-    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return 512 };
-    let is_raised = soft >= hard || setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
-    let descriptors = if is_raised { hard } else { soft };
-    u32::try_from((descriptors / 2).clamp(1, MAX_ENDPOINTS)).unwrap_or(u32::MAX)
+    u32::try_from((soft() / 2).clamp(1, MAX_ENDPOINTS)).unwrap_or(u32::MAX)
 }
 
 /// Maximum number of accepted links whose handshake is not complete, of an adapter: a job connects thousands at
@@ -23,6 +126,30 @@ pub fn endpoints() -> u32 {
 #[must_use]
 pub fn handshakes() -> usize {
     let (least, most) = HANDSHAKES;
-    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
-    (soft / 4).clamp(least, most) as usize
+    (soft() / 4).clamp(least, most) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_and_the_word_for_the_hard_limit_are_read() {
+        assert_eq!(Descriptors::parse("hard"), Ok(Descriptors::Hard));
+        assert_eq!(Descriptors::parse("4096"), Ok(Descriptors::AtLeast(4096)));
+        for value in ["", "0", "-1", "soft", "1k"] {
+            assert!(Descriptors::parse(value).is_err(), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_for_the_endpoints_wins() {
+        let applied = |max_eps| {
+            let mut limits = Limits { max_eps, ..Limits::default() };
+            Descriptors::Unchanged.apply(&mut limits).expect("nothing is raised");
+            limits.max_eps
+        };
+        assert_eq!(applied(7), 7);
+        assert_eq!(applied(MAX_EPS_FROM_LIMIT), endpoints());
+    }
 }

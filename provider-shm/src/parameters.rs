@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use dat_provider::error::Result;
+use dat_provider_kit::descriptors::{Descriptors, MAX_EPS_FROM_LIMIT};
 use dat_provider_kit::handshake::MAX_PRIVATE_DATA;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 use dat_provider_kit::processors::Processors;
@@ -21,11 +22,13 @@ pub(crate) struct Parameters {
     /// Any process may access this one, as far as Yama is concerned.
     pub(crate) any_tracer: bool,
     pub(crate) processors: Processors,
+    descriptors: Descriptors,
     pub(crate) limits: Limits,
 }
 
-const OTHERS: [Parameter<Parameters>; 6] = [
+const OTHERS: [Parameter<Parameters>; 7] = [
     Parameter { key: "address", set: Parameters::set_address },
+    Parameter { key: Descriptors::PARAMETER, set: Parameters::set_descriptors },
     Parameter { key: "direct", set: Parameters::set_direct },
     Parameter { key: "dir", set: Parameters::set_folder },
     Parameter { key: Processors::PARAMETER, set: Parameters::set_processors },
@@ -37,7 +40,7 @@ impl Parameters {
     /// Reads `key=value` pairs, separated by blanks or commas.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let limits = Limits {
-            max_eps: dat_provider_kit::descriptors::endpoints(),
+            max_eps: MAX_EPS_FROM_LIMIT,
             max_private_data_size: MAX_PRIVATE_DATA as u32,
             ..Limits::default()
         };
@@ -48,9 +51,11 @@ impl Parameters {
             is_direct: true,
             any_tracer: false,
             processors: Processors::default(),
+            descriptors: Descriptors::default(),
             limits,
         };
         parse(text, &mut parameters, |all| &mut all.limits, &OTHERS)?;
+        parameters.descriptors.apply(&mut parameters.limits)?;
         if parameters.limits.max_private_data_size > MAX_PRIVATE_DATA as u32 {
             return Err(invalid("max_private_data_size is too large".to_owned())
                 .advise(format!("use at most {MAX_PRIVATE_DATA}")));
@@ -89,6 +94,11 @@ impl Parameters {
 
     fn set_direct(&mut self, value: &str) -> Result<()> {
         self.is_direct = choice("direct", value, ["no", "yes"])?;
+        Ok(())
+    }
+
+    fn set_descriptors(&mut self, value: &str) -> Result<()> {
+        self.descriptors = Descriptors::parse(value)?;
         Ok(())
     }
 

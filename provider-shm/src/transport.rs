@@ -52,8 +52,9 @@ impl Rings {
         let parameters = Parameters::parse(parameters)?;
         // Registers the process before the adapter starts its thread, which would delay the first connection.
         let _ = process_fence::is_available();
-        let Parameters { address, folder, any_user, is_direct, any_tracer, processors, limits } =
-            parameters;
+        let Parameters {
+            address, folder, any_user, is_direct, any_tracer, processors, limits, ..
+        } = parameters;
         if is_direct {
             page::put_in_use();
             if any_tracer {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dat_provider::error::Result;
+use dat_provider_kit::descriptors::{Descriptors, MAX_EPS_FROM_LIMIT};
 use dat_provider_kit::handshake::{MAX_PRIVATE_DATA, Secret};
 use dat_provider_kit::network::is_link_local;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
@@ -23,13 +24,15 @@ pub(crate) struct Parameters {
     pub(crate) timeout: Duration,
     secret: Option<PathBuf>,
     pub(crate) processors: Processors,
+    descriptors: Descriptors,
     pub(crate) limits: Limits,
 }
 
-const OTHERS: [Parameter<Parameters>; 4] = [
+const OTHERS: [Parameter<Parameters>; 5] = [
     Parameter { key: "address", set: Parameters::set_address },
     Parameter { key: "timeout", set: Parameters::set_timeout },
     Parameter { key: "secret", set: Parameters::set_secret },
+    Parameter { key: Descriptors::PARAMETER, set: Parameters::set_descriptors },
     Parameter { key: Processors::PARAMETER, set: Parameters::set_processors },
 ];
 
@@ -38,7 +41,7 @@ impl Parameters {
     /// `key=value` pairs, separated by blanks or commas.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self> {
         let limits = Limits {
-            max_eps: dat_provider_kit::descriptors::endpoints(),
+            max_eps: MAX_EPS_FROM_LIMIT,
             max_private_data_size: MAX_PRIVATE_DATA as u32,
             ..Limits::default()
         };
@@ -48,6 +51,7 @@ impl Parameters {
             timeout: Duration::from_secs(15),
             secret: None,
             processors: Processors::default(),
+            descriptors: Descriptors::default(),
             limits,
         };
         let text = text.trim_start();
@@ -58,6 +62,7 @@ impl Parameters {
             rest = &text[first.len()..];
         }
         parse(rest, &mut parameters, |all| &mut all.limits, &OTHERS)?;
+        parameters.descriptors.apply(&mut parameters.limits)?;
         if parameters.limits.max_private_data_size > MAX_PRIVATE_DATA as u32 {
             return Err(invalid("max_private_data_size is too large".to_owned())
                 .advise(format!("use at most {MAX_PRIVATE_DATA}")));
@@ -123,6 +128,11 @@ impl Parameters {
                 .advise("use a whole number of seconds from 1 to 3600")
         })?;
         self.timeout = Duration::from_secs(seconds);
+        Ok(())
+    }
+
+    fn set_descriptors(&mut self, value: &str) -> Result<()> {
+        self.descriptors = Descriptors::parse(value)?;
         Ok(())
     }
 

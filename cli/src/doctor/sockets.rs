@@ -49,14 +49,21 @@ fn descriptors(machine: &Machine) -> Finding {
         return Finding::note("descriptors", "cannot read the limit from /proc/self/limits")
             .advise("ulimit -Hn shows it");
     };
-    let found = format!("at most {hard} (hard limit), so {} connections by default", hard / 2);
-    let finding = if hard < FEW {
-        Finding::note("descriptors", format!("{found}: that is little")).advise(
+    let found = format!("{soft}, so {} connections of an adapter by default", soft / 2);
+    let finding = match soft {
+        _ if hard < FEW => Finding::note("descriptors", format!("{found}: that is little")).advise(
             "for logins: the line \"* - nofile 65536\" in /etc/security/limits.d/dat.conf; for a \
              systemd service: LimitNOFILE=65536 in its unit",
+        ),
+        _ if soft < hard => Finding::ok(
+            "descriptors",
+            format!("{found}; the hard limit is {hard}"),
         )
-    } else {
-        Finding::ok("descriptors", found)
+        .advise(format!(
+            "for more in programs that do not use select(2): ulimit -n {hard}, or the IA parameter \
+                 descriptors=hard"
+        )),
+        _ => Finding::ok("descriptors", found),
     };
     finding.fact("soft", soft).fact("hard", hard)
 }

@@ -22,7 +22,7 @@ use crate::attributes::{Identity, attributes};
 use crate::errors::ip_address;
 use crate::parameters::Limits;
 use crate::processors::ranges;
-use crate::{domain, shared_receive};
+use crate::{descriptors, domain, shared_receive};
 
 /// An adapter of the engine.
 struct SoftAdapter {
@@ -47,6 +47,7 @@ pub fn open(
     limits.faults.apply();
     let (core, thread, allowed) = progress_thread::start(transport)?;
     identity.specific.push(NamedAttr::new("progress_processors", ranges(&allowed)));
+    identity.specific.push(NamedAttr::new("descriptor_limit", descriptors::describe()));
     Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread }))
 }
 

@@ -11,6 +11,7 @@ use dat_core::{
 use dat_provider_kit::descriptors;
 use dat_provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
 use dat_provider_kit::handshake::{Active, Hello, SideInfo};
+use dat_two_processes::process::raise_descriptors;
 use dat_two_processes::{each_once, posts};
 
 use crate::common::node;
@@ -80,6 +81,7 @@ fn peers_that_are_slow_to_request_are_all_served() {
 
 #[test]
 fn peers_that_say_nothing_do_not_hold_the_listener() {
+    raise_descriptors();
     let node = node("");
     let (psp, to) = service(&node);
     let kept = descriptors::handshakes();

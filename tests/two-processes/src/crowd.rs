@@ -3,6 +3,8 @@
 use dat_conformance::{Node, expect_request, until};
 use dat_core::{Connect, ConnectionEventKind, Endpoint, EvdFlags, EvdOptions, Event, PspMaker};
 
+use crate::process::raise_descriptors;
+
 /// The number of attempts that are in flight at once.
 const CROWD: usize = 1000;
 
@@ -28,6 +30,7 @@ fn all_established(node: &Node, connected: &dat_core::EventDispatcher) {
 /// # Panics
 /// If an attempt is refused or lost.
 pub fn a_thousand_connects_at_once_are_all_established(open: fn(&str) -> Node) {
+    raise_descriptors();
     let (near, far) = (open(""), open(""));
     let queue = |node: &Node, flags| {
         let options = EvdOptions::new(CROWD as u32, flags);

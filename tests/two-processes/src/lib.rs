@@ -12,6 +12,7 @@ pub mod crowd;
 pub mod fork;
 pub mod inherited;
 pub mod killed;
+pub mod limits;
 pub mod lost;
 pub mod lost_memory;
 pub mod many;
@@ -47,6 +48,15 @@ macro_rules! tests {
             #[ignore = "a process of its own, whose limit is lowered"]
             fn process_without() {
                 $crate::starved::both_sides($open);
+            }
+            #[test]
+            #[ignore = "a process of its own, whose limit is lowered"]
+            fn process_with_a_low_soft_limit() {
+                $crate::limits::an_open_leaves_the_limit_alone_unless_a_parameter_raises_it($open);
+            }
+            #[test]
+            fn an_open_leaves_the_limit_alone_unless_a_parameter_raises_it() {
+                $crate::process::run("descriptors::process_with_a_low_soft_limit");
             }
             #[test]
             fn used_up_on_both_sides_they_fail_the_attempt_and_leave_nothing() {

@@ -4,6 +4,7 @@ use dat_conformance::{Buffer, Node, expect_connections, link, until};
 use dat_core::{Close, ConnectionEventKind, DtoStatus, Endpoint};
 
 use crate::completions::{NONE, each_once};
+use crate::process::raise_descriptors;
 
 /// The number of threads of adapters in this process.
 fn threads() -> usize {
@@ -19,6 +20,7 @@ fn threads() -> usize {
 /// If a message is lost.
 pub fn hundreds_of_connections_share_dispatchers(open: fn(&str) -> Node) {
     const PAIRS: usize = 120;
+    raise_descriptors();
     let (near, far) = (open(""), open(""));
     let pairs: Vec<(Endpoint, Endpoint)> = (0..PAIRS)
         .map(|_| {

@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
+};
 
 /// The command that runs an ignored test of this program in a process of its own.
 ///
@@ -81,6 +83,15 @@ pub fn pid(child: &Child) -> Pid {
 #[must_use]
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("Linux").count()
+}
+
+/// Raises the limit of descriptors of this process to the hard limit, which adapters leave alone.
+///
+/// # Panics
+/// If the system refuses this.
+pub fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("not above");
 }
 
 /// The number of memory files that this process has mapped.

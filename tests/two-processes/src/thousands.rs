@@ -6,7 +6,7 @@ use dat_conformance::{Node, until};
 use dat_core::{Close, Connect, Endpoint, EpState, EvdFlags, Event, PspMaker};
 
 use crate::completions::{NONE, each_once};
-use crate::process::{descriptors, mapped_files};
+use crate::process::{descriptors, mapped_files, raise_descriptors};
 
 /// The number of connections, which `MANY_CONNECTIONS` overrides.
 fn number() -> usize {
@@ -32,6 +32,7 @@ fn print(what: &str, pairs: usize, begin: Instant, before: usize) {
 /// # Panics
 /// If a connection or a message is lost, or something leaks.
 pub fn connections(open: fn(&str) -> Node) {
+    raise_descriptors();
     let pairs = number();
     let (near, far) = (open(""), open(""));
     let queue = |node: &Node, flags| {
