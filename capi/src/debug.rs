@@ -126,8 +126,10 @@ fn print(places: c_long, line: &str) {
 /// written is lost, because there is no other way to report it.
 fn write_line(fd: c_int, line: &str) {
     let line = format!("{line}\n");
-    // SAFETY: the buffer has `line.len()` readable bytes.
-    let _ = unsafe { libc::write(fd, line.as_ptr().cast(), line.len()) };
+    dat_sync::without_signals(|| {
+        // SAFETY: the buffer has `line.len()` readable bytes.
+        let _ = unsafe { libc::write(fd, line.as_ptr().cast(), line.len()) };
+    });
 }
 
 /// Sends panic messages, which no call lets through, to the debug output and not to standard error.

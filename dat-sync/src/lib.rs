@@ -13,7 +13,8 @@
 //!   creates again;
 //! - [`Private`]: descriptors that a child of a fork does not keep;
 //! - [`prefetch`](fn@prefetch): a hint to the processor;
-//! - [`thread`]: the threads of the library.
+//! - [`thread`]: the threads of the library;
+//! - [`without_signals`]: calls that send no signals.
 
 #![deny(unsafe_code)]
 
@@ -36,6 +37,7 @@ mod prefetch;
 mod private;
 mod process;
 pub mod region_table;
+mod signals;
 mod slab_arc;
 mod sync;
 pub mod thread;
@@ -49,4 +51,5 @@ pub use pages::per_process::PerProcess;
 pub use prefetch::{prefetch, prefetch_address};
 pub use private::Private;
 pub use process::Process;
+pub use signals::without_signals;
 pub use slab_arc::{SlabArc, SlabWeak};

@@ -36,6 +36,7 @@ mod hostile_tests;
 mod link;
 mod listener;
 mod mapping;
+mod memory_file;
 mod parameters;
 mod process_fence;
 mod provider;

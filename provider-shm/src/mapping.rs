@@ -5,15 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use dat_provider_kit::fork::{Origin, Private};
-use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{Errno, Result};
 use rustix::mm::{MapFlags, ProtFlags};
 
+use crate::memory_file;
+
 /// Bytes of a page; the length of a mapping is a multiple of it.
 pub(crate) const PAGE: usize = 4096;
-/// A file with these can be written and never changes its length, so no access can fail.
-const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
-
 /// A page of the memory in tests under Miri.
 #[cfg(all(test, miri))]
 #[repr(C, align(4096))]
@@ -34,21 +32,13 @@ unsafe impl<const LENGTH: usize> Sync for Mapping<LENGTH> {}
 impl<const LENGTH: usize> Mapping<LENGTH> {
     /// Creates a file full of zeros. The descriptor is for the peer.
     pub(crate) fn create(name: &str) -> Result<(Self, Private<OwnedFd>)> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = Private::create(|| rustix::fs::memfd_create(name, flags))?;
-        rustix::fs::ftruncate(&file, LENGTH as u64)?;
-        rustix::fs::fcntl_add_seals(&file, SEALS)?;
+        let file = Private::create(|| memory_file::create(name, LENGTH as u64))?;
         Ok((Self::map(file.as_fd())?, file))
     }
 
     /// Maps the file of a peer, if it has the length and the seals that make it safe.
     pub(crate) fn open(file: BorrowedFd<'_>) -> Result<Self> {
-        let seals = rustix::fs::fcntl_get_seals(file)?;
-        let length = rustix::fs::fstat(file)?.st_size;
-        let is_writable = !seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE);
-        if !seals.contains(SEALS) || !is_writable || length != LENGTH as i64 {
-            return Err(Errno::INVAL);
-        }
+        memory_file::check(file, LENGTH as u64)?;
         Self::map(file)
     }
 
@@ -104,21 +94,5 @@ mod tests {
         unsafe { one.base().wrapping_add(PAGE).write(7) };
         // SAFETY: inside the mapping.
         assert_eq!(unsafe { other.base().wrapping_add(PAGE).read() }, 7);
-    }
-
-    #[test]
-    fn files_that_could_shrink_are_refused() {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = rustix::fs::memfd_create("test", flags).expect("memory");
-        rustix::fs::ftruncate(&file, 2 * PAGE as u64).expect("memory");
-        assert!(Two::open(file.as_fd()).is_err(), "no seals");
-        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK).expect("allowed");
-        assert!(Two::open(file.as_fd()).is_err(), "it can grow and get more seals");
-        let file = rustix::fs::memfd_create("test", flags).expect("memory");
-        rustix::fs::ftruncate(&file, PAGE as u64).expect("memory");
-        rustix::fs::fcntl_add_seals(&file, SEALS).expect("allowed");
-        assert!(Two::open(file.as_fd()).is_err(), "too short");
-        let null = std::fs::File::open("/dev/null").expect("every Linux has it");
-        assert!(Two::open(null.as_fd()).is_err());
     }
 }

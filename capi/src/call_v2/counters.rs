@@ -62,7 +62,11 @@ pub(super) unsafe fn print(handle: DAT_HANDLE, mut arguments: Arguments) -> Call
         _ => text,
     };
     let mut output = std::io::stdout().lock();
-    std::io::Write::write_all(&mut output, text.as_bytes()).map_err(|error| {
+    let written = dat_sync::without_signals(|| {
+        std::io::Write::write_all(&mut output, text.as_bytes())
+            .and_then(|()| std::io::Write::flush(&mut output))
+    });
+    written.map_err(|error| {
         Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)
             .during("dat_ib_print_counters")
             .because("cannot write to standard output")

@@ -20,7 +20,7 @@ pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -
     if machine.system.is_copy() {
         findings.push(Finding::note("connections", "not tried: this is a copy of a system"));
     } else {
-        findings.push(memory_files());
+        findings.push(memory_files(machine));
         findings.extend(direct_access::check());
         let is_shm = |entry: &&Entry| {
             [providers::AUTO, providers::SHM].contains(&entry.library.as_str())
@@ -34,9 +34,27 @@ pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -
     Check { key: "shared_memory", title: "Shared memory", findings }
 }
 
+/// Bytes of the memory file of a connection.
+const LENGTH: u64 = 516 << 10;
+
+/// The limit of the size of files, if a connection exceeds it.
+fn too_low_limit(machine: &Machine) -> Option<u64> {
+    let limits = machine.system.text("/proc/self/limits")?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max file size"))?;
+    let limit = line.split_whitespace().next()?.parse().ok()?;
+    (limit < LENGTH).then_some(limit)
+}
+
 /// A memory file whose length cannot change: a connection has one.
-fn memory_files() -> Finding {
+fn memory_files(machine: &Machine) -> Finding {
     const SUBJECT: &str = "memory files";
+    if let Some(limit) = too_low_limit(machine) {
+        let found = format!("may have at most {limit} bytes, and a connection needs {LENGTH}");
+        return Finding::problem(SUBJECT, found)
+            .advise("raise the limit of the size of files: ulimit -f unlimited")
+            .fact("sealed", false)
+            .fact("limit_bytes", limit);
+    }
     match sealed() {
         Ok(()) => Finding::ok(SUBJECT, "can be created and sealed").fact("sealed", true),
         Err((call, errno)) => Finding::problem(SUBJECT, format!("{call} failed: {errno}"))

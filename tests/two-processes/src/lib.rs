@@ -67,6 +67,17 @@ macro_rules! tests {
                 $crate::starved::passive_side($open);
             }
         }
+        mod files {
+            #[test]
+            #[ignore = "a process of its own, whose limit is lowered"]
+            fn process_with_small_files() {
+                $crate::limits::small_files_raise_no_signal($open);
+            }
+            #[test]
+            fn a_limit_of_their_size_raises_no_signal() {
+                $crate::process::run("files::process_with_small_files");
+            }
+        }
         mod fork {
             #[test]
             fn a_child_does_not_disturb_the_connections_of_its_parent() {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use dat_sync::Mutex;
+use dat_sync::{Mutex, without_signals};
 
 use super::{Record, TraceSink};
 
@@ -98,7 +98,8 @@ impl<W: Write + Send> TraceWriter<W> {
 impl<W: Write + Send> TraceSink for TraceWriter<W> {
     fn record(&self, record: &Record<'_>) {
         let line = format!("{record}\n");
-        if self.writer.lock().write_all(line.as_bytes()).is_err() {
+        let written = without_signals(|| self.writer.lock().write_all(line.as_bytes()));
+        if written.is_err() {
             self.failures.fetch_add(1, Ordering::Relaxed);
         }
     }
