@@ -1,6 +1,7 @@
 //! The last failure of each thread, as text: the error of a call, or the failure reported by an
 //! event that was dequeued.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
@@ -159,7 +160,7 @@ impl LastError {
                         ConnectionEventKind::NonPeerRejected | ConnectionEventKind::Unreachable,
                         _,
                     ) if stays_in_process(*ep) => within_process(),
-                    _ => cause.text().unwrap_or(advice).to_owned(),
+                    _ => cause.text().map_or_else(|| (*advice).to_owned(), Cow::into_owned),
                 };
                 format!("{endpoint}{name}: {meaning} {more}")
             }

@@ -92,7 +92,7 @@ impl CliError {
     pub fn connection(event: &ConnectionEvent) -> Self {
         let mut error = Self::event(event.kind.number());
         if let Some(text) = event.cause.text() {
-            error.advice = text.to_owned();
+            error.advice = text.into_owned();
         }
         error
     }

@@ -1,10 +1,11 @@
 //! Listening, connecting, and the events of connections.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Address, QueuePair};
+use super::{Address, LocalCause, QueuePair};
 use crate::error::Result;
 use crate::flags::Qos;
 
@@ -64,27 +65,31 @@ pub enum RefusalCause {
     /// The transport gives no reason.
     #[default]
     Unknown,
-    /// The address answered, and nothing listens on the qualifier or the backlog is full.
+    /// The address answered, and nothing listens on the qualifier.
     NoListener,
     /// The two sides speak different versions of the provider's protocol.
     Version,
     /// The two sides have different secrets, or only one of them has a secret.
     Secret,
+    /// The process that listens belongs to another user.
+    OtherUser,
     /// The frames of the handshake contradict each other.
     Protocol,
     /// No way leads to the address, and it is not of the family of the address that the adapter reports.
     OtherFamily,
+    /// The attempt failed on this side: the peer has no part in it.
+    Local(LocalCause),
 }
 
 impl RefusalCause {
     /// The reason and what to do, as sentences; `None` if the reason is unknown.
     #[must_use]
-    pub const fn text(self) -> Option<&'static str> {
-        Some(match self {
+    pub fn text(self) -> Option<Cow<'static, str>> {
+        let text = match self {
             Self::Unknown => return None,
             Self::NoListener => {
-                "The address answered, and nothing listens on this qualifier there, or the backlog of the listener is \
-                 full. Start the server first, and compare the qualifier with that of its service point."
+                "The address answered, and nothing listens on this qualifier there. Start the server first, and compare \
+                 the qualifier with that of its service point."
             }
             Self::Version => {
                 "The two sides speak different versions of the provider's protocol. Install the same release on both."
@@ -92,6 +97,10 @@ impl RefusalCause {
             Self::Secret => {
                 "The two sides have different secrets, or only one of them has a secret. Open both adapters with the \
                  parameter secret=FILE and the same content of the file."
+            }
+            Self::OtherUser => {
+                "The process that listens belongs to another user. Run both as one user, or open both adapters with the \
+                 parameter users=any."
             }
             Self::Protocol => {
                 "The handshake of the other side violates the provider's protocol. Check that a DAT provider listens on \
@@ -102,7 +111,9 @@ impl RefusalCause {
                  may have no address of the peer's family. Connect to another address of the peer, or open an adapter that \
                  has an address of the same family."
             }
-        })
+            Self::Local(cause) => return Some(cause.to_string().into()),
+        };
+        Some(text.into())
     }
 }
 

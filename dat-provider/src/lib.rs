@@ -26,6 +26,7 @@ pub mod error;
 mod failure;
 mod flag_names;
 pub mod flags;
+mod local_cause;
 pub mod mem;
 mod memory;
 mod queue_pair;
@@ -49,6 +50,7 @@ pub use connection::{
 pub use dat_sync::{Epoch, Epochs};
 pub use downcast::Downcast;
 pub use failure::Failure;
+pub use local_cause::LocalCause;
 pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 pub use queue_pair::{
     DATAGRAM_PREFIX, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec, Service,

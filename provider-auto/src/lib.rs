@@ -11,7 +11,7 @@
 //! `dat_provider_tcp`.
 //!
 //! # Locks
-//! The recent ports have one; no other lock is taken under it.
+//! None.
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,5 @@ mod interface;
 mod links;
 mod parameters;
 mod provider;
-mod recent_ports;
 
 pub use provider::{AutoProvider, provider};

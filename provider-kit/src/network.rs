@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
+use dat_provider::LocalCause;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
 
@@ -103,24 +104,32 @@ pub fn on_interface(address: IpAddr, port: u16, interface: &str) -> SocketAddr {
 }
 
 /// Whether a network interface of this machine has an address.
-#[must_use]
-pub fn is_of_this_machine(address: IpAddr) -> bool {
+///
+/// # Errors
+/// The system does not list the interfaces, for example because no descriptor is free.
+pub fn is_of_this_machine(address: IpAddr) -> Result<bool, LocalCause> {
     // The kernel sends from an address to itself, except if it is one of several of a network. Listing the
     // interfaces takes five times as long.
-    let is_source = source_towards(address).is_ok_and(|source| source == address);
+    if source_towards(address).is_ok_and(|source| source == address) {
+        return Ok(true);
+    }
     let has = |one: &Interface| one.addresses.iter().any(|own| own.ip() == address);
-    is_source || interfaces().iter().any(has)
+    let all = try_interfaces()
+        .map_err(|error| LocalCause::new("list the addresses of this machine", &error))?;
+    Ok(all.iter().any(has))
 }
 
 /// The address by which an adapter is found that does not leave the machine, for an address of a peer: those of
 /// 127.0.0.0/8 are found by themselves, and 127.0.0.1 by every other address of this machine. `None` for another
 /// machine.
-#[must_use]
-pub fn within_this_machine(address: IpAddr) -> Option<IpAddr> {
-    match address {
+///
+/// # Errors
+/// As [`is_of_this_machine`].
+pub fn within_this_machine(address: IpAddr) -> Result<Option<IpAddr>, LocalCause> {
+    Ok(match address {
         IpAddr::V4(v4) if v4.is_loopback() => Some(address),
-        _ => is_of_this_machine(address).then_some(Ipv4Addr::LOCALHOST.into()),
-    }
+        _ => is_of_this_machine(address)?.then_some(Ipv4Addr::LOCALHOST.into()),
+    })
 }
 
 #[cfg(test)]
@@ -136,10 +145,10 @@ mod tests {
     #[test]
     fn addresses_of_interfaces_are_of_this_machine() {
         for address in interfaces().iter().flat_map(|one| &one.addresses) {
-            assert!(is_of_this_machine(address.ip()), "{address}");
+            assert!(is_of_this_machine(address.ip()).expect("listed"), "{address}");
         }
         for other in [[192, 0, 2, 1], [8, 8, 8, 8]] {
-            assert!(!is_of_this_machine(other.into()), "{other:?}");
+            assert!(!is_of_this_machine(other.into()).expect("listed"), "{other:?}");
         }
     }
 
@@ -148,11 +157,12 @@ mod tests {
         let lo = IpAddr::V4(Ipv4Addr::LOCALHOST);
         for own in interfaces().iter().flat_map(|one| &one.addresses).map(SocketAddr::ip) {
             let itself = matches!(own, IpAddr::V4(v4) if v4.is_loopback());
-            assert_eq!(within_this_machine(own), Some(if itself { own } else { lo }), "{own}");
+            let found = within_this_machine(own).expect("listed");
+            assert_eq!(found, Some(if itself { own } else { lo }), "{own}");
         }
         let other = IpAddr::from([127, 8, 7, 6]);
-        assert_eq!(within_this_machine(other), Some(other));
-        assert_eq!(within_this_machine([192, 0, 2, 1].into()), None);
+        assert_eq!(within_this_machine(other).expect("listed"), Some(other));
+        assert_eq!(within_this_machine([192, 0, 2, 1].into()).expect("listed"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{Address, ListenSink, Listener, ListenerParts};
+use dat_core::provider::{Address, ListenSink, Listener, ListenerParts, LocalCause};
 use dat_provider_kit::network::within_this_machine;
 use dat_sync::{Mutex, PerProcess, Process};
 
@@ -69,19 +69,25 @@ pub(crate) enum Route {
     NoHost,
     NoListener,
     Listener(Arc<dyn ListenSink>),
+    /// This machine does not say where it is.
+    Unknown(LocalCause),
 }
 
 /// The address by which the adapter of a peer's address is found; nothing for another machine.
-fn found(address: Address) -> Option<Address> {
+fn found(address: Address) -> std::result::Result<Option<Address>, LocalCause> {
     match address {
-        Address::Ip(ip) => within_this_machine(ip).map(Address::Ip),
-        Address::Fabric(_) => Some(address),
+        Address::Ip(ip) => within_this_machine(ip).map(|found| found.map(Address::Ip)),
+        Address::Fabric(_) => Ok(Some(address)),
     }
 }
 
 /// Looks up a listener.
 pub(crate) fn route(address: Address, qualifier: u64) -> Route {
-    let Some(address) = found(address) else { return Route::NoHost };
+    let address = match found(address) {
+        Ok(Some(address)) => address,
+        Ok(None) => return Route::NoHost,
+        Err(cause) => return Route::Unknown(cause),
+    };
     let hosts = HOSTS.get().lock();
     match hosts.listeners.get(&(address, qualifier)) {
         Some(sink) => Route::Listener(Arc::clone(sink)),
@@ -102,7 +108,8 @@ pub(crate) fn listen_at(
     qualifier: u64,
     sink: Arc<dyn ListenSink>,
 ) -> Result<ListenerParts> {
-    if found(address) != Some(host.address) {
+    let found = found(address).map_err(|cause| cause.error(Subtype::ResourceDevice))?;
+    if found != Some(host.address) {
         return Err(address.not_of_adapter(host.address));
     }
     listen(host, Some(qualifier), sink)

@@ -4,11 +4,10 @@
 #![allow(unsafe_code, reason = "spans of memory, and process_vm_readv")]
 
 use std::ptr::NonNull;
-use std::time::Duration;
 
 use dat_core::{InterfaceAdapter, Memory, Registry};
 use dat_provider::mem::Span;
-use dat_provider_kit::engine::{Connected, Transport};
+use dat_provider_kit::engine::{Attempt, Connected, Transport};
 use dat_provider_kit::frame::{Body, Frame, MAX_PIECE};
 use dat_provider_kit::link::{Armed, Budget, Destinations, FrameSink, Refused, Written};
 use dat_provider_shm::Rings;
@@ -133,10 +132,10 @@ fn serve_ring() -> Option<Box<dyn Side>> {
 }
 
 fn connect_ring(port: u64, _: u32) -> Box<dyn Side> {
-    let dial = rings().dial().expect("a name");
-    let limit = Duration::from_secs(5);
-    let link = dial.connect([127, 0, 0, 1].into(), port, limit).expect("it listens");
-    Box::new(Plain::new(link))
+    match rings().connect([127, 0, 0, 1].into(), port).expect("it listens") {
+        Attempt::Connected(link) => Box::new(Plain::new(link)),
+        Attempt::Pending(_) => panic!("the backlog is full"),
+    }
 }
 
 /// The number is the address of the memory.

@@ -8,6 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
+use dat_provider::LocalCause;
 use dat_provider_kit::network::within_this_machine;
 use rustix::io::Result;
 use rustix::net::SocketAddrUnix;
@@ -33,12 +34,15 @@ impl Space {
     }
 
     /// The address by which the adapter of a peer's address is found; nothing for other machines.
-    pub(crate) fn here(self, address: IpAddr) -> Option<IpAddr> {
+    ///
+    /// # Errors
+    /// The system does not list the addresses of this machine.
+    pub(crate) fn here(self, address: IpAddr) -> std::result::Result<Option<IpAddr>, LocalCause> {
         let found = within_this_machine(address)?;
-        Some(match self {
+        Ok(found.map(|found| match self {
             Self::Own => found,
             Self::BesideTcp => address,
-        })
+        }))
     }
 
     /// The addresses in the names of the listeners to try, for the address by which a peer is found.
@@ -90,7 +94,7 @@ impl Space {
             Ok(v4) => Ipv4Addr::from(v4).into(),
             Err(_) => IpAddr::V6(address.parse().ok()?),
         };
-        self.here(address).filter(|found| *found == address)
+        self.here(address).ok()?.filter(|found| *found == address)
     }
 }
 
@@ -110,8 +114,8 @@ mod tests {
     fn addresses_of_this_machine_are_reached() {
         let other = IpAddr::from([127, 8, 7, 6]);
         for space in [Space::Own, Space::BesideTcp] {
-            assert_eq!(space.here(other), Some(other));
-            assert_eq!(space.here([192, 0, 2, 1].into()), None);
+            assert_eq!(space.here(other).expect("listed"), Some(other));
+            assert_eq!(space.here([192, 0, 2, 1].into()).expect("listed"), None);
         }
     }
 

@@ -21,10 +21,10 @@ use crate::access_words::Requester;
 use crate::address::Space;
 use crate::boards::Boards;
 use crate::common::node;
+use crate::connect::bound;
 use crate::greeting;
 use crate::ring::{Consumer, Producer, Stored};
 use crate::segment::{Segment, UNITS};
-use crate::transport::bound;
 
 /// A peer that writes what it likes.
 struct Raw {

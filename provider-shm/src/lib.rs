@@ -26,6 +26,7 @@ mod cma;
 #[cfg(all(test, not(loom)))]
 #[path = "../tests/shm/common.rs"]
 mod common;
+mod connect;
 mod direct;
 mod direct_support;
 mod gate;

@@ -1,7 +1,7 @@
 //! What the two halves of a link share.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -60,21 +60,24 @@ pub(crate) struct Link {
 pub(crate) type Halves = (Box<dyn link::Reader>, Box<dyn link::Writer>);
 
 impl Link {
-    /// The active side, which sends the segment that it has created.
-    ///
-    /// # Errors
-    /// The peer is gone.
+    /// The active side, which has created the segment and must [greet](Self::greet).
     pub(crate) fn active(
         socket: Private<OwnedFd>,
-        (segment, file): (Segment, Private<OwnedFd>),
+        segment: Segment,
         is_same_user: bool,
         options: &LinkOptions,
-    ) -> Result<Halves> {
-        let segment = OnceLock::from(Arc::new(segment));
-        let link = Self::new(socket, 0, segment, is_same_user, options);
-        greeting::send(link.bell.as_fd(), file.as_fd(), link.doorbell.as_ref())?;
-        link.is_doorbell_given.store(link.doorbell.is_some(), Ordering::Relaxed);
-        Ok(halves(link))
+    ) -> Self {
+        Self::new(socket, 0, OnceLock::from(Arc::new(segment)), is_same_user, options)
+    }
+
+    /// Sends the segment of the active side to the peer.
+    ///
+    /// # Errors
+    /// The peer is gone, or too many descriptors are on their way.
+    pub(crate) fn greet(&self, file: BorrowedFd<'_>) -> Result<()> {
+        greeting::send(self.bell.as_fd(), file, self.doorbell.as_ref())?;
+        self.is_doorbell_given.store(self.doorbell.is_some(), Ordering::Relaxed);
+        Ok(())
     }
 
     /// The passive side, to which a segment is on its way.
@@ -261,7 +264,7 @@ impl Link {
     }
 }
 
-fn halves(link: Link) -> Halves {
+pub(crate) fn halves(link: Link) -> Halves {
     let link = Arc::new(link);
     if let Some(segment) = link.segment() {
         link.introduce(segment);

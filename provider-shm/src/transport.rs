@@ -1,30 +1,24 @@
 //! The links of one adapter.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use dat_provider::Address;
-use dat_provider::error::Result;
+use dat_provider::error::{Result, Subtype};
 use dat_provider_kit::direct::page;
-use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
-use dat_provider_kit::fork::Private;
+use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Transport};
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
-use rustix::io::Errno;
 
 use crate::address::Space;
 use crate::boards::Boards;
+use crate::connect::Dialling;
 use crate::direct_support;
-use crate::greeting;
-use crate::link::{Link, LinkOptions};
-use crate::listener::{Listening, connected, socket};
+use crate::link::LinkOptions;
+use crate::listener::Listening;
 use crate::parameters::Parameters;
 use crate::process_fence;
-use crate::segment::Segment;
 
 /// Connects from, and listens at, one address of this machine.
 #[derive(Clone, Debug)]
@@ -94,10 +88,12 @@ impl Rings {
 }
 
 impl Transport for Rings {
-    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
-        let (socket, port) =
-            bound(self.space, self.address).map_err(|_| ConnectFailure::Refused)?;
-        Ok(Box::new(Dialling { socket, port, rings: self.clone() }))
+    fn connect(
+        &self,
+        peer: IpAddr,
+        qualifier: u64,
+    ) -> std::result::Result<Attempt, ConnectFailure> {
+        Dialling::start(self, peer, qualifier)
     }
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
@@ -105,7 +101,8 @@ impl Transport for Rings {
     }
 
     fn listen_at(&self, address: IpAddr, qualifier: u64) -> Result<Box<dyn Acceptor>> {
-        if self.space.here(address) != Some(self.address) {
+        let here = self.space.here(address);
+        if here.map_err(|cause| cause.error(Subtype::ResourceDevice))? != Some(self.address) {
             return Err(Address::Ip(address).not_of_adapter(self.address.into()));
         }
         self.listen(Some(qualifier))
@@ -113,72 +110,6 @@ impl Transport for Rings {
 
     fn processors(&self) -> Processors {
         self.processors
-    }
-}
-
-/// A socket with a name of its own, and the port in the name.
-pub(crate) fn bound(space: Space, address: IpAddr) -> rustix::io::Result<(Private<OwnedFd>, u64)> {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let socket = socket()?;
-    let process = u64::from(rustix::process::getpid().as_raw_nonzero().get().unsigned_abs());
-    loop {
-        // Processes of two namespaces may have one number; the next port is free then.
-        let port = process << 32 | NEXT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff;
-        match rustix::net::bind(&socket, &space.dialler(address, port)?) {
-            Ok(()) => return Ok((socket, port)),
-            Err(Errno::ADDRINUSE) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-}
-
-/// A socket that is bound and not connected.
-struct Dialling {
-    socket: Private<OwnedFd>,
-    port: u64,
-    rings: Rings,
-}
-
-impl Dial for Dialling {
-    fn local_port(&self) -> u64 {
-        self.port
-    }
-
-    fn connect_at_once(
-        self: Box<Self>,
-        peer: IpAddr,
-        qualifier: u64,
-        timeout: Duration,
-    ) -> Attempt {
-        Attempt::Ended(self.connect(peer, qualifier, timeout))
-    }
-
-    /// Never blocks.
-    fn connect(
-        self: Box<Self>,
-        peer: IpAddr,
-        qualifier: u64,
-        _timeout: Duration,
-    ) -> std::result::Result<Connected, ConnectFailure> {
-        let Self { socket, port, rings } = *self;
-        let found = rings.space.here(peer).ok_or(ConnectFailure::Unreachable)?;
-        let refused = |_: Errno| ConnectFailure::Refused;
-        let folder = rings.folder.as_deref();
-        // Before the peer is woken, so that it finds the greeting when it accepts.
-        let segment = Segment::create().map_err(refused)?;
-        let connect = |at| {
-            let name = rings.space.listener(folder, at, qualifier)?;
-            rustix::net::connect(&socket, &name)
-        };
-        if !rings.space.listening_at(found).any(|at| connect(at).is_ok()) {
-            return Err(ConnectFailure::Refused);
-        }
-        let is_same_user = greeting::is_same_user(&socket);
-        if !rings.any_user && !is_same_user {
-            return Err(ConnectFailure::Refused);
-        }
-        let link = Link::active(socket, segment, is_same_user, &rings.options).map_err(refused)?;
-        Ok(connected(link, found, port))
     }
 }
 

@@ -1,15 +1,27 @@
 use std::net::Ipv6Addr;
 
+use dat_provider_kit::engine::{Awaited, Connected};
 use dat_provider_kit::frame::{Body, Frame};
 use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Progress, Refused, Written};
 
 use super::*;
+use crate::listener::socket;
 
 const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-const WAIT: Duration = Duration::from_secs(5);
-
 fn rings() -> Rings {
     Rings::open("").expect("the defaults").0
+}
+
+/// Connects to a listener whose backlog is not full, if there is one.
+fn connect(
+    rings: &Rings,
+    to: IpAddr,
+    qualifier: u64,
+) -> std::result::Result<Connected, ConnectFailure> {
+    match rings.connect(to, qualifier)? {
+        Attempt::Connected(link) => Ok(link),
+        Attempt::Pending(_) => panic!("the backlog is full"),
+    }
 }
 
 #[derive(Default)]
@@ -30,8 +42,7 @@ impl FrameSink for Kept {
 
 fn pair() -> (Connected, Connected) {
     let mut acceptor = rings().listen(None).expect("a free qualifier");
-    let dial = rings().dial().expect("a name");
-    let active = dial.connect(LO, acceptor.qualifier(), WAIT).expect("it listens");
+    let active = connect(&rings(), LO, acceptor.qualifier()).expect("it listens");
     let passive = acceptor.accept().expect("it has connected");
     (active, passive)
 }
@@ -111,9 +122,29 @@ fn a_qualifier_is_listened_on_once_and_is_free_again_afterwards() {
     assert_eq!(error.return_type(), dat_provider::error::ReturnType::ConnQualInUse);
     drop(first);
     drop(rings().listen(Some(QUALIFIER)).expect("free again"));
-    let dial = rings().dial().expect("a name");
-    let failure = dial.connect(LO, QUALIFIER, WAIT).err();
+    let failure = connect(&rings(), LO, QUALIFIER).err();
     assert_eq!(failure, Some(ConnectFailure::Refused));
+}
+
+#[test]
+fn an_attempt_waits_for_a_listener_whose_backlog_is_full() {
+    const QUALIFIER: u64 = 0x1234_5678_9abc_def1;
+    let listener = socket().expect("a descriptor");
+    let name = rings().space.listener(None, LO, QUALIFIER).expect("short enough");
+    rustix::net::bind(&listener, &name).expect("free");
+    rustix::net::listen(&listener, 0).expect("bound");
+    let _first = connect(&rings(), LO, QUALIFIER).expect("the backlog takes one");
+    let mut attempt = rings().connect(LO, QUALIFIER);
+    for _ in 0..3 {
+        let Ok(Attempt::Pending(dial)) = attempt else { panic!("the backlog is not full") };
+        assert!(matches!(dial.awaits(), Awaited::Time(_)));
+        attempt = dial.advance();
+    }
+    drop(rustix::net::accept(&listener).expect("the first"));
+    let Ok(Attempt::Pending(dial)) = attempt else { panic!("it was not continued") };
+    assert!(matches!(dial.advance(), Ok(Attempt::Connected(_))));
+    drop(listener);
+    assert_eq!(connect(&rings(), LO, QUALIFIER).err(), Some(ConnectFailure::Refused));
 }
 
 #[test]
@@ -127,8 +158,7 @@ fn a_file_that_a_killed_process_left_does_not_block_its_qualifier() {
     drop(left);
     let mut acceptor = rings.listen(Some(9)).expect("no process listens there");
     assert!(rings.listen(Some(9)).is_err(), "now one does");
-    let dial = rings.dial().expect("a name");
-    let _active = dial.connect(LO, 9, WAIT).expect("it listens");
+    let _active = connect(&rings, LO, 9).expect("it listens");
     // The check whether a process listens has connected and closed before.
     let accepted = std::iter::from_fn(|| acceptor.accept()).count();
     assert!(accepted >= 1, "{accepted}");
@@ -161,7 +191,7 @@ fn peers_of_other_users_are_refused_unless_any_is_allowed() {
         let (rings, _) = Rings::open(parameters).expect("valid");
         let mut acceptor = rings.listen(None).expect("a free qualifier");
         let qualifier = acceptor.qualifier();
-        let dial = || rings.dial().expect("a name").connect(LO, qualifier, WAIT);
+        let dial = || connect(&rings, LO, qualifier);
         // Its listener belongs to root, so the active side goes on.
         let Some(dialled) = as_other_user(dial) else { return };
         let mut active = dialled.expect("it listens");
@@ -173,8 +203,8 @@ fn peers_of_other_users_are_refused_unless_any_is_allowed() {
     // The other way: a stranger took the qualifier.
     let listen = || rings().listen(None).expect("a free qualifier");
     let Some(acceptor) = as_other_user(listen) else { return };
-    let refused = rings().dial().expect("a name").connect(LO, acceptor.qualifier(), WAIT);
-    assert_eq!(refused.err(), Some(ConnectFailure::Refused));
+    let refused = connect(&rings(), LO, acceptor.qualifier());
+    assert_eq!(refused.err(), Some(ConnectFailure::OtherUser));
 }
 
 #[test]
@@ -183,7 +213,7 @@ fn a_listener_next_to_tcp_is_found_by_its_address_and_space_only() {
     let (near, far) = (beside(8), beside(9));
     let mut acceptor = far.listen(None).expect("a free qualifier");
     let (address, qualifier) = (far.address(), acceptor.qualifier());
-    let dial = |rings: &Rings, to| rings.dial().expect("a name").connect(to, qualifier, WAIT);
+    let dial = |rings: &Rings, to| connect(rings, to, qualifier);
     for refused in [dial(&rings(), address), dial(&near, near.address()), dial(&near, LO)] {
         assert_eq!(refused.err(), Some(ConnectFailure::Refused));
     }
@@ -199,8 +229,7 @@ fn a_listener_next_to_tcp_at_the_unspecified_address_is_found_by_each_address() 
     let near = rings().beside_tcp([127, 0, 0, 8].into());
     let mut acceptor = everywhere.listen(None).expect("a free qualifier");
     for to in [LO, [127, 0, 0, 8].into(), Ipv6Addr::LOCALHOST.into()] {
-        let dial = near.dial().expect("a name");
-        let active = dial.connect(to, acceptor.qualifier(), WAIT).expect("it listens");
+        let active = connect(&near, to, acceptor.qualifier()).expect("it listens");
         let passive = acceptor.accept().expect("it has connected");
         assert_eq!((active.address, passive.address), (to, near.address()));
     }

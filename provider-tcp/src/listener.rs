@@ -12,8 +12,9 @@ use dat_provider_kit::engine::{Acceptor, Connected, JoinedAcceptor};
 use dat_provider_kit::fork::Private;
 use dat_provider_kit::qualifier;
 use dat_provider_kit::stream_link::halves;
+use socket2::{Domain, Protocol, Type};
 
-use crate::connect::{self, bound};
+use crate::connect;
 use crate::socket::Socket;
 
 /// Connections that wait to be accepted; the system may allow fewer.
@@ -68,6 +69,21 @@ fn listen_at_all(
     }
     all.push(listener);
     Ok(Box::new(JoinedAcceptor::new(qualifier, all)?))
+}
+
+/// A new TCP socket, bound to an address and port; 0 for a port of the system's choice. At the unspecified
+/// address of IPv6 it takes IPv4 connections too.
+pub(crate) fn bound(own: SocketAddr) -> io::Result<connect::Socket> {
+    let domain = Domain::for_address(own);
+    let socket = || socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP));
+    let socket = Private::create(socket)?;
+    // A port with connections that are closed is free; one that is listened on is not.
+    socket.set_reuse_address(true)?;
+    if own.is_ipv6() && own.ip().is_unspecified() {
+        socket.set_only_v6(false)?;
+    }
+    socket.bind(&own.into())?;
+    Ok(socket)
 }
 
 /// A listening socket.

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use dat_provider::LocalCause;
 use dat_provider_kit::network::{
     interfaces, is_link_local, is_of_this_machine, on_interface, source_of,
 };
@@ -40,10 +41,13 @@ impl Place {
     }
 
     /// Whether the adapter has an address now.
-    pub(crate) fn has(&self, address: IpAddr) -> bool {
+    ///
+    /// # Errors
+    /// The system does not list the addresses of this machine.
+    pub(crate) fn has(&self, address: IpAddr) -> Result<bool, LocalCause> {
         match self.extent {
-            Extent::Address => address == self.address,
-            Extent::Interface => self.of_interface().iter().any(|own| own.ip() == address),
+            Extent::Address => Ok(address == self.address),
+            Extent::Interface => Ok(self.of_interface().iter().any(|own| own.ip() == address)),
             Extent::Machine => is_of_this_machine(address),
         }
     }
@@ -57,8 +61,8 @@ impl Place {
     /// The address to connect to a peer from, with port 0.
     ///
     /// # Errors
-    /// The system's error if no route leads to the peer; `EADDRNOTAVAIL` if the interface has no address of
-    /// the peer's family.
+    /// The system's error if no route leads to the peer; `EAFNOSUPPORT` if the interface has no address of the
+    /// peer's family.
     pub(crate) fn source(&self, peer: IpAddr) -> io::Result<SocketAddr> {
         /// Any but 0.
         const PORT: u16 = 9;
@@ -76,7 +80,7 @@ impl Place {
                 let is_like = |own: &&SocketAddr| is_link_local(own.ip()) == is_link_local(peer);
                 let source = own.iter().find(|own| Some(own.ip()) == chosen);
                 let source = source.or_else(|| own.iter().find(is_like)).or(own.first());
-                *source.ok_or_else(|| io::Error::from_raw_os_error(libc::EADDRNOTAVAIL))?
+                *source.ok_or_else(|| io::Error::from_raw_os_error(libc::EAFNOSUPPORT))?
             }
         };
         source.set_port(0);

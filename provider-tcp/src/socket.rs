@@ -202,7 +202,7 @@ mod tests {
     fn other_connections_have_the_congestion_control_of_the_system() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         // The addresses differ, as those of two machines do.
-        let socket = connect::bound(([127, 0, 0, 2], 0).into()).expect("a port");
+        let socket = super::super::listener::bound(([127, 0, 0, 2], 0).into()).expect("a port");
         let system = socket.tcp_congestion().expect("a TCP socket");
         socket.connect(&listener.local_addr().expect("bound").into()).expect("it listens");
         let socket = Socket::new(socket, Duration::from_secs(10)).expect("connected");

@@ -1,21 +1,20 @@
 //! The sockets of one adapter.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use dat_provider::Address;
 use dat_provider::attr::NamedAttr;
-use dat_provider::error::Result;
-use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
+use dat_provider::error::{Result, Subtype};
+use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Transport};
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
 use dat_provider_kit::qualifier;
 
-use crate::connect::{Socket, bound, connect, failure};
+use crate::connect::{Dialling, no_source};
 use crate::discovery;
-use crate::listener::{connected, listen};
+use crate::listener::listen;
 use crate::parameters::Parameters;
 use crate::place::Place;
 
@@ -80,14 +79,7 @@ impl Sockets {
     /// # Errors
     /// Why there is none.
     pub fn source(&self, peer: IpAddr) -> std::result::Result<IpAddr, ConnectFailure> {
-        self.place.source(peer).map(|source| source.ip()).map_err(|error| failure(&error))
-    }
-
-    fn dial_from(&self, own: SocketAddr) -> io::Result<Box<dyn Dial>> {
-        let socket = bound(own)?;
-        let own = socket.local_addr()?;
-        let port = own.as_socket().map_or(0, |own| u64::from(own.port()));
-        Ok(Box::new(Bound { socket, port, place: self.place.clone(), timeout: self.timeout }))
+        self.place.source(peer).map(|source| source.ip()).map_err(no_source)
     }
 
     /// The attributes that only this provider has: those of the network interface, if the adapter was
@@ -99,14 +91,14 @@ impl Sockets {
 }
 
 impl Transport for Sockets {
-    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
-        let own = SocketAddr::new(self.address(), 0);
-        self.dial_from(own).map_err(|error| failure(&error))
-    }
-
-    fn dial_towards(&self, peer: IpAddr) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
-        let own = self.place.source(peer).map_err(|error| failure(&error))?;
-        self.dial_from(own).map_err(|error| failure(&error))
+    fn connect(
+        &self,
+        address: IpAddr,
+        qualifier: u64,
+    ) -> std::result::Result<Attempt, ConnectFailure> {
+        let own = self.place.source(address).map_err(no_source)?;
+        let peer = self.place.peer(address, qualifier::to_port(qualifier));
+        Dialling::start(own, peer, address, self.timeout)
     }
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
@@ -114,7 +106,8 @@ impl Transport for Sockets {
     }
 
     fn listen_at(&self, address: IpAddr, qualifier: u64) -> Result<Box<dyn Acceptor>> {
-        if !self.place.has(address) {
+        let has = self.place.has(address);
+        if !has.map_err(|cause| cause.error(Subtype::ResourceDevice))? {
             return Err(Address::Ip(address).not_of_adapter(self.address().into()));
         }
         listen(&[self.place.peer(address, 0)], Some(qualifier), self.timeout)
@@ -129,50 +122,11 @@ impl Transport for Sockets {
     }
 }
 
-/// A socket that is bound and not connected.
-struct Bound {
-    socket: Socket,
-    port: u64,
-    place: Place,
-    timeout: Duration,
-}
-
-impl Dial for Bound {
-    fn local_port(&self) -> u64 {
-        self.port
-    }
-
-    fn connect_at_once(
-        self: Box<Self>,
-        address: IpAddr,
-        qualifier: u64,
-        timeout: Duration,
-    ) -> Attempt {
-        // Within one host a link connects or fails at once.
-        if address.is_loopback() {
-            Attempt::Ended(self.connect(address, qualifier, timeout))
-        } else {
-            Attempt::Blocks(self)
-        }
-    }
-
-    fn connect(
-        self: Box<Self>,
-        address: IpAddr,
-        qualifier: u64,
-        timeout: Duration,
-    ) -> std::result::Result<Connected, ConnectFailure> {
-        let peer = self.place.peer(address, qualifier::to_port(qualifier));
-        let socket = connect(self.socket, peer, timeout)?;
-        // The peer was there; if the options cannot be set, the connection has ended already.
-        connected(socket, address, self.timeout).map_err(|_| ConnectFailure::Refused)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
 
+    use dat_provider_kit::engine::Connected;
     use dat_provider_kit::frame::{Body, Frame};
     use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Written};
 
@@ -221,12 +175,16 @@ mod tests {
     #[test]
     fn frames_cross_and_the_end_follows_them() {
         let mut acceptor = sockets().listen(None).expect("a free port");
-        let wait = Duration::from_secs(5);
-        let dial = sockets().dial().expect("a free port");
-        let port = dial.local_port();
-        let mut active = dial.connect(LO, acceptor.qualifier(), wait).expect("it listens");
+        let mut attempt = sockets().connect(LO, acceptor.qualifier()).expect("it listens");
+        let mut active = loop {
+            match attempt {
+                Attempt::Connected(link) => break link,
+                Attempt::Pending(dial) => attempt = dial.advance().expect("it listens"),
+            }
+        };
         let mut passive = accepted(&mut *acceptor);
-        assert_eq!((passive.address, active.address, active.local_port), (LO, LO, port));
+        assert_eq!((passive.address, active.address), (LO, LO));
+        assert_ne!(active.local_port, 0);
         for _ in 0..1000 {
             assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
         }

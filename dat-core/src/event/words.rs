@@ -58,8 +58,8 @@ impl EventWords {
         words(
             0x0_4003,
             "DAT_CONNECTION_EVENT_NON_PEER_REJECTED",
-            "The connection was refused by the remote host, not by a program.",
-            "Nothing listens there, or the backlog is full: check the connection qualifier, and that \
+            "The connection was not established, and no program rejected it.",
+            "Check the connection qualifier, and that \
              the other side listens on it. Where adapters have a secret (secret=FILE of tcp), both \
              sides need the same one.",
         ),

@@ -1,120 +1,158 @@
 //! Connecting: the active side of a connection.
 
-use std::net::IpAddr;
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::Instant;
 
-use dat_provider::error::Result;
-use dat_provider::{ConnectRequest, Peer, RefusalCause};
+use dat_provider::error::{Result, Subtype};
+use dat_provider::{ConnectRequest, LocalCause, Peer, RefusalCause};
+use rustix::event::epoll::EventFlags;
 
 use super::connection::{Connection, EndCause, Stage};
+use super::core::{Core, Job};
 use super::event::Event;
-use super::queue_pair::{Phase, SoftQp};
-use super::transport::{Attempt, ConnectFailure, Connected};
+use super::queue_pair::{Phase, QpState, SoftQp};
+use super::transport::{Attempt, Awaited, ConnectFailure, Connected, Dial};
+use crate::errors::ip_address;
 use crate::handshake::{Active, Hello, Secret, SideInfo};
+use crate::upcalls::Upcalls;
 
-/// How long a link may take to connect.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
-/// How long `connect` waits for the link, so that the local port is usually known when it returns.
-const CALL_WAIT: Duration = Duration::from_millis(20);
-
-/// Connects a link, in a separate thread if that may block.
-pub(super) fn start(
-    queue_pair: &Arc<SoftQp>,
-    generation: u64,
-    address: IpAddr,
-    request: &ConnectRequest<'_>,
-) {
-    let dial = match queue_pair.core.transport.dial_towards(address) {
-        Ok(dial) => dial,
-        Err(failure) => return queue_pair.link_connected(generation, Err(failed(failure))),
-    };
-    queue_pair.set_local_port(generation, dial.local_port());
-    let weak = Weak::clone(&queue_pair.weak_self);
-    let qualifier = request.qualifier;
-    let private_data = request.private_data.to_vec();
-    let finish = move |link: std::result::Result<Connected, ConnectFailure>| {
-        let Some(queue_pair) = weak.upgrade() else { return };
-        let peer = Peer { address: address.into(), port: qualifier };
-        let link = link.map(|link| ConnectedLink { link, peer, private_data });
-        queue_pair.link_connected(generation, link.map_err(failed));
-    };
-    let dial = match dial.connect_at_once(address, qualifier, CONNECT_TIMEOUT) {
-        Attempt::Ended(link) => return finish(link),
-        Attempt::Blocks(dial) => dial,
-    };
-    let (finished, outcome) = channel();
-    let connect = move || {
-        finish(dial.connect(address, qualifier, CONNECT_TIMEOUT));
-        // The call has stopped waiting if connecting took longer.
-        let _ = finished.send(());
-    };
-    if dat_sync::thread::start("dat-connect", connect).is_err() {
-        queue_pair.link_connected(generation, Err(Event::NonPeerRejected(RefusalCause::Unknown)));
-    }
-    let _ = outcome.recv_timeout(CALL_WAIT);
+/// A link that is being connected, and what to send on it.
+pub(super) struct Dialling {
+    dial: Box<dyn Dial>,
+    token: u64,
+    request: Request,
 }
 
-fn failed(failure: ConnectFailure) -> Event {
-    match failure {
-        ConnectFailure::Refused => Event::NonPeerRejected(RefusalCause::NoListener),
-        ConnectFailure::Unreachable => Event::Unreachable,
-        ConnectFailure::TimedOut => Event::TimedOut,
-    }
-}
-
-/// A connected link, and what to send on it.
-struct ConnectedLink {
-    link: Connected,
-    /// Address and qualifier that were requested.
+/// What the consumer requested.
+struct Request {
+    /// Address and qualifier.
     peer: Peer,
     private_data: Vec<u8>,
 }
 
+/// What has to be done about an attempt after the lock of the queue pair is released.
+pub(super) enum Next {
+    /// The attempt has ended.
+    Nothing,
+    /// Wait for the link with this token.
+    Watch(u64),
+    /// Continue the attempt at this time.
+    Retry(Instant),
+}
+
 impl SoftQp {
-    /// Stores the local port of an attempt.
-    fn set_local_port(&self, generation: u64, port: u64) {
-        let mut state = self.state.lock();
-        if state.generation == generation {
-            state.local_port = port;
+    /// Starts to connect.
+    ///
+    /// # Errors
+    /// The queue pair cannot be connected in its state, or this side cannot connect.
+    pub(super) fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
+        let address = ip_address(request.address)?;
+        let next = self.with_state(|state, upcalls| {
+            state.check_connectable()?;
+            let attempt = match self.core.transport.connect(address, request.qualifier) {
+                Err(ConnectFailure::Local(cause)) => {
+                    return Err(cause.error(Subtype::ResourceDevice));
+                }
+                attempt => attempt,
+            };
+            state.attempt = request.attempt;
+            state.phase = Phase::Connecting;
+            let peer = Peer { address: address.into(), port: request.qualifier };
+            let request = Request { peer, private_data: request.private_data.to_vec() };
+            Ok(self.attempted(state, upcalls, attempt, self.core.token(), request))
+        })?;
+        match next {
+            Next::Nothing => {}
+            Next::Watch(token) => self.watch(token),
+            Next::Retry(at) => self.core.submit(Job::Retry(at, self.driven())),
         }
+        Ok(())
     }
 
-    /// Continues an attempt once its link is connected, or has failed.
-    fn link_connected(&self, generation: u64, link: std::result::Result<ConnectedLink, Event>) {
-        let mut watched = None;
-        self.with_state(|state, upcalls| {
-            if state.generation != generation || state.phase != Phase::Connecting {
-                return;
+    /// Continues an attempt whose link is being connected.
+    pub(super) fn advance_dial(&self, state: &mut QpState, upcalls: &mut Upcalls) -> Next {
+        let Some(dialling) = state.dialling.take() else { return Next::Nothing };
+        let Dialling { dial, token, request } = *dialling;
+        self.attempted(state, upcalls, dial.advance(), token, request)
+    }
+
+    /// Handles the outcome of a step of an attempt.
+    fn attempted(
+        &self,
+        state: &mut QpState,
+        upcalls: &mut Upcalls,
+        attempt: std::result::Result<Attempt, ConnectFailure>,
+        token: u64,
+        request: Request,
+    ) -> Next {
+        match attempt {
+            Ok(Attempt::Connected(link)) => {
+                state.local_port = link.local_port;
+                self.announce_link(token);
+                let secret = self.core.transport.secret();
+                state.conn = Some(connection(link, token, request, state, secret));
+                Next::Watch(token)
             }
-            match link {
-                Ok(ConnectedLink { link, peer, private_data }) => {
-                    let token = self.core.token();
-                    self.announce_link(token);
-                    let Connected { reader, writer, local_port, .. } = link;
-                    let side = state.queues.side_info(private_data);
-                    let (halves, ports) = ((reader, writer), (peer, local_port));
-                    let mut conn =
-                        Connection::new(Stage::AwaitAnswer, halves, token, ports, side.posted);
-                    let secret = self.core.transport.secret();
-                    if send_hello(&mut conn, peer.port, side, secret).is_err() {
-                        conn.end(EndCause::Refused(RefusalCause::Unknown), None);
+            Ok(Attempt::Pending(dial)) => {
+                state.local_port = dial.local_port();
+                let next = match dial.awaits() {
+                    Awaited::Time(at) => Next::Retry(at),
+                    Awaited::Writable(descriptor) => {
+                        self.announce_link(token);
+                        self.core.watch(descriptor, token, EventFlags::OUT);
+                        Next::Nothing
                     }
-                    state.conn = Some(conn);
-                    watched = Some(token);
-                }
-                Err(event) => {
-                    state.phase = Phase::Disconnected;
-                    state.queues.receives.flush(upcalls);
-                    state.push_event(event);
-                }
+                };
+                state.dialling = Some(Box::new(Dialling { dial, token, request }));
+                next
             }
-        });
-        if let Some(token) = watched {
-            self.watch(token);
+            Err(failure) => {
+                self.core.submit_without_wakeup(Job::Forget(token));
+                state.phase = Phase::Disconnected;
+                state.queues.receives.flush(upcalls);
+                state.push_event(failed(failure));
+                Next::Nothing
+            }
         }
     }
+}
+
+impl QpState {
+    /// Ends the attempt whose link is being connected, if there is one.
+    pub(super) fn stop_dialling(&mut self, core: &Core) {
+        if let Some(dialling) = self.dialling.take() {
+            core.submit_without_wakeup(Job::Forget(dialling.token));
+        }
+    }
+}
+
+/// The event of a failed attempt.
+fn failed(failure: ConnectFailure) -> Event {
+    Event::NonPeerRejected(match failure {
+        ConnectFailure::Unreachable => return Event::Unreachable,
+        ConnectFailure::Refused => RefusalCause::NoListener,
+        ConnectFailure::OtherUser => RefusalCause::OtherUser,
+        ConnectFailure::Local(cause) => RefusalCause::Local(cause),
+    })
+}
+
+/// The connection over a new link, on which `HELLO` is sent.
+fn connection(
+    link: Connected,
+    token: u64,
+    Request { peer, private_data }: Request,
+    state: &QpState,
+    secret: Option<Secret>,
+) -> Box<Connection> {
+    let Connected { reader, writer, local_port, .. } = link;
+    let side = state.queues.side_info(private_data);
+    let (halves, ports) = ((reader, writer), (peer, local_port));
+    let mut conn = Connection::new(Stage::AwaitAnswer, halves, token, ports, side.posted);
+    if let Err(error) = send_hello(&mut conn, peer.port, side, secret) {
+        let errno = error.raw_os_error().unwrap_or(0);
+        let cause = LocalCause { what: "get random numbers from the system", errno };
+        conn.end(EndCause::Refused(RefusalCause::Local(cause)), None);
+    }
+    conn
 }
 
 /// Sends `HELLO`.

@@ -79,6 +79,8 @@ pub(super) enum LinkStatus {
     Idle,
     /// It reads again without waiting: the budget ended before the data did.
     HasMore,
+    /// It progresses the queue pair again at this time.
+    Retry(Instant),
     /// It leaves the link to a poller, and checks after this time whether that one still polls.
     Lent(Duration),
     /// It waits until the descriptor is ready, and acknowledges after [`REPLY_PATIENCE`](super::reply_history::REPLY_PATIENCE).
@@ -91,6 +93,8 @@ pub(super) enum Job {
     Watch(u64, Weak<dyn Driven>),
     /// Progress a queue pair whose link holds received frames that were not read.
     Progress(Weak<dyn Driven>),
+    /// Progress a queue pair at a time.
+    Retry(Instant, Weak<dyn Driven>),
     /// Make upcalls on behalf of a poller.
     Deliver(Weak<dyn Driven>, Upcalls),
     /// Accept links for a listener.
@@ -324,13 +328,15 @@ impl Shared {
 mod tests {
     use dat_provider::error::Result;
 
-    use super::super::transport::{ConnectFailure, Dial};
+    use std::net::IpAddr;
+
+    use super::super::transport::{Attempt, ConnectFailure};
     use super::*;
 
     struct NoLinks;
 
     impl Transport for NoLinks {
-        fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+        fn connect(&self, _: IpAddr, _: u64) -> std::result::Result<Attempt, ConnectFailure> {
             Err(ConnectFailure::Refused)
         }
 

@@ -42,8 +42,8 @@ impl QpHandle {
             let mut state = QpState {
                 phase: Phase::Unconnected,
                 attempt: 0,
-                generation: 0,
                 local_port: 0,
+                dialling: None,
                 conn: None,
                 queues: WorkQueues::unconfigured(number),
                 is_closing: false,

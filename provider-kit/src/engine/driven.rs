@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use dat_sync::biased::BiasedGuard;
 use rustix::event::epoll::EventFlags;
 
+use super::connect::Next;
 use super::core::{Driven, Job, LinkStatus};
 use super::event_order::EventOrder;
 use super::lease_history::{LeaseEnd, MIN_CHECK_INTERVAL};
@@ -94,7 +95,12 @@ impl Driven for SoftQp {
             return LinkStatus::Lent(MIN_CHECK_INTERVAL);
         };
         let mut status = LinkStatus::Idle;
+        let mut next = Next::Nothing;
         self.with_state_in_order(state, order, |state, upcalls| {
+            if state.dialling.is_some() {
+                next = self.advance_dial(state, upcalls);
+                return;
+            }
             let QpState { conn: Some(conn), queues, .. } = state else { return };
             conn.is_queued = false;
             conn.poller_reads = 0;
@@ -122,6 +128,11 @@ impl Driven for SoftQp {
                 status = LinkStatus::AwaitsReply;
             }
         });
+        match next {
+            Next::Nothing => {}
+            Next::Watch(token) => self.watch(token),
+            Next::Retry(at) => status = LinkStatus::Retry(at),
+        }
         status
     }
 
@@ -138,7 +149,12 @@ impl Driven for SoftQp {
         let Some(state) = state else { return true };
         self.with_state_in_order(state, order, |state, upcalls| {
             self.thread_waits.store(false, Ordering::Relaxed);
-            let QpState { conn: Some(conn), queues, .. } = state else { return false };
+            let QpState { conn: Some(conn), queues, .. } = state else {
+                if state.dialling.is_some() {
+                    self.core.submit(Job::Progress(self.driven()));
+                }
+                return false;
+            };
             let is_lent = conn.is_lent;
             if is_lent {
                 conn.polls_seen = queues.polls();

@@ -30,6 +30,8 @@ pub(super) struct Driver {
     lent: LentLinks,
     /// Queue pairs whose acknowledgements wait for a reply, and until when, the earliest first.
     await_reply: VecDeque<(Instant, Weak<dyn Driven>)>,
+    /// Queue pairs to progress at a time, in any order.
+    retries: Vec<(Instant, Weak<dyn Driven>)>,
     /// When the next check of closing links is due.
     next_closing_check: Instant,
     /// Until when there are such checks even without a closing link.
@@ -72,6 +74,7 @@ impl Driver {
             ready,
             lent,
             await_reply: VecDeque::new(),
+            retries: Vec::new(),
             next_closing_check: now,
             checks_closing_until: now,
             lingering: 0,
@@ -99,6 +102,7 @@ impl Driver {
         }
         self.lent.check(&mut self.order);
         self.acknowledge_due();
+        self.retry_due();
         self.check_closing();
         self.drop_expired();
         self.must_pass()
@@ -121,7 +125,8 @@ impl Driver {
             (now < self.checks_closing_until).then(|| now + CLOSING_CHECK_INTERVAL)
         };
         let reply = self.await_reply.front().map(|(due, _)| *due);
-        let checks = self.lent.due().into_iter().chain(reply).chain(closing_check);
+        let retry = self.retries.iter().map(|(due, _)| *due).min();
+        let checks = self.lent.due().into_iter().chain(reply).chain(retry).chain(closing_check);
         self.timed.values().map(TimedLink::deadline).chain(checks).min()
     }
 
@@ -153,6 +158,7 @@ impl Driver {
                     self.watched.insert(token, Watched::QueuePair(queue_pair));
                 }
                 Job::Progress(queue_pair) => self.ready.push(queue_pair),
+                Job::Retry(due, queue_pair) => self.retries.push((due, queue_pair)),
                 Job::Deliver(queue_pair, upcalls) => {
                     upcalls.deliver();
                     if let Some(queue_pair) = queue_pair.upgrade() {
@@ -229,6 +235,7 @@ impl Driver {
         match queue_pair.progress(&mut self.order) {
             LinkStatus::Idle => {}
             LinkStatus::HasMore => self.ready.push(Weak::clone(weak)),
+            LinkStatus::Retry(due) => self.retries.push((due, Weak::clone(weak))),
             LinkStatus::AwaitsReply => {
                 let due = Instant::now() + REPLY_PATIENCE;
                 self.await_reply.push_back((due, Weak::clone(weak)));
@@ -250,6 +257,18 @@ impl Driver {
                 queue_pair.acknowledge(&mut self.order);
             }
         }
+    }
+
+    /// Progresses the queue pairs whose time has come.
+    fn retry_due(&mut self) {
+        if self.retries.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let all = std::mem::take(&mut self.retries);
+        let (due, later): (Vec<_>, Vec<_>) = all.into_iter().partition(|(due, _)| *due <= now);
+        self.retries = later;
+        due.iter().for_each(|(_, queue_pair)| self.progress(queue_pair));
     }
 
     /// Reports the ends and the connection requests that no event of another link can precede.

@@ -10,11 +10,10 @@ use dat_provider::{
     ReceiveRequest, Request, Work,
 };
 
-use super::connect;
 use super::connection::{EndCause, Ending, Stage};
 use super::queue_pair::{Phase, SoftQp};
 use super::request::PostedRequest;
-use crate::errors::{foreign_object, ip_address, no_credit, wrong_state};
+use crate::errors::{foreign_object, no_credit, wrong_state};
 use crate::frame::Reason;
 use crate::receive_ring::PostedReceive;
 use crate::window::Bind;
@@ -114,17 +113,7 @@ impl QueuePair for QpHandle {
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
         self.0.core.origin.check()?;
-        let address = ip_address(request.address)?;
-        let generation = {
-            let mut state = self.0.state.lock();
-            state.check_connectable()?;
-            state.generation += 1;
-            state.attempt = request.attempt;
-            state.phase = Phase::Connecting;
-            state.generation
-        };
-        connect::start(&self.0, generation, address, request);
-        Ok(())
+        self.0.connect(request)
     }
 
     fn connecting_port(&self) -> Option<u64> {
@@ -168,6 +157,7 @@ impl QueuePair for QpHandle {
                     }
                 }
                 None => {
+                    state.stop_dialling(&self.0.core);
                     state.phase = Phase::Disconnected;
                     state.queues.receives.flush(upcalls);
                 }

@@ -70,7 +70,6 @@ impl SoftQp {
         self.with_state(|state, _| {
             state.check_connectable()?;
             let incoming = take()?;
-            state.generation += 1;
             state.attempt = attempt;
             self.announce_link(token);
             state.phase = Phase::Connected;

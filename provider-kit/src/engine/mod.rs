@@ -74,4 +74,4 @@ mod work_queues;
 pub use crate::attributes::Identity;
 pub use adapter::open;
 pub use joined_acceptor::JoinedAcceptor;
-pub use transport::{Acceptor, Attempt, ConnectFailure, Connected, Dial, Transport};
+pub use transport::{Acceptor, Attempt, Awaited, ConnectFailure, Connected, Dial, Transport};

@@ -9,6 +9,7 @@ use dat_provider::{ConnectionSink, RefusalCause};
 use dat_sync::Mutex;
 use dat_sync::biased::{BiasedGuard, BiasedLock};
 
+use super::connect::Dialling;
 use super::connection::{Connection, EndCause, Ending, Stage};
 use super::core::{Core, Driven, Job};
 use super::event::Event;
@@ -78,10 +79,10 @@ pub(super) struct QpState {
     pub(super) phase: Phase,
     /// The latest attempt, as the core numbers them.
     pub(super) attempt: u64,
-    /// Counts the connections of this queue pair.
-    pub(super) generation: u64,
     /// The local port of the latest attempt.
     pub(super) local_port: u64,
+    /// The link of the latest attempt while it is being connected; there is no connection then.
+    pub(super) dialling: Option<Box<Dialling>>,
     pub(super) conn: Option<Box<Connection>>,
     pub(super) queues: WorkQueues,
     /// A graceful disconnect waits for outstanding requests.
@@ -191,6 +192,7 @@ impl QpState {
 
     /// Ends the connection: flushes what is outstanding and queues the event.
     pub(super) fn end_connection(&mut self, ending: Ending, core: &Core, upcalls: &mut Upcalls) {
+        self.stop_dialling(core);
         let Some(mut conn) = self.conn.take() else { return };
         conn.grant = None;
         conn.complete(&mut self.queues, upcalls);

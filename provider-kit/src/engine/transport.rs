@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::Instant;
 
+use dat_provider::LocalCause;
 use dat_provider::error::Result;
 use dat_provider::unsupported;
 
@@ -26,29 +27,27 @@ pub struct Connected {
 /// Why a link could not be connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFailure {
-    /// Nothing listens on the qualifier, or the backlog of the listener is full.
+    /// Nothing listens on the qualifier.
     Refused,
-    /// There is no route to the address.
+    /// The process that listens belongs to another user.
+    OtherUser,
+    /// There is no route to the address, or no answer from it.
     Unreachable,
-    /// The address did not answer in time.
-    TimedOut,
+    /// The peer has no part in it.
+    Local(LocalCause),
 }
 
-/// Connects and accepts links.
+/// Connects and accepts links. No method blocks.
 pub trait Transport: Send + Sync {
-    /// Reserves a local port to connect from, without blocking.
+    /// Starts to connect a link to the listener of a qualifier.
     ///
     /// # Errors
-    /// Why no port is available.
-    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure>;
-
-    /// As [`dial`](Self::dial), from the address that leads to a peer, if the transport has several.
-    ///
-    /// # Errors
-    /// Why no port is available.
-    fn dial_towards(&self, _peer: IpAddr) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
-        self.dial()
-    }
+    /// Why the link cannot be connected.
+    fn connect(
+        &self,
+        address: IpAddr,
+        qualifier: u64,
+    ) -> std::result::Result<Attempt, ConnectFailure>;
 
     /// Listens on a qualifier, or on one that the transport chooses.
     ///
@@ -75,38 +74,36 @@ pub trait Transport: Send + Sync {
     }
 }
 
-/// The result of [`Dial::connect_at_once`].
+/// An attempt to connect a link, as far as it has come.
 pub enum Attempt {
-    /// The link is connected, or why it is not.
-    Ended(std::result::Result<Connected, ConnectFailure>),
-    /// [`Dial::connect`] of this port connects the link, and may block.
-    Blocks(Box<dyn Dial>),
+    /// The link is connected.
+    Connected(Connected),
+    /// The peer has not answered, or its backlog is full. Dropping it ends the attempt.
+    Pending(Box<dyn Dial>),
 }
 
-/// A local port from which a link will be connected.
+/// A link that is being connected.
 pub trait Dial: Send {
     /// The local port, as the peer sees it.
     fn local_port(&self) -> u64;
 
-    /// As [`connect`](Self::connect), unless the peer may take long to answer. The caller of the engine waits
-    /// for the end of this call.
-    fn connect_at_once(
-        self: Box<Self>,
-        address: IpAddr,
-        qualifier: u64,
-        timeout: Duration,
-    ) -> Attempt;
+    /// What must happen before the attempt can get further.
+    fn awaits(&self) -> Awaited<'_>;
 
-    /// Connects a link to the listener of a qualifier. It may block until the time-out expires.
+    /// Continues the attempt. Never blocks.
     ///
     /// # Errors
     /// Why the link could not be connected.
-    fn connect(
-        self: Box<Self>,
-        address: IpAddr,
-        qualifier: u64,
-        timeout: Duration,
-    ) -> std::result::Result<Connected, ConnectFailure>;
+    fn advance(self: Box<Self>) -> std::result::Result<Attempt, ConnectFailure>;
+}
+
+/// What a [`Dial`] waits for.
+#[derive(Clone, Copy, Debug)]
+pub enum Awaited<'a> {
+    /// The descriptor is writable. It is that of the link.
+    Writable(BorrowedFd<'a>),
+    /// This time.
+    Time(Instant),
 }
 
 /// A listener; dropping it stops listening.

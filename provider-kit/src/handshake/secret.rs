@@ -95,7 +95,8 @@ pub(super) fn nonce() -> Result<Nonce> {
     let mut nonce = Nonce::default();
     getrandom::fill(&mut nonce).map_err(|error| {
         Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)
-            .because(format!("the system has no random numbers: {error}"))
+            .because("the system has no random numbers")
+            .errno(error.raw_os_error().unwrap_or(0))
     })?;
     Ok(nonce)
 }

@@ -11,7 +11,7 @@ use dat_core::provider::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::mem::Span;
 use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
 use dat_provider_kit::engine::{
-    self, Acceptor, Attempt, ConnectFailure, Connected, Dial, Identity, Transport,
+    self, Acceptor, Attempt, ConnectFailure, Connected, Identity, Transport,
 };
 use dat_provider_kit::frame::Frame;
 use dat_provider_kit::link::{End, Writer, Written};
@@ -101,8 +101,19 @@ fn descriptor(is_ready: bool) -> OwnedFd {
 }
 
 impl Transport for Links {
-    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
-        Ok(Box::new(Dialled { seed: self.seed, port: NEXT.fetch_add(1, Ordering::Relaxed) }))
+    fn connect(&self, _: IpAddr, qualifier: u64) -> std::result::Result<Attempt, ConnectFailure> {
+        let port = NEXT.fetch_add(1, Ordering::Relaxed);
+        let ports = PORTS.lock().expect("no panic");
+        let waiting = ports.get(&qualifier).ok_or(ConnectFailure::Refused)?;
+        let (near, far) = pair(Wire { seed: self.seed, capacity: 40_000 });
+        let connected = |stream, local_port| {
+            let (reader, writer) = halves(&Arc::new(Watched { stream, ready: descriptor(true) }));
+            let writer = Box::new(Offering { writer, offers: self.seed });
+            Connected { reader, writer, address: ADDRESS, local_port }
+        };
+        waiting.ends.lock().expect("no panic").push(connected(far, qualifier));
+        rustix::io::write(&waiting.bell, &1_u64.to_ne_bytes()).expect("room");
+        Ok(Attempt::Connected(connected(near, port)))
     }
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
@@ -156,45 +167,6 @@ impl Writer for Offering {
     fn offer(&mut self, _: u64, _: bool) -> Option<u64> {
         self.offers += 1;
         (self.offers % 2 == 0).then_some(self.offers)
-    }
-}
-
-struct Dialled {
-    seed: u64,
-    port: u64,
-}
-
-impl Dial for Dialled {
-    fn local_port(&self) -> u64 {
-        self.port
-    }
-
-    fn connect_at_once(
-        self: Box<Self>,
-        address: IpAddr,
-        qualifier: u64,
-        timeout: Duration,
-    ) -> Attempt {
-        Attempt::Ended(self.connect(address, qualifier, timeout))
-    }
-
-    fn connect(
-        self: Box<Self>,
-        _: IpAddr,
-        qualifier: u64,
-        _: Duration,
-    ) -> std::result::Result<Connected, ConnectFailure> {
-        let ports = PORTS.lock().expect("no panic");
-        let waiting = ports.get(&qualifier).ok_or(ConnectFailure::Refused)?;
-        let (near, far) = pair(Wire { seed: self.seed, capacity: 40_000 });
-        let connected = |stream, local_port| {
-            let (reader, writer) = halves(&Arc::new(Watched { stream, ready: descriptor(true) }));
-            let writer = Box::new(Offering { writer, offers: self.seed });
-            Connected { reader, writer, address: ADDRESS, local_port }
-        };
-        waiting.ends.lock().expect("no panic").push(connected(far, qualifier));
-        rustix::io::write(&waiting.bell, &1_u64.to_ne_bytes()).expect("room");
-        Ok(connected(near, self.port))
     }
 }
 

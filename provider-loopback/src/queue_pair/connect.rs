@@ -60,6 +60,10 @@ impl LoopbackQp {
                 fail(ConnectionUpcall::Unreachable);
                 return Ok(());
             }
+            Route::Unknown(cause) => {
+                fail(ConnectionUpcall::NonPeerRejected { cause: RefusalCause::Local(cause) });
+                return Ok(());
+            }
         };
         let peer = Peer { address: qp.host.address(), port };
         let incoming = Incoming {

@@ -4,6 +4,7 @@ mod bursts;
 mod common;
 mod credits;
 mod freed;
+mod ports;
 mod secret;
 mod starved;
 mod strangers;

@@ -4,6 +4,7 @@
 //! A test program of a provider calls [`tests!`] at its root with a function that opens its adapter
 //! with parameters.
 
+pub mod backlog;
 pub mod busy_parent;
 pub mod child;
 pub mod completions;
@@ -16,7 +17,9 @@ pub mod limits;
 pub mod lost;
 pub mod lost_memory;
 pub mod many;
+pub mod network;
 pub mod pages;
+pub mod ports;
 pub mod process;
 pub mod round_trip;
 pub mod starved;
@@ -32,6 +35,32 @@ pub use completions::{NONE, each_once, posts};
 #[macro_export]
 macro_rules! tests {
     ($open:path) => {
+        mod backlog {
+            use $crate::{backlog, network};
+            #[test]
+            #[ignore = "the process that is stopped in the tests below"]
+            fn peer() {
+                backlog::peer($open);
+            }
+            #[test]
+            #[ignore = "in a network of its own"]
+            fn waiting_attempts() {
+                backlog::attempts_wait_until_there_is_room($open);
+            }
+            #[test]
+            #[ignore = "in a network of its own"]
+            fn time_out() {
+                backlog::the_time_out_of_the_consumer_holds($open);
+            }
+            #[test]
+            fn attempts_wait_until_there_is_room() {
+                network::run(backlog::LIMIT, "backlog::waiting_attempts");
+            }
+            #[test]
+            fn the_time_out_of_the_consumer_holds() {
+                network::run(backlog::LIMIT, "backlog::time_out");
+            }
+        }
         mod crowd {
             #[test]
             #[ignore = "a process of its own, whose descriptors are its connections"]

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use dat_conformance::{Node, expect_connection, expect_request, until};
 use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpState, Event, PspMaker};
-use rustix::process::{Signal, kill_process};
 
 use crate::completions::{NONE, each_once, posts};
 use crate::process;
@@ -46,10 +45,6 @@ pub fn peer(open: fn(&str) -> Node) {
 /// Starts the peer; returns its port.
 fn start() -> (Child, u64) {
     process::start("lost::peer")
-}
-
-fn signal(child: &Child, signal: Signal) {
-    kill_process(process::pid(child), signal).expect("a child");
 }
 
 /// A peer is killed at random moments: each post completes once.
@@ -127,11 +122,11 @@ pub fn a_peer_that_was_stopped_goes_on(open: fn(&str) -> Node) {
     let ep = node.ep();
     ep.connect(&Connect::to(node.address(), port)).expect("an attempt");
     expect_connection(&node.connect, &ep, ConnectionEventKind::Established);
-    signal(&child, Signal::STOP);
+    process::stop(&child);
     let cookies = posts(&ep, &buffer, 8, 8);
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(dat_conformance::state(&ep), EpState::Connected);
-    signal(&child, Signal::CONT);
+    process::go_on(&child);
     let done = each_once(&[&node.recv, &node.request], &cookies);
     assert!(done.values().all(|status| *status == DtoStatus::Success), "{done:?}");
     child.kill().expect("a child");

@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
+    Pid, Resource, Rlimit, Signal, getrlimit, kill_process, set_parent_process_death_signal,
+    setrlimit,
 };
 
 /// The command that runs an ignored test of this program in a process of its own.
@@ -23,7 +24,15 @@ pub fn command(test: &str) -> Command {
 /// # Panics
 /// If it fails.
 pub fn run(test: &str) -> String {
-    let ran = command(test).output().expect("a process");
+    passes(&mut command(test))
+}
+
+/// As [`run`], for a command that runs the test.
+///
+/// # Panics
+/// If it fails.
+pub fn passes(command: &mut Command) -> String {
+    let ran = command.output().expect("a process");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let printed = text(&ran.stdout);
     assert!(ran.status.success(), "{printed}{}", text(&ran.stderr));
@@ -74,6 +83,30 @@ pub fn announce(port: u64) {
 #[must_use]
 pub fn pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("not 0")
+}
+
+/// Stops a child, and returns when each of its threads has stopped.
+///
+/// # Panics
+/// If the system refuses that.
+pub fn stop(child: &Child) {
+    kill_process(pid(child), Signal::STOP).expect("a child");
+    let tasks = format!("/proc/{}/task", child.id());
+    let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
+        let stat = std::fs::read_to_string(task.expect("a task").path().join("stat"));
+        stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T')))
+    };
+    dat_conformance::until("it has stopped", || {
+        std::fs::read_dir(&tasks).expect("a child").all(is_stopped)
+    });
+}
+
+/// Continues a child.
+///
+/// # Panics
+/// If the system refuses that.
+pub fn go_on(child: &Child) {
+    kill_process(pid(child), Signal::CONT).expect("a child");
 }
 
 /// The number of open descriptors of this process.

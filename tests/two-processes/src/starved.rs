@@ -1,9 +1,12 @@
 //! File descriptors run out at each step of a connection: the attempt succeeds or fails, and
 //! nothing leaks.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use dat_conformance::{Node, drain, exchange, expect_connection, state, until};
+use dat_core::error::ReturnType;
 use dat_core::{Connect, ConnectionEventKind, EpState, Event, PspMaker};
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
@@ -27,15 +30,20 @@ pub fn both_sides(open: fn(&str) -> Node) {
     // With more than two endpoints, dispatchers watch their links by descriptors of their own.
     let third = node.ep();
     let limit = getrlimit(Resource::Nofile);
-    let before = descriptors() as u64;
-    let mut established = 0;
+    let before = descriptors();
+    let first_free = File::open("/dev/null").expect("a descriptor").as_raw_fd() as u64;
+    let (mut established, mut refused) = (0, 0);
     for more in 0..MOST {
         let (near, far) = (node.ep(), node.ep());
         let cookies = posts(&far, &buffer, 2, 0);
-        // One of them belongs to the folder being read.
-        let soft = Rlimit { current: Some(before - 1 + more), ..limit };
+        let soft = Rlimit { current: Some(first_free + more), ..limit };
         setrlimit(Resource::Nofile, soft).expect("lower");
-        near.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
+        if let Err(error) = near.connect(&Connect::to(node.address(), psp.qualifier())) {
+            assert!(error.is(ReturnType::InsufficientResources), "{error:?}");
+            assert!(error.to_string().contains("(ulimit -n)"), "{error}");
+            assert_eq!(state(&near), EpState::Unconnected);
+            refused += 1;
+        }
         until("it ends or is established", || {
             for event in drain(&node.requests) {
                 let Event::ConnectionRequest(arrival) = event else { panic!("{event:?}") };
@@ -52,7 +60,8 @@ pub fn both_sides(open: fn(&str) -> Node) {
         exchange(&node, &client, &server);
     }
     assert!((1..MOST).contains(&established), "{established}");
-    until("no descriptor is left", || descriptors() as u64 <= before);
+    assert_ne!(refused, 0, "without a descriptor the call fails");
+    until("no descriptor is left", || descriptors() <= before);
     third.free().expect("live");
     psp.free().expect("live");
 }

@@ -1,0 +1,174 @@
+//! Connecting to a listener of this machine.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use dat_provider::LocalCause;
+use dat_provider_kit::engine::{Attempt, Awaited, ConnectFailure, Dial};
+use dat_provider_kit::fork::Private;
+use rustix::io::Errno;
+
+use crate::address::Space;
+use crate::greeting;
+use crate::link::{Link, halves};
+use crate::listener::{connected, socket};
+use crate::segment::Segment;
+use crate::transport::Rings;
+
+/// The first pause before an attempt is continued; each one is twice as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_millis(128);
+
+type Result<T> = std::result::Result<T, ConnectFailure>;
+
+/// A link that is being connected. The system does not report when a backlog has space again, or more descriptors
+/// may be on their way, so the attempt is continued after pauses.
+pub(crate) struct Dialling {
+    goal: Goal,
+    step: Step,
+    pause: Duration,
+    next: Instant,
+}
+
+/// Where to connect to, and from.
+struct Goal {
+    /// The address by which the peer is found.
+    found: IpAddr,
+    qualifier: u64,
+    port: u64,
+    /// The memory file, for the peer.
+    file: Private<OwnedFd>,
+    rings: Rings,
+}
+
+/// What is done next.
+enum Step {
+    /// Connect the socket.
+    Connect(Private<OwnedFd>, Segment),
+    /// Send the memory file.
+    Greet(Link),
+}
+
+impl Dialling {
+    /// Starts to connect.
+    pub(crate) fn start(rings: &Rings, peer: IpAddr, qualifier: u64) -> Result<Attempt> {
+        let here = rings.space.here(peer).map_err(ConnectFailure::Local)?;
+        let found = here.ok_or(ConnectFailure::Unreachable)?;
+        // Before the peer is woken, so that it finds the greeting when it accepts.
+        let created = Segment::create();
+        let (segment, file) = created.map_err(failed("create the memory file of a connection"))?;
+        let (socket, port) = bound(rings.space, rings.address).map_err(failed("open a socket"))?;
+        let goal = Goal { found, qualifier, port, file, rings: rings.clone() };
+        let step = Step::Connect(socket, segment);
+        goal.advance(step, FIRST_PAUSE)
+    }
+}
+
+impl Dial for Dialling {
+    fn local_port(&self) -> u64 {
+        self.goal.port
+    }
+
+    fn awaits(&self) -> Awaited<'_> {
+        Awaited::Time(self.next)
+    }
+
+    fn advance(self: Box<Self>) -> Result<Attempt> {
+        let Self { goal, step, pause, .. } = *self;
+        goal.advance(step, (pause * 2).min(LONGEST_PAUSE))
+    }
+}
+
+impl Goal {
+    /// Carries out a step and those that follow it. What the system does not allow now is tried again after the
+    /// pause.
+    fn advance(self, step: Step, pause: Duration) -> Result<Attempt> {
+        let later = |goal, step| {
+            let next = Instant::now() + pause;
+            Ok(Attempt::Pending(Box::new(Dialling { goal, step, pause, next })))
+        };
+        let link = match step {
+            Step::Greet(link) => link,
+            Step::Connect(socket, segment) => {
+                if !self.connect(&socket)? {
+                    return later(self, Step::Connect(socket, segment));
+                }
+                let is_same_user = greeting::is_same_user(&socket);
+                if !self.rings.any_user && !is_same_user {
+                    return Err(ConnectFailure::OtherUser);
+                }
+                Link::active(socket, segment, is_same_user, &self.rings.options)
+            }
+        };
+        match link.greet(self.file.as_fd()) {
+            Ok(()) => Ok(Attempt::Connected(connected(halves(link), self.found, self.port))),
+            Err(errno) if is_passing(errno) => later(self, Step::Greet(link)),
+            Err(errno) => Err(failed("send the memory file to the peer")(errno)),
+        }
+    }
+
+    /// Connects the socket. Returns false if the backlog of the listener is full.
+    fn connect(&self, socket: &Private<OwnedFd>) -> Result<bool> {
+        let Self { rings, found, qualifier, .. } = self;
+        for at in rings.space.listening_at(*found) {
+            let name = rings.space.listener(rings.folder.as_deref(), at, *qualifier);
+            match name.and_then(|name| rustix::net::connect(socket, &name)) {
+                Ok(()) => return Ok(true),
+                Err(errno) if is_passing(errno) => return Ok(false),
+                // No listener, or a socket of another program.
+                Err(Errno::CONNREFUSED | Errno::NOENT | Errno::PROTOTYPE) => {}
+                Err(errno) => return Err(failed("connect to the listener")(errno)),
+            }
+        }
+        Err(ConnectFailure::Refused)
+    }
+}
+
+/// Whether an error is one of a condition that ends by itself: a full backlog, or too many packets or descriptors
+/// on their way.
+fn is_passing(errno: Errno) -> bool {
+    matches!(errno, Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::TOOMANYREFS)
+}
+
+fn failed(what: &'static str) -> impl Fn(Errno) -> ConnectFailure {
+    move |errno| match errno {
+        // The process that listens has ended.
+        Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => ConnectFailure::Refused,
+        errno => ConnectFailure::Local(LocalCause { what, errno: errno.raw_os_error() }),
+    }
+}
+
+/// A socket with a name of its own, and the port in the name.
+pub(crate) fn bound(space: Space, address: IpAddr) -> rustix::io::Result<(Private<OwnedFd>, u64)> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let socket = socket()?;
+    let process = u64::from(rustix::process::getpid().as_raw_nonzero().get().unsigned_abs());
+    loop {
+        // Processes of two namespaces may have one number; the next port is free then.
+        let port = process << 32 | NEXT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff;
+        match rustix::net::bind(&socket, &space.dialler(address, port)?) {
+            Ok(()) => return Ok((socket, port)),
+            Err(Errno::ADDRINUSE) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_errno_that_is_not_known_is_a_local_cause() {
+        for errno in
+            [Errno::MFILE, Errno::PERM, Errno::NOMEM, Errno::FBIG, Errno::from_raw_os_error(133)]
+        {
+            assert!(!is_passing(errno), "{errno:?}");
+            let cause = LocalCause { what: "try", errno: errno.raw_os_error() };
+            assert_eq!(failed("try")(errno), ConnectFailure::Local(cause));
+        }
+    }
+}
