@@ -9,7 +9,8 @@
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use dat_provider::mem::Span;
 
@@ -234,6 +235,11 @@ pub trait Reader: Send {
     /// [`Reader::is_readable_for_room`] says that it becomes readable instead.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
+    /// The check for a peer that is lost without a sign, if the link needs one. By default, it does not.
+    fn liveness(&self) -> Option<Weak<dyn Liveness>> {
+        None
+    }
+
     /// The doorbell of the link, if it has one that the peer rings.
     fn doorbell(&self) -> Option<Arc<Doorbell>> {
         None
@@ -249,6 +255,15 @@ pub trait Reader: Send {
     fn is_readable_for_room(&self) -> bool {
         false
     }
+}
+
+/// The check for a peer that is lost without a sign.
+pub trait Liveness: Send + Sync {
+    /// The time between two checks, which all links of an adapter have in common.
+    fn interval(&self) -> Duration;
+
+    /// Ends the link if the peer is lost. Its halves find the end, and its descriptor becomes readable.
+    fn check(&self);
 }
 
 /// The sink refuses a frame. The link ends with [`End::Refused`].

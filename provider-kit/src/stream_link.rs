@@ -6,11 +6,11 @@ mod tests;
 mod writer;
 
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use dat_provider::mem::Span;
 
-use crate::link::{End, Reader, Writer};
+use crate::link::{End, Liveness, Reader, Writer};
 
 pub use reader::StreamReader;
 pub use writer::StreamWriter;
@@ -38,6 +38,14 @@ pub trait Stream: Send + Sync {
 
     /// The descriptor to wait on, if there is one.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The check of [`Reader::liveness`]; by default, there is none.
+    fn liveness(self: &Arc<Self>) -> Option<Weak<dyn Liveness>>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// The two halves of a link over a stream.

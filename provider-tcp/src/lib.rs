@@ -14,6 +14,7 @@ mod connect;
 mod discovery;
 mod listener;
 mod parameters;
+mod patience;
 mod place;
 mod provider;
 mod socket;

@@ -4,14 +4,16 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dat_provider::mem::Span;
-use dat_provider_kit::link::End;
+use dat_provider_kit::link::{End, Liveness};
 use dat_provider_kit::stream_link::Stream;
 use socket2::{SockAddr, SockRef, TcpKeepalive};
 
 use crate::connect;
+use crate::patience::{self, Patience};
 
 /// The congestion control of connections within this machine. Every kernel has it, and permits it to all.
 const LOCAL_CONGESTION_CONTROL: &[u8] = b"reno";
@@ -21,19 +23,28 @@ const MAX_SPANS: usize = 64;
 
 /// A connected socket that does not block.
 #[derive(Debug)]
-pub(crate) struct Socket(connect::Socket);
+pub(crate) struct Socket {
+    socket: connect::Socket,
+    patience: Patience,
+}
 
 impl Socket {
     /// Takes over a connected socket. A peer that cannot be reached counts as lost after `timeout`.
     pub(crate) fn new(socket: connect::Socket, timeout: Duration) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         prepare(&socket, timeout)?;
-        Ok(Self(socket))
+        Ok(Self { socket, patience: Patience::new(timeout) })
+    }
+
+    /// The end of the connection, which is another one if the peer is lost.
+    #[cold]
+    fn end(&self, end: End) -> End {
+        if self.patience.is_over() { End::Lost(libc::ETIMEDOUT) } else { end }
     }
 }
 
-/// Sets what every connection has. `TCP_USER_TIMEOUT` covers sent data that is not acknowledged,
-/// keepalive covers silence.
+/// Sets what every connection has. While nothing is in flight, keepalive asks the peer for a sign of life;
+/// otherwise TCP does. `TCP_USER_TIMEOUT` is not used: it would end the connection to a stopped process.
 fn prepare(socket: &socket2::Socket, timeout: Duration) -> io::Result<()> {
     const PROBES: u32 = 5;
     let second = Duration::from_secs(1);
@@ -43,8 +54,8 @@ fn prepare(socket: &socket2::Socket, timeout: Duration) -> io::Result<()> {
         .with_retries(PROBES);
     let socket = SockRef::from(socket);
     socket.set_tcp_nodelay(true)?;
-    socket.set_tcp_user_timeout(Some(timeout))?;
     socket.set_tcp_keepalive(&keepalive)?;
+    patience::limit_pauses(&socket, timeout);
     if is_local(&socket) {
         // Only a matter of speed.
         let _ = socket.set_tcp_congestion(LOCAL_CONGESTION_CONTROL);
@@ -111,7 +122,7 @@ fn transfer(mut call: impl FnMut() -> libc::c_long) -> Result<Option<usize>, End
 
 impl Stream for Socket {
     fn write(&self, from: &[Span]) -> Result<usize, End> {
-        let fd = self.0.as_raw_fd();
+        let fd = self.socket.as_raw_fd();
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         let written = if let [span] = from {
             // Cheaper than sendmsg for the system.
@@ -131,7 +142,7 @@ impl Stream for Socket {
     }
 
     fn read(&self, into: &[Span]) -> Result<Option<usize>, End> {
-        let fd = self.0.as_raw_fd();
+        let fd = self.socket.as_raw_fd();
         let read = if let [span] = into {
             // The common case, and cheaper than recvmsg for the system.
             let libc::iovec { iov_base, iov_len } = vector_of(span);
@@ -149,23 +160,23 @@ impl Stream for Socket {
                     no_address,
                     no_length,
                 )
-            })?
+            })
         } else {
             let mut vectors = Vectors::new();
             let mut header = vectors.fill(into);
             // SAFETY: the vectors outlive the call, and the caller keeps the memory of the spans alive.
             transfer(|| unsafe {
                 libc::syscall(libc::SYS_recvmsg, fd, &raw mut header, libc::MSG_DONTWAIT)
-            })?
+            })
         };
         match read {
-            Some(0) if into.iter().any(|span| !span.is_empty()) => Err(End::Closed),
-            read => Ok(read),
+            Ok(Some(0)) if into.iter().any(|span| !span.is_empty()) => Err(self.end(End::Closed)),
+            read => read.map_err(|end| self.end(end)),
         }
     }
 
     fn shut_down(&self) -> Result<(), End> {
-        match self.0.shutdown(std::net::Shutdown::Write) {
+        match self.socket.shutdown(std::net::Shutdown::Write) {
             Err(error) if error.raw_os_error() != Some(libc::ENOTCONN) => {
                 Err(End::Lost(error.raw_os_error().unwrap_or(0)))
             }
@@ -174,7 +185,26 @@ impl Stream for Socket {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.0.as_fd())
+        Some(self.socket.as_fd())
+    }
+
+    fn liveness(self: &Arc<Self>) -> Option<Weak<dyn Liveness>> {
+        let weak: Weak<Self> = Arc::downgrade(self);
+        Some(weak)
+    }
+}
+
+impl Liveness for Socket {
+    fn interval(&self) -> Duration {
+        self.patience.interval()
+    }
+
+    fn check(&self) {
+        if self.patience.ends(&self.socket) {
+            // Closing it shall not wait for what the peer will never take.
+            let _ = self.socket.set_linger(Some(Duration::ZERO));
+            let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        }
     }
 }
 
@@ -193,7 +223,7 @@ mod tests {
             let socket = connect::Socket::create(|| io::Result::Ok(stream.into()));
             let socket = Socket::new(socket.expect("it exists"), Duration::from_secs(10));
             let socket = socket.expect("connected");
-            let control = socket.0.tcp_congestion().expect("a TCP socket");
+            let control = socket.socket.tcp_congestion().expect("a TCP socket");
             assert!(control.starts_with(LOCAL_CONGESTION_CONTROL), "{control:?}");
         }
     }
@@ -206,6 +236,6 @@ mod tests {
         let system = socket.tcp_congestion().expect("a TCP socket");
         socket.connect(&listener.local_addr().expect("bound").into()).expect("it listens");
         let socket = Socket::new(socket, Duration::from_secs(10)).expect("connected");
-        assert_eq!(socket.0.tcp_congestion().expect("a TCP socket"), system);
+        assert_eq!(socket.socket.tcp_congestion().expect("a TCP socket"), system);
     }
 }

@@ -87,7 +87,7 @@ impl SoftQp {
         match attempt {
             Ok(Attempt::Connected(link)) => {
                 state.local_port = link.local_port;
-                self.announce_link(token);
+                self.announce_link(token, link.reader.liveness());
                 let secret = self.core.transport.secret();
                 state.conn = Some(connection(link, token, request, state, secret));
                 Next::Watch(token)
@@ -97,7 +97,7 @@ impl SoftQp {
                 let next = match dial.awaits() {
                     Awaited::Time(at) => Next::Retry(at),
                     Awaited::Writable(descriptor) => {
-                        self.announce_link(token);
+                        self.announce_link(token, None);
                         self.core.watch(descriptor, token, EventFlags::OUT);
                         Next::Nothing
                     }

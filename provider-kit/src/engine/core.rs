@@ -18,7 +18,7 @@ use super::transport::{Acceptor, Transport};
 use crate::epoll_wait;
 use crate::fork::{Origin, Private};
 use crate::frame::{Body, Frame, Reason};
-use crate::link::Reader;
+use crate::link::{Liveness, Reader};
 use crate::upcalls::Upcalls;
 
 /// The objects' reference to the shared state. Dropping the last one ends the thread.
@@ -89,8 +89,8 @@ pub(super) enum LinkStatus {
 
 /// A task for the driver. Tokens identify the descriptors that it watches.
 pub(super) enum Job {
-    /// The link of a queue pair, whose descriptor is being watched.
-    Watch(u64, Weak<dyn Driven>),
+    /// The link of a queue pair, whose descriptor is being watched, and the check that it needs.
+    Watch(u64, Weak<dyn Driven>, Option<Weak<dyn Liveness>>),
     /// Progress a queue pair whose link holds received frames that were not read.
     Progress(Weak<dyn Driven>),
     /// Progress a queue pair at a time.

@@ -1,5 +1,6 @@
 //! A queue pair whose link the driver reads, or checks while it is lent.
 
+use std::sync::Weak;
 use std::sync::atomic::Ordering;
 
 use dat_sync::biased::BiasedGuard;
@@ -10,7 +11,7 @@ use super::core::{Driven, Job, LinkStatus};
 use super::event_order::EventOrder;
 use super::lease_history::{LeaseEnd, MIN_CHECK_INTERVAL};
 use super::queue_pair::{Delivery, QpState, SoftQp};
-use crate::link::Armed;
+use crate::link::{Armed, Liveness};
 
 /// A lock that is biased to a poller refuses the driver. If the poller polls and does not read the link,
 /// because the doorbell does not ring, the driver takes the lock after this many refused checks.
@@ -41,8 +42,8 @@ impl SoftQp {
 
     /// Announces to the driver the link of a new connection, before the lock is released and the end of
     /// the connection can be submitted.
-    pub(super) fn announce_link(&self, token: u64) {
-        self.core.submit_without_wakeup(Job::Watch(token, self.driven()));
+    pub(super) fn announce_link(&self, token: u64, liveness: Option<Weak<dyn Liveness>>) {
+        self.core.submit_without_wakeup(Job::Watch(token, self.driven(), liveness));
     }
 
     /// Makes the driver wait for the link of a connection, if that connection still exists.

@@ -12,6 +12,7 @@ use super::event_order::EventOrder;
 use super::lent_links::LentLinks;
 use super::lingering::{CLOSING_CHECK_INTERVAL, CLOSING_CHECKS, LingeringLink};
 use super::listener::PendingRequest;
+use super::liveness::LivenessChecks;
 use super::pending_handshake::PendingHandshake;
 use super::ready_list::ReadyList;
 use super::reply_history::REPLY_PATIENCE;
@@ -32,6 +33,7 @@ pub(super) struct Driver {
     await_reply: VecDeque<(Instant, Weak<dyn Driven>)>,
     /// Queue pairs to progress at a time, in any order.
     retries: Vec<(Instant, Weak<dyn Driven>)>,
+    liveness: LivenessChecks,
     /// When the next check of closing links is due.
     next_closing_check: Instant,
     /// Until when there are such checks even without a closing link.
@@ -75,6 +77,7 @@ impl Driver {
             lent,
             await_reply: VecDeque::new(),
             retries: Vec::new(),
+            liveness: LivenessChecks::default(),
             next_closing_check: now,
             checks_closing_until: now,
             lingering: 0,
@@ -127,6 +130,7 @@ impl Driver {
         let reply = self.await_reply.front().map(|(due, _)| *due);
         let retry = self.retries.iter().map(|(due, _)| *due).min();
         let checks = self.lent.due().into_iter().chain(reply).chain(retry).chain(closing_check);
+        let checks = checks.chain(self.liveness.due());
         self.timed.values().map(TimedLink::deadline).chain(checks).min()
     }
 
@@ -136,6 +140,7 @@ impl Driver {
         if self.must_pass() {
             return Some(now);
         }
+        self.liveness.check(now);
         let due = self.due(now);
         if !self.shared.begin_sleep(due.is_some_and(|due| due <= now + CLOSING_CHECK_INTERVAL)) {
             return Some(now);
@@ -154,7 +159,8 @@ impl Driver {
     fn run_jobs(&mut self) {
         for job in self.shared.take_jobs() {
             match job {
-                Job::Watch(token, queue_pair) => {
+                Job::Watch(token, queue_pair, liveness) => {
+                    liveness.into_iter().for_each(|link| self.liveness.add(link));
                     self.watched.insert(token, Watched::QueuePair(queue_pair));
                 }
                 Job::Progress(queue_pair) => self.ready.push(queue_pair),

@@ -71,7 +71,7 @@ impl SoftQp {
             state.check_connectable()?;
             let incoming = take()?;
             state.attempt = attempt;
-            self.announce_link(token);
+            self.announce_link(token, incoming.link.reader.liveness());
             state.phase = Phase::Connected;
             let side = state.queues.side_info(private_data.to_vec());
             state.conn = Some(incoming.accepted(token, &side));

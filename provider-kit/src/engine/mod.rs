@@ -54,6 +54,7 @@ mod lent_links;
 mod lingering;
 mod link_io;
 mod listener;
+mod liveness;
 mod pending_handshake;
 mod placement;
 mod polling;

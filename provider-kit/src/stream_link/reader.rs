@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::Stream;
 use crate::bytes;
 use crate::frame::{self, Frame};
-use crate::link::{Budget, Destinations, End, FrameSink, Progress, Reader, Refused};
+use crate::link::{Budget, Destinations, End, FrameSink, Liveness, Progress, Reader, Refused};
 
 /// Size of the buffer, in bytes. What it holds of a long payload is copied once more, so that a larger one
 /// makes 64 KiB slower.
@@ -230,5 +230,9 @@ impl<S: Stream> Reader for StreamReader<S> {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.stream.descriptor()
+    }
+
+    fn liveness(&self) -> Option<Weak<dyn Liveness>> {
+        self.stream.liveness()
     }
 }

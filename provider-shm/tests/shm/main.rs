@@ -5,6 +5,7 @@ mod containers;
 mod direct;
 mod offers;
 mod peers;
+mod silence;
 mod write_order;
 
 dat_two_processes::tests!(crate::common::node);

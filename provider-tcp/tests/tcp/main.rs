@@ -6,6 +6,7 @@ mod credits;
 mod freed;
 mod ports;
 mod secret;
+mod silence;
 mod starved;
 mod strangers;
 mod wire;

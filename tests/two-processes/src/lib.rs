@@ -22,6 +22,7 @@ pub mod pages;
 pub mod ports;
 pub mod process;
 pub mod round_trip;
+pub mod silence;
 pub mod starved;
 pub mod thousands;
 pub mod traffic;

@@ -1,0 +1,16 @@
+//! A stopped peer is slow.
+
+use dat_two_processes::silence;
+
+use crate::common::node;
+
+#[test]
+#[ignore = "the process that is stopped in the test below"]
+fn peer() {
+    silence::peer(node);
+}
+
+#[test]
+fn a_stopped_peer_is_slow() {
+    silence::a_stopped_peer_is_slow(&node(""));
+}
