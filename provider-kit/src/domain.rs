@@ -12,7 +12,7 @@ use dat_sync::region_table::Region;
 use slab::Slab;
 
 use crate::direct::{self, Moment};
-use crate::errors::{foreign_object, region_table_full, still_accessed};
+use crate::errors::{foreign_object, no_region, still_accessed};
 use crate::regions;
 use crate::sync::fence;
 use crate::window;
@@ -64,7 +64,7 @@ impl ProtectionDomain for DomainHandle {
             access: privileges.bits(),
         };
         let is_remote = privileges.intersects(Privileges::REMOTE);
-        let key = regions::insert(region, is_remote).ok_or_else(region_table_full)?;
+        let key = regions::insert(region, is_remote).map_err(no_region)?;
         let domain = Arc::clone(&self.0);
         let region = Box::new(Registered {
             domain,

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use dat_provider::Address;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_sync::region_table::NoContext;
 
 /// The work queue is full. Without a description, because consumers that poll get this error often.
 pub const fn no_credit() -> Error {
@@ -17,10 +18,11 @@ pub fn foreign_object(what: &'static str, subtype: Subtype) -> Error {
         .advise("use only objects of the same adapter together")
 }
 
-/// The region table is full.
-pub fn region_table_full() -> Error {
+/// The region table has no context for a region.
+pub fn no_region(why: NoContext) -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemoryRegion)
-        .because("all memory contexts of the process are in use")
+        .because(why.reason())
+        .advise(why.advice())
 }
 
 /// A peer does not end its direct access to memory, because it is stopped, for example.

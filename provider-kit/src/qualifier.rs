@@ -4,6 +4,7 @@
 //! into the upper part of the range, as OpenFabrics DAPL does, so that each side of a connection
 //! may use either library.
 
+use dat_provider::LocalCause;
 use dat_provider::error::{Error, ReturnType, Subtype};
 
 /// Number of ports onto which larger qualifiers are folded.
@@ -45,7 +46,8 @@ pub fn refused(call: &str, errno: i32, qualifier: Option<u64>) -> Error {
                  address is not available"
             )),
         _ => Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
-            .because(format!("{call} failed for connection qualifier {named}")),
+            .because(format!("{call} failed for connection qualifier {named}"))
+            .advise(LocalCause { what: "listen", errno }.advice()),
     };
     error.errno(errno)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dat_sync::region_table::{Region, RegionTable};
+use dat_sync::region_table::{NoContext, Region, RegionTable};
 use dat_sync::{ProcessGuard, ProcessLock, Rank};
 
 use crate::direct::page;
@@ -23,15 +23,17 @@ pub fn regions() -> &'static RegionTable {
     &REGIONS
 }
 
-/// Adds a region or window to the table, and publishes it if peers may access it directly. `None` if the
-/// table is full.
-pub(crate) fn insert(region: Region, is_remote: bool) -> Option<u32> {
+/// Adds a region or window to the table, and publishes it if peers may access it directly.
+///
+/// # Errors
+/// Why the table has no context for it.
+pub(crate) fn insert(region: Region, is_remote: bool) -> Result<u32, NoContext> {
     let _changing = changing();
     let key = regions().insert(region)?;
     if is_remote {
         page::publish(key, &region);
     }
-    Some(key)
+    Ok(key)
 }
 
 /// Removes a region or window. Returns whether the key was valid. Direct accesses in progress

@@ -13,7 +13,7 @@ use dat_sync::region_table::Region;
 
 use crate::direct::{self, Moment};
 use crate::domain::{self, Domain};
-use crate::errors::{foreign_object, region_table_full};
+use crate::errors::{foreign_object, no_region};
 use crate::regions::{self, regions};
 
 /// A memory window.
@@ -130,7 +130,7 @@ impl Bind {
                     value: Backing { key: domain::key_of(region)?, queue_pair: scope }.pack(),
                     access: request.privileges.bits(),
                 };
-                regions::insert(region, true).ok_or_else(region_table_full)?
+                regions::insert(region, true).map_err(no_region)?
             }
             _ => 0,
         };

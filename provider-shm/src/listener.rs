@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dat_provider::LocalCause;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::engine::{Acceptor, Connected};
 use dat_provider_kit::fork::{Origin, Private};
@@ -113,10 +114,11 @@ fn refusal(call: &str, errno: Errno, rings: &Rings, wanted: Option<u64>) -> Erro
     let error = match errno {
         Errno::ADDRINUSE => Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype)
             .because(format!("connection qualifier {named} is already in use")),
-        Errno::MFILE | Errno::NFILE => {
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS => {
+            let cause = LocalCause { what: "listen", errno: errno.raw_os_error() };
             Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
                 .because(format!("{call} failed for connection qualifier {named}"))
-                .advise("raise the limit of open files (ulimit -n)")
+                .advise(cause.advice())
         }
         _ => {
             let place = rings.folder.as_ref().map(|folder| format!(" in {}", folder.display()));

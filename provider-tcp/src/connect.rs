@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_attempt_waits_for_a_listener_that_drops_requests() {
-        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        let listener = socket2::Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
         listener.bind(&LO.into()).expect("a port");
         listener.listen(0).expect("bound");
         let peer = listener.local_addr().expect("bound").as_socket().expect("an IP address");

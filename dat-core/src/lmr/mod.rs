@@ -153,12 +153,11 @@ impl InterfaceAdapter {
             value: u64::from(local_key),
             access: granted(privileges).bits(),
         });
-        let Some(context) = context else {
+        let context = context.map_err(|why| {
             let error =
-                Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemoryRegion)
-                    .because("the table of region contexts is full, or out of memory");
-            return Err(ia.describe(error, CREATE));
-        };
+                Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemoryRegion);
+            ia.describe(error.because(why.reason()).advise(why.advice()), CREATE)
+        })?;
         let inner = Arc::new(LmrInner {
             base,
             pz_id: pz.base.id,

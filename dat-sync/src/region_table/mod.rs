@@ -47,6 +47,38 @@ impl Region {
     }
 }
 
+/// Why a region was not added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoContext {
+    /// All contexts are in use.
+    Full,
+    /// The system gives no memory for more contexts.
+    Memory,
+}
+
+impl NoContext {
+    /// The reason, for the text of an error.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Full => "all memory contexts are in use",
+            Self::Memory => "the system gives no memory for more memory contexts",
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Full => "free regions that are not needed",
+            Self::Memory => {
+                "raise the limits of memory: after mlockall, that of locked memory (ulimit -l); otherwise that of \
+                 the address space (ulimit -v) or of the control group"
+            }
+        }
+    }
+}
+
 const GENERATION_BITS: u32 = 8;
 /// The first slot in use: small numbers, which programs pass by mistake, are not contexts.
 const FIRST: u32 = if cfg!(all(test, loom)) { 1 } else { 64 };
@@ -133,24 +165,26 @@ impl RegionTable {
         self.len() == 0
     }
 
-    /// Adds a region and returns its context; `None` if the table is full or the system has no
-    /// memory for more of it.
-    pub fn insert(&self, region: Region) -> Option<u32> {
+    /// Adds a region and returns its context.
+    ///
+    /// # Errors
+    /// Why there is no context for it.
+    pub fn insert(&self, region: Region) -> Result<u32, NoContext> {
         let mut free = self.free.lock();
         let context = if free.retired.len() > Self::REST || free.fresh > LAST {
-            free.retired.pop_front()?
+            free.retired.pop_front().ok_or(NoContext::Full)?
         } else {
-            self.slots.make(free.fresh)?;
+            self.slots.make(free.fresh).ok_or(NoContext::Memory)?;
             if free.fresh == FIRST {
                 // Context 0 and owner 0 together have the same head as a slot that was never used.
-                self.slots.get(0)?.close();
+                self.slots.get(0).ok_or(NoContext::Memory)?.close();
             }
             free.fresh += 1;
             ((free.fresh - 1) << GENERATION_BITS) | 1
         };
-        self.slot(context)?.fill(context, region);
+        self.slot(context).ok_or(NoContext::Memory)?.fill(context, region);
         free.live += 1;
-        Some(context)
+        Ok(context)
     }
 
     /// The region of a context, if it is valid.

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dat_provider::WaiterProgress;
-use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::{LocalCause, WaiterProgress};
 use dat_sync::Mutex;
 use rustix::thread::CpuSet;
 
@@ -35,7 +35,10 @@ pub(super) type Started = (Arc<Core>, Arc<ProgressThread>, CpuSet);
 /// `DAT_INSUFFICIENT_RESOURCES` if a descriptor or the thread cannot be created, `DAT_INVALID_PARAMETER` if it
 /// may not run on the processors that the transport requests.
 pub(super) fn start(transport: Box<dyn Transport>) -> Result<Started> {
-    let shared = Shared::new(transport).map_err(|errno| cannot_start(&errno.into()))?;
+    let shared = Shared::new(transport).map_err(|errno| {
+        let what = "open the descriptors of the adapter (eventfd, epoll)";
+        LocalCause { what, errno: errno.raw_os_error() }.error(Subtype::NoSubtype)
+    })?;
     let shared = Arc::new(shared);
     let core = Arc::new(Core::new(Arc::clone(&shared)));
     let driver = Mutex::new(Driver::new(Arc::clone(&shared), Arc::downgrade(&core)));
@@ -54,15 +57,13 @@ pub(super) fn start(transport: Box<dyn Transport>) -> Result<Started> {
         }
     };
     dat_sync::thread::start("dat-progress", run).map_err(|error| cannot_start(&error))?;
-    let ended = |_| cannot_start(&std::io::ErrorKind::Interrupted.into());
+    let ended = |_| cannot_start(&std::io::Error::from_raw_os_error(libc::EINTR));
     let processors = placed.recv().map_err(ended)??;
     Ok((core, thread, processors))
 }
 
 fn cannot_start(error: &std::io::Error) -> Error {
-    Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)
-        .because(format!("cannot start the thread dat-progress: {error}"))
-        .advise("raise the limit of threads (ulimit -u)")
+    LocalCause::new("start the thread dat-progress", error).error(Subtype::NoSubtype)
 }
 
 impl ProgressThread {

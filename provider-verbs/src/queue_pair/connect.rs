@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::Qos;
-use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RefusalCause};
+use dat_core::provider::{ConnectRequest, ConnectionUpcall, LocalCause, Peer, RefusalCause};
 use dat_provider_kit::errors::ip_address;
 use dat_provider_kit::qualifier;
 
@@ -79,8 +79,9 @@ impl VerbsQp {
             closing: false,
         });
         drop(link);
-        if is_elsewhere || id.resolve_address(None, to, RESOLVE_TIME).is_err() {
-            let event = ConnectionUpcall::Unreachable;
+        let resolving = id.resolve_address(None, to, RESOLVE_TIME);
+        let failed = resolving.err().map(|failure| ended_at("resolve the address", failure));
+        if let Some(event) = is_elsewhere.then_some(ConnectionUpcall::Unreachable).or(failed) {
             engine.send(Command::Fail(self.me.clone(), value, event));
         }
         Ok(())
@@ -227,7 +228,7 @@ impl VerbsQp {
                     };
                     match ready.and_then(|()| id.connect(&request)) {
                         Ok(()) => Outcome::Nothing,
-                        Err(failure) => Outcome::Failed(refused_at_once(failure)),
+                        Err(failure) => Outcome::Failed(ended_at("send the request", failure)),
                     }
                 }
                 (EventKind::Established, Some(hardware)) if is_connecting => {
@@ -238,7 +239,9 @@ impl VerbsQp {
                     let opened = self.open(&id, &hardware, None).and_then(|()| id.establish());
                     match opened {
                         Ok(()) => Outcome::Established,
-                        Err(_) => Outcome::Failed(ConnectionUpcall::REFUSED),
+                        Err(failure) => {
+                            Outcome::Failed(ended_at("confirm the acceptance", failure))
+                        }
                     }
                 }
                 (EventKind::Established, _) if !is_connected => Outcome::Established,
@@ -324,10 +327,13 @@ impl VerbsQp {
     fn address_resolved(&self, id: &Id) -> Outcome<'static> {
         let ours = id.port() == self.device.port
             && id.context().is_some_and(|context| context.name() == self.device.context().name());
-        if ours && id.resolve_route(RESOLVE_TIME).is_ok() {
-            return Outcome::Nothing;
+        if !ours {
+            return Outcome::Failed(ConnectionUpcall::Unreachable);
         }
-        Outcome::Failed(ConnectionUpcall::Unreachable)
+        match id.resolve_route(RESOLVE_TIME) {
+            Ok(()) => Outcome::Nothing,
+            Err(failure) => Outcome::Failed(ended_at("resolve the route", failure)),
+        }
     }
 
     /// The connection is established, as far as this side knows.
@@ -406,14 +412,24 @@ fn connection<'a>(
     }
 }
 
-/// The event for a request that could not be sent: the connections of iWARP use TCP, which may be
-/// refused at once.
-fn refused_at_once(failure: Failure) -> ConnectionUpcall<'static> {
+/// The event for an attempt that ended when this side tried to do that. The connections of iWARP use TCP, which
+/// may be refused at once.
+fn ended_at(what: &'static str, failure: Failure) -> ConnectionUpcall<'static> {
     match failure.errno {
         libc::ECONNREFUSED => ConnectionUpcall::NonPeerRejected { cause: RefusalCause::NoListener },
         libc::ECONNRESET => ConnectionUpcall::REFUSED,
         libc::ETIMEDOUT => ConnectionUpcall::TimedOut,
-        _ => ConnectionUpcall::Unreachable,
+        libc::EHOSTUNREACH
+        | libc::ENETUNREACH
+        | libc::EHOSTDOWN
+        | libc::ENETDOWN
+        | libc::EADDRNOTAVAIL
+        | libc::EAFNOSUPPORT
+        | libc::ENODEV
+        | libc::EINVAL => ConnectionUpcall::Unreachable,
+        errno => ConnectionUpcall::NonPeerRejected {
+            cause: RefusalCause::Local(LocalCause { what, errno }),
+        },
     }
 }
 
@@ -447,6 +463,18 @@ pub(super) const fn type_of_service(qos: Qos) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_local_cause_is_not_the_peer() {
+        let of = |errno| {
+            ended_at("try", Failure { call: "rdma_connect", errno, subject: verbs::Subject::None })
+        };
+        assert!(matches!(of(libc::EHOSTUNREACH), ConnectionUpcall::Unreachable));
+        for errno in [libc::ENOMEM, libc::EMFILE, libc::EPERM, 133] {
+            let ConnectionUpcall::NonPeerRejected { cause } = of(errno) else { panic!("{errno}") };
+            assert_eq!(cause, RefusalCause::Local(LocalCause { what: "try", errno }));
+        }
+    }
 
     #[test]
     fn each_quality_has_its_type_of_service() {

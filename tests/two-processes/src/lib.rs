@@ -89,6 +89,24 @@ macro_rules! tests {
                 $crate::process::run("descriptors::process_with_a_low_soft_limit");
             }
             #[test]
+            #[ignore = "a process of its own, whose limit is lowered"]
+            fn process_that_opens() {
+                $crate::starved::opening($open);
+            }
+            #[test]
+            fn used_up_they_are_the_reason_why_an_adapter_does_not_open() {
+                $crate::process::run("descriptors::process_that_opens");
+            }
+            #[test]
+            #[ignore = "a process of its own, whose limit is lowered"]
+            fn process_without_memory() {
+                $crate::starved::memory($open);
+            }
+            #[test]
+            fn memory_that_is_used_up_is_the_reason_why_a_region_is_not_registered() {
+                $crate::process::run("descriptors::process_without_memory");
+            }
+            #[test]
             fn used_up_on_both_sides_they_fail_the_attempt_and_leave_nothing() {
                 $crate::process::run("descriptors::process_without");
             }

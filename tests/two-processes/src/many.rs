@@ -7,7 +7,7 @@ use crate::completions::{NONE, each_once};
 use crate::process::raise_descriptors;
 
 /// The number of threads of adapters in this process.
-fn threads() -> usize {
+pub(crate) fn threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux");
     let names =
         tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());

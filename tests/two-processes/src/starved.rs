@@ -7,10 +7,13 @@ use std::path::PathBuf;
 
 use dat_conformance::{Node, drain, exchange, expect_connection, state, until};
 use dat_core::error::ReturnType;
-use dat_core::{Connect, ConnectionEventKind, EpState, Event, PspMaker};
+use dat_core::{
+    Connect, ConnectionEventKind, EpState, Event, Memory, MemorySource, Privileges, PspMaker,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
 use crate::completions::{each_once, posts};
+use crate::many::threads;
 use crate::process::{self, descriptors};
 use crate::traffic::{self, LONGEST, Load};
 
@@ -110,4 +113,48 @@ pub fn passive_side(open: fn(&str) -> Node) {
     assert_eq!(state(&first), EpState::Connected, "it was not disturbed");
     child.kill().expect("a child");
     child.wait().expect("a child");
+}
+
+/// The text of an open that fails names the limit of descriptors. Needs a process of its own, since it lowers the
+/// limit.
+///
+/// # Panics
+/// If an open fails for another reason, or none fails.
+pub fn opening(open: fn(&str) -> Node) {
+    // What a process opens once. The thread of the adapter closes its descriptors.
+    drop(open(""));
+    until("the thread ends", || threads() == 0);
+    let first_free = File::open("/dev/null").expect("a descriptor").as_raw_fd() as u64;
+    let mut failed = 0;
+    for more in (0..MOST).rev() {
+        let limit = Some(first_free + more);
+        setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).expect("lower");
+        if let Err(panic) = std::panic::catch_unwind(|| drop(open(""))) {
+            let text = panic.downcast_ref::<String>().expect("the error");
+            assert!(text.contains("ulimit -n"), "{text}");
+            failed += 1;
+        }
+    }
+    assert!((1..MOST).contains(&failed), "{failed}");
+}
+
+/// The text of a registration that fails for lack of memory says so. Needs a process of its own, since it lowers
+/// the limit.
+///
+/// # Panics
+/// If the registration fails for another reason, or does not fail.
+pub fn memory(open: fn(&str) -> Node) {
+    let node = open("");
+    let memory = Memory::zeroed(4096).expect("memory");
+    let register = || node.ia.lmr_create(MemorySource::Memory(&memory), &node.pz, Privileges::ALL);
+    let limit = getrlimit(Resource::As);
+    // What is freed here is there for the text of the error.
+    drop(vec![1_u8; 100 << 10]);
+    setrlimit(Resource::As, Rlimit { current: Some(0), ..limit }).expect("lower");
+    let refused = register();
+    setrlimit(Resource::As, limit).expect("as before");
+    let error = refused.expect_err("there is no memory for the table");
+    assert!(error.is(ReturnType::InsufficientResources), "{error:?}");
+    assert!(error.to_string().contains("no memory"), "{error}");
+    register().expect("there is memory again").free().expect("unused");
 }
