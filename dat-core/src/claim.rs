@@ -5,20 +5,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use dat_sync::descriptors::Beacon;
+
 use crate::blocking::WaitOutcome;
 use crate::provider::WaiterProgress;
 use crate::sync::await_readable;
-use crate::wakeup::{Eventfd, eventfd};
 
 /// The progress of an adapter that waiters can claim.
 pub(crate) struct ClaimableProgress {
     progress: Arc<dyn WaiterProgress>,
     /// What wakes the waiter that has the claim, besides the connections of the adapter.
-    wake: Arc<Eventfd>,
+    wake: Arc<Beacon>,
     /// Whether the adapter had a proxy agent. An agent is called by the thread that makes progress,
     /// and the waiter may hold locks that the agent needs.
     has_agents: AtomicBool,
 }
+
+/// A sleep with a claim lasts no longer, so that a waiter whose descriptors the program has closed finds that out: no
+/// call can wake it any more.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
 /// The claim of a waiter, which ends when it is dropped.
 pub(crate) struct Claim(Arc<ClaimableProgress>);
@@ -26,7 +31,7 @@ pub(crate) struct Claim(Arc<ClaimableProgress>);
 impl ClaimableProgress {
     /// `None` if the process has no descriptor left.
     pub(crate) fn new(progress: Arc<dyn WaiterProgress>) -> Option<Arc<Self>> {
-        let wake = Arc::new(eventfd().ok()?);
+        let wake = Arc::new(Beacon::new().ok()?);
         Some(Arc::new(Self { progress, wake, has_agents: AtomicBool::new(false) }))
     }
 
@@ -61,18 +66,29 @@ impl Claim {
         if outcome == WaitOutcome::Unavailable || !held.advance() {
             *claim = None;
         }
-        if time_left == Some(Duration::ZERO) { WaitOutcome::TimedOut } else { outcome }
+        match outcome {
+            _ if time_left == Some(Duration::ZERO) => WaitOutcome::TimedOut,
+            // Only the sleep has ended.
+            WaitOutcome::TimedOut => WaitOutcome::Woken,
+            outcome => outcome,
+        }
     }
 
-    /// The descriptor that another thread writes to wake the waiter.
-    pub(crate) fn wake(&self) -> &Arc<Eventfd> {
+    /// Maximum time of a sleep with or without a claim, of a waiter with this time left.
+    pub(crate) fn limit(claim: Option<&Self>, time_left: Option<Duration>) -> Option<Duration> {
+        let is_later = claim.is_some() && time_left.is_none_or(|left| left > LONGEST_SLEEP);
+        if is_later { Some(LONGEST_SLEEP) } else { time_left }
+    }
+
+    /// The descriptor that another thread makes readable to wake the waiter.
+    pub(crate) fn wake(&self) -> &Arc<Beacon> {
         &self.0.wake
     }
 
     /// Sleeps on the descriptors until a wake-up or the deadline. The sleep was announced.
     pub(crate) fn sleep(&self, deadline: Option<Instant>) -> WaitOutcome {
         let [own, links] = self.descriptors();
-        await_readable(own, links, deadline)
+        await_readable(own, links, bounded(deadline))
     }
 
     /// The descriptors to sleep on: that of [`wake`](Self::wake), and the one that is readable while there is progress
@@ -80,6 +96,15 @@ impl Claim {
     pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.0.wake.as_fd(), self.0.progress.descriptor()]
     }
+}
+
+/// The end of a sleep with a claim. A model has no clock, so that its sleeps end at once or not at all.
+fn bounded(deadline: Option<Instant>) -> Option<Instant> {
+    if cfg!(all(test, loom)) {
+        return deadline;
+    }
+    let latest = Instant::now() + LONGEST_SLEEP;
+    Some(deadline.map_or(latest, |deadline| deadline.min(latest)))
 }
 
 impl Drop for Claim {

@@ -346,7 +346,7 @@ impl BlockedCnoWait {
     /// Maximum time to sleep; `None` means without limit.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
-        time_left(self.deadline)
+        Claim::limit(self.claim.as_ref(), time_left(self.deadline))
     }
 
     /// Begins the sleep: returns what to sleep on, or `None` if the thread must not sleep.

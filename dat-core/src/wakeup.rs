@@ -1,17 +1,20 @@
 //! The wakeup of an event dispatcher or of a notification object: what sleepers wait on, also
 //! available as a descriptor.
 //!
+//! The program may have closed the descriptor, which it must not: then a signal only wakes the sleepers that are on no
+//! descriptor.
+//!
 //! A wakeup that is signalled while no thread listens stays signalled until the next
 //! [`Wakeup::clear`]. So the order is always: clear, check the queue, sleep. An arrival in between
 //! is never missed.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dat_sync::{Lazy, PerProcess, Private};
-use rustix::event::EventfdFlags;
+use dat_sync::descriptors::Beacon;
+use dat_sync::{Lazy, PerProcess};
 
 use crate::blocking::WaitOutcome;
 use crate::sync::{LateInit, Mutex, WakeWord, await_readable};
@@ -22,7 +25,7 @@ pub(crate) struct Wakeup {
     state: Mutex<State>,
     wake: WakeWord,
     /// Created when a consumer first requests it.
-    fd: LateInit<Eventfd>,
+    fd: LateInit<Beacon>,
 }
 
 #[derive(Debug, Default)]
@@ -37,7 +40,7 @@ struct State {
 /// A sleep on a descriptor of the caller.
 #[derive(Debug)]
 struct SleptOn {
-    descriptor: Arc<Eventfd>,
+    descriptor: Arc<Beacon>,
     /// Whether the descriptor was made readable.
     is_readable: bool,
 }
@@ -45,7 +48,7 @@ struct SleptOn {
 impl SleptOn {
     fn wake(&mut self) {
         if !std::mem::replace(&mut self.is_readable, true) {
-            add_one(&self.descriptor);
+            let _ = self.descriptor.raise();
         }
     }
 }
@@ -59,7 +62,7 @@ impl Wakeup {
         }
         state.rung = true;
         if let Some(fd) = self.fd.get() {
-            add_one(fd);
+            let _ = fd.raise();
         }
         if let Some(slept_on) = &mut state.slept_on {
             slept_on.wake();
@@ -79,7 +82,7 @@ impl Wakeup {
         }
         state.rung = false;
         if let Some(fd) = self.fd.get() {
-            take_one(fd);
+            let _ = fd.lower();
         }
     }
 
@@ -103,7 +106,7 @@ impl Wakeup {
 
     /// Announces a sleep on a descriptor of the caller, which a signal makes readable. Returns false if
     /// the wakeup is already signalled. Only one thread at a time sleeps so.
-    pub(crate) fn begin_sleep_on(&self, descriptor: &Arc<Eventfd>) -> bool {
+    pub(crate) fn begin_sleep_on(&self, descriptor: &Arc<Beacon>) -> bool {
         let mut state = self.state.lock();
         if !state.rung {
             let descriptor = Arc::clone(descriptor);
@@ -122,7 +125,7 @@ impl Wakeup {
     /// Ends a sleep on a descriptor of the caller, which is not readable any more.
     pub(crate) fn end_sleep_on(&self) {
         if let Some(slept_on) = self.state.lock().slept_on.take().filter(|one| one.is_readable) {
-            take_one(&slept_on.descriptor);
+            let _ = slept_on.descriptor.lower();
         }
     }
 
@@ -174,11 +177,11 @@ impl Wakeup {
         if let Some(fd) = self.fd.get() {
             return Ok(fd.as_fd());
         }
-        let fresh = eventfd()?;
+        let fresh = Beacon::new()?;
         let state = self.state.lock();
         let fd = self.fd.get_or_init(|| fresh);
         if state.rung {
-            add_one(fd);
+            let _ = fd.raise();
         }
         Ok(fd.as_fd())
     }
@@ -190,34 +193,12 @@ impl Wakeup {
     }
 }
 
-/// A descriptor that is readable after [`add_one`], until [`take_one`].
-pub(crate) fn eventfd() -> io::Result<Eventfd> {
-    let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-    Ok(Private::create(|| rustix::event::eventfd(0, flags))?)
-}
-
-/// A descriptor of [`eventfd`].
-pub(crate) type Eventfd = Private<OwnedFd>;
-
-/// Makes the descriptor readable. The counter cannot overflow: it is at most 1 between two calls of
-/// `clear`.
-fn add_one(fd: impl AsFd) {
-    let _ = rustix::io::write(fd, &1_u64.to_ne_bytes());
-}
-
-/// Reverts [`add_one`]. It is fine if there is nothing to read.
-fn take_one(fd: impl AsFd) {
-    let _ = rustix::io::read(fd, &mut [0_u8; 8]);
-}
-
 /// A descriptor that is always readable, unless it could not be created.
-struct AlwaysReady(Option<Eventfd>);
+struct AlwaysReady(Option<Beacon>);
 
 impl Default for AlwaysReady {
     fn default() -> Self {
-        let fd = eventfd().ok();
-        fd.iter().for_each(add_one);
-        Self(fd)
+        Self(Beacon::new().ok())
     }
 }
 
@@ -228,13 +209,13 @@ pub(crate) fn reserve_always_ready() {
     ALWAYS_READY.get();
 }
 
-/// The descriptor for the worst case; if even that could not be reserved, standard error, which
-/// polls only as writable.
+/// The descriptor for the worst case; if even that could not be reserved, or the program has closed it, standard error,
+/// which polls only as writable.
 fn always_ready() -> BorrowedFd<'static> {
     static STDERR: Lazy<io::Stderr> = Lazy::new(io::stderr);
     match &ALWAYS_READY.get().0 {
-        Some(fd) => fd.as_fd(),
-        None => STDERR.as_fd(),
+        Some(fd) if fd.raise().is_ok() => fd.as_fd(),
+        _ => STDERR.as_fd(),
     }
 }
 
@@ -290,7 +271,7 @@ mod tests {
     #[test]
     fn a_sleep_on_two_descriptors_ends_with_either_of_them() {
         let wakeup = Wakeup::default();
-        let other = eventfd().expect("a descriptor");
+        let other = Beacon::new().expect("a descriptor");
         let soon = || Some(Instant::now() + Duration::from_millis(1));
         assert_eq!(
             wakeup.sleep_beside(other.as_fd(), soon()),
@@ -302,9 +283,9 @@ mod tests {
         wakeup.signal();
         assert_eq!(wakeup.sleep_beside(other.as_fd(), None), WaitOutcome::Woken);
         wakeup.clear();
-        add_one(&other);
+        other.raise().expect("it is there");
         assert_eq!(wakeup.sleep_beside(other.as_fd(), None), WaitOutcome::Woken);
-        rustix::io::read(&other, &mut [0_u8; 8]).expect("readable");
+        other.lower().expect("it is there");
         assert_eq!(wakeup.sleep_beside(other.as_fd(), Some(Instant::now())), WaitOutcome::TimedOut);
     }
 

@@ -11,7 +11,7 @@
 //! - [`Process`]: whether an object was created before a fork;
 //! - [`ProcessLock`], [`PerProcess`], [`Lazy`]: state of the process that a child of a fork goes on using, or
 //!   creates again;
-//! - [`Private`]: descriptors that a child of a fork does not keep;
+//! - [`descriptors`]: descriptors that a child of a fork does not keep, and that the program may close;
 //! - [`prefetch`](fn@prefetch): a hint to the processor;
 //! - [`thread`]: the threads of the library;
 //! - [`without_signals`]: calls that send no signals.
@@ -25,6 +25,7 @@ compile_error!(
 );
 
 pub mod biased;
+pub mod descriptors;
 mod epoch;
 mod lazy;
 pub mod lock;
@@ -34,7 +35,6 @@ mod loom_models;
 pub mod modelled;
 pub mod pages;
 mod prefetch;
-mod private;
 mod process;
 pub mod region_table;
 mod signals;
@@ -42,6 +42,7 @@ mod slab_arc;
 mod sync;
 pub mod thread;
 
+pub use descriptors::Private;
 pub use epoch::{Epoch, Epochs};
 pub use lazy::Lazy;
 pub use lock::{
@@ -49,7 +50,6 @@ pub use lock::{
 };
 pub use pages::per_process::PerProcess;
 pub use prefetch::{prefetch, prefetch_address};
-pub use private::Private;
 pub use process::Process;
 pub use signals::without_signals;
 pub use slab_arc::{SlabArc, SlabWeak};

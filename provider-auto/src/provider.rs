@@ -64,7 +64,13 @@ impl Provider for AutoProvider {
             let name = request.name.to_owned();
             let specific = links.named_attributes();
             let identity = Identity { name, vendor: VENDOR, version: version(), specific };
-            engine::open(identity, links.address(), limits, Box::new(links))
+            engine::open(
+                identity,
+                links.address(),
+                limits,
+                Box::new(links),
+                Arc::clone(&request.sink),
+            )
         };
         open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
     }

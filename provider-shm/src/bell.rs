@@ -25,6 +25,18 @@ pub(crate) enum Heard {
     Rung,
     /// The peer rings no more: it closed the connection, or its process ended.
     End,
+    /// The program has closed the socket.
+    Lost(Errno),
+}
+
+impl Heard {
+    /// What the error of a call on the socket says.
+    pub(crate) fn failed(errno: Errno) -> Self {
+        match errno {
+            Errno::BADF | Errno::NOTSOCK => Self::Lost(errno),
+            _ => Self::End,
+        }
+    }
 }
 
 impl Bell {
@@ -34,10 +46,19 @@ impl Bell {
 
     /// Rings. A peer that has not read earlier rings is woken by those; one that is gone is
     /// found by the reader.
+    ///
+    /// # Errors
+    /// The program has closed the socket.
     #[cold]
-    pub(crate) fn ring(&self) {
+    pub(crate) fn ring(&self) -> Result<(), Errno> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        while rustix::net::send(&self.socket, &[RING], flags) == Err(Errno::INTR) {}
+        loop {
+            match rustix::net::send(&self.socket, &[RING], flags) {
+                Err(Errno::INTR) => {}
+                Err(errno) if matches!(Heard::failed(errno), Heard::Lost(_)) => return Err(errno),
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// Takes the rings that came.
@@ -51,7 +72,7 @@ impl Bell {
                 Ok(_) => heard = Heard::Rung,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return heard,
-                Err(_) => return Heard::End,
+                Err(errno) => return Heard::failed(errno),
             }
         }
         heard

@@ -79,9 +79,10 @@ pub(crate) struct OwnDoorbell {
 }
 
 impl OwnDoorbell {
-    /// The file that the peer maps.
-    pub(crate) fn file(&self) -> BorrowedFd<'_> {
-        self.board.file.as_fd()
+    /// The file that the peer maps. The program may have closed it, and its number denotes another one then, which
+    /// the peer must not get.
+    pub(crate) fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.board.file.is_there().then(|| self.board.file.as_fd())
     }
 }
 
@@ -162,8 +163,8 @@ mod tests {
     fn peers_ring_by_the_number_of_their_doorbell() {
         let (near, far) = (Boards::new(), Boards::new());
         let own = near.doorbell().expect("memory");
-        let peer = far.of_peer(own.file(), own.doorbell.number()).expect("a board");
-        let again = far.of_peer(own.file(), 70).expect("the same board");
+        let peer = far.of_peer(own.file().expect("open"), own.doorbell.number()).expect("a board");
+        let again = far.of_peer(own.file().expect("open"), 70).expect("the same board");
         assert!(Arc::ptr_eq(&peer.memory, &again.memory), "it is mapped once");
         peer.ring();
         again.ring();

@@ -42,7 +42,8 @@ pub(crate) fn send(
         None => send_packet(socket, &[&MAGIC], &[segment]),
         Some(own) => {
             let number = own.doorbell.number().to_le_bytes();
-            send_packet(socket, &[&MAGIC, &number], &[segment, own.file()])
+            let board = own.file().ok_or(Errno::BADF)?;
+            send_packet(socket, &[&MAGIC, &number], &[segment, board])
         }
     }
 }
@@ -50,7 +51,7 @@ pub(crate) fn send(
 /// Sends a ring with a doorbell.
 pub(crate) fn send_doorbell(socket: BorrowedFd<'_>, own: &OwnDoorbell) -> Result<()> {
     let number = own.doorbell.number().to_le_bytes();
-    send_packet(socket, &[&[RING], &number], &[own.file()])
+    send_packet(socket, &[&[RING], &number], &[own.file().ok_or(Errno::BADF)?])
 }
 
 fn send_packet(

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dat_provider_kit::direct::page;
@@ -12,7 +12,7 @@ use dat_provider_kit::frame::Malformed;
 use dat_provider_kit::link::{self, End};
 use dat_sync::prefetch_address;
 
-use rustix::io::Result;
+use rustix::io::{Errno, Result};
 
 use crate::access_words::{AccessWords, Owner};
 use crate::bell::{Bell, Heard};
@@ -42,8 +42,8 @@ pub(crate) struct Link {
     segment: OnceLock<Arc<Segment>>,
     /// The unit at which the reader looks for the next frame.
     next_unit: AtomicPtr<u8>,
-    /// The peer has ended the connection, or is gone.
-    has_ended: AtomicBool,
+    /// How the connection has ended: [`STANDS`], [`ENDED`], or the errno by which the program has closed the socket.
+    end: AtomicI32,
     /// Each side may access the memory of the other one directly.
     pub(crate) is_direct: bool,
     /// A random number by which the peer recognises this process.
@@ -55,6 +55,11 @@ pub(crate) struct Link {
     /// The doorbell of the peer, once it is known whether it has one.
     peer_doorbell: OnceLock<Option<PeerDoorbell>>,
 }
+
+/// The connection has not ended.
+const STANDS: i32 = 0;
+/// The peer has ended it, or is gone.
+const ENDED: i32 = -1;
 
 /// The halves as the engine takes them.
 pub(crate) type Halves = (Box<dyn link::Reader>, Box<dyn link::Writer>);
@@ -100,7 +105,7 @@ impl Link {
         let is_direct = options.is_direct && is_same_user;
         let boards = Arc::clone(&options.boards);
         let doorbell = is_same_user.then(|| boards.doorbell()).flatten();
-        let (bell, origin, has_ended) = (Bell::new(socket), Origin::here(), AtomicBool::new(false));
+        let (bell, origin, end) = (Bell::new(socket), Origin::here(), AtomicI32::new(STANDS));
         let nonce = RandomState::new().build_hasher().finish();
         Self {
             bell,
@@ -108,7 +113,7 @@ impl Link {
             writes,
             segment,
             next_unit: AtomicPtr::default(),
-            has_ended,
+            end,
             is_direct,
             nonce,
             boards,
@@ -133,7 +138,13 @@ impl Link {
 
     /// Nothing more comes from the peer than what is in the ring.
     pub(crate) fn end(&self) {
-        self.has_ended.store(true, Ordering::Relaxed);
+        self.end.store(ENDED, Ordering::Relaxed);
+    }
+
+    /// The program has closed the socket.
+    #[cold]
+    pub(crate) fn lose(&self, errno: Errno) {
+        self.end.store(errno.raw_os_error(), Ordering::Relaxed);
     }
 
     /// The peer broke the protocol: the reader finds the end, too, and is woken for it.
@@ -145,7 +156,16 @@ impl Link {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Relaxed)
+        self.end.load(Ordering::Relaxed) != STANDS
+    }
+
+    /// The end of a connection whose peer has ended it, which is given, or whose socket is closed.
+    #[cold]
+    pub(crate) fn ended(&self, by_peer: End) -> End {
+        match self.end.load(Ordering::Relaxed) {
+            STANDS | ENDED => by_peer,
+            errno => End::Lost(errno),
+        }
     }
 
     /// A child of fork has no part in the connections of its parent.
@@ -169,7 +189,11 @@ impl Link {
     /// Receives the segment; nothing if it has not come yet.
     pub(crate) fn receive(&self) -> std::result::Result<Option<&Arc<Segment>>, End> {
         let malformed = |_| End::Malformed(Malformed::Magic);
-        let received = greeting::receive(self.bell.as_fd()).map_err(malformed)?;
+        let received =
+            greeting::receive(self.bell.as_fd()).map_err(|errno| match Heard::failed(errno) {
+                Heard::Lost(errno) => End::Lost(errno.raw_os_error()),
+                _ => malformed(errno),
+            })?;
         let Some(Greeting { segment, doorbell }) = received else { return Ok(None) };
         let segment = Segment::open(segment.as_fd()).map_err(malformed)?;
         self.learn_doorbell(doorbell).map_err(malformed)?;
@@ -197,7 +221,7 @@ impl Link {
             Ok(Some(sent)) => self.learn_doorbell(sent),
             Err(errno) => Err(errno),
         };
-        if learned.is_ok() { Heard::Rung } else { Heard::End }
+        learned.map_or_else(Heard::failed, |()| Heard::Rung)
     }
 
     /// The first frame of the peer is there, which has sent its doorbell before, if it has one. Returns
@@ -207,8 +231,10 @@ impl Link {
             return false;
         }
         let heard = self.hear();
-        if heard == Heard::End {
-            self.end();
+        match heard {
+            Heard::End => self.end(),
+            Heard::Lost(errno) => self.lose(errno),
+            Heard::Nothing | Heard::Rung => {}
         }
         self.peer_doorbell.get_or_init(|| None);
         heard == Heard::Rung
@@ -228,17 +254,24 @@ impl Link {
     }
 
     /// Wakes the peer, which waits for a frame.
-    #[inline]
-    pub(crate) fn wake(&self, wake: Wake) {
-        if wake != Wake::Nothing {
-            self.ring(wake);
+    ///
+    /// # Errors
+    /// The program has closed the socket.
+    #[cold]
+    pub(crate) fn ring(&self, wake: Wake) -> std::result::Result<(), End> {
+        if !self.ring_doorbell() || wake == Wake::Socket {
+            self.ring_bell();
+        }
+        match self.ended(End::Closed) {
+            lost @ End::Lost(_) => Err(lost),
+            _ => Ok(()),
         }
     }
 
-    #[cold]
-    fn ring(&self, wake: Wake) {
-        if !self.ring_doorbell() || wake == Wake::Socket {
-            self.bell.ring();
+    /// Wakes the peer by the socket.
+    pub(crate) fn ring_bell(&self) {
+        if let Err(errno) = self.bell.ring() {
+            self.lose(errno);
         }
     }
 

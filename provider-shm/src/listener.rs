@@ -1,9 +1,10 @@
 //! Listening on a qualifier.
 
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,7 +41,7 @@ pub(crate) struct Listening {
     file: Option<PathBuf>,
     /// A descriptor in reserve: where none is free, it is closed to refuse a connection, which
     /// would otherwise keep the listener readable.
-    reserve: Option<File>,
+    reserve: Option<Private<UnixDatagram>>,
 }
 
 impl Listening {
@@ -130,8 +131,9 @@ fn refusal(call: &str, errno: Errno, rings: &Rings, wanted: Option<u64>) -> Erro
     error.errno(errno.raw_os_error())
 }
 
-fn reserve() -> Option<File> {
-    File::open("/dev/null").ok()
+/// A socket, since files such as /dev/null are opened by programs too.
+fn reserve() -> Option<Private<UnixDatagram>> {
+    Private::create(UnixDatagram::unbound).ok()
 }
 
 impl Acceptor for Listening {
@@ -141,6 +143,10 @@ impl Acceptor for Listening {
 
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    fn is_there(&self) -> bool {
+        self.socket.is_there()
     }
 
     fn accept(&mut self) -> Option<Connected> {

@@ -75,7 +75,13 @@ impl Provider for ShmProvider {
             let name = request.name.to_owned();
             let specific = named_attributes(&rings);
             let identity = Identity { name, vendor: VENDOR, version: version(), specific };
-            engine::open(identity, rings.address(), limits, Box::new(rings))
+            engine::open(
+                identity,
+                rings.address(),
+                limits,
+                Box::new(rings),
+                Arc::clone(&request.sink),
+            )
         };
         open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
     }

@@ -93,6 +93,7 @@ impl RingReader {
                 }
             }
             Heard::End => self.link.end(),
+            Heard::Lost(errno) => self.link.lose(errno),
         }
     }
 
@@ -151,7 +152,7 @@ impl RingReader {
                 None => read_frame(consumer, total, sink, &mut self.places)?,
             };
             if consumer.pass(length) {
-                self.link.bell.ring();
+                self.link.ring_bell();
             }
             (frames, bytes) = (frames + 1, bytes + length);
             if frames >= budget.frames || bytes >= budget.bytes {
@@ -166,7 +167,7 @@ impl RingReader {
         if self.link.has_ended() {
             self.late += bytes;
             if frames == 0 || self.late > RING {
-                return Err(End::Closed);
+                return Err(self.link.ended(End::Closed));
             }
             return Ok(Progress::More);
         }
@@ -238,7 +239,7 @@ impl Reader for RingReader {
         // What is not a frame ends the connection for the peer too; its socket says when.
         while let Ok(Some(found)) = consumer.next_frame() {
             if consumer.pass(found.length()) {
-                self.link.bell.ring();
+                self.link.ring_bell();
             }
         }
         Ok(())

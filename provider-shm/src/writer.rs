@@ -41,7 +41,7 @@ impl RingWriter {
     fn producer(&mut self) -> Result<&mut Producer, End> {
         self.link.check()?;
         if self.link.has_ended() {
-            return Err(End::Gone);
+            return Err(self.link.ended(End::Gone));
         }
         if self.producer.is_none() {
             self.open()?;
@@ -67,18 +67,20 @@ impl RingWriter {
     /// Wakes the peer for a frame that was stored.
     #[inline]
     fn finish(&mut self, stored: Result<Stored, Malformed>) -> Result<Written, End> {
-        self.finish_with(stored, Link::wake)
+        self.finish_with(stored, Link::ring)
     }
 
     #[inline]
     fn finish_with(
         &mut self,
         stored: Result<Stored, Malformed>,
-        wake_peer: impl FnOnce(&Link, Wake),
+        wake_peer: impl FnOnce(&Link, Wake) -> Result<(), End>,
     ) -> Result<Written, End> {
         match stored.map_err(|why| self.link.abandon(why))? {
             Stored::Yes { wake } => {
-                wake_peer(&self.link, wake);
+                if wake != Wake::Nothing {
+                    wake_peer(&self.link, wake)?;
+                }
                 Ok(Written::Taken)
             }
             Stored::Full => {
@@ -116,10 +118,9 @@ impl Writer for RingWriter {
     fn write_last(&mut self, frame: &Frame) -> Result<Written, End> {
         let stored = self.producer()?.store(frame, &[]);
         // The end of the socket wakes a peer that waits for it.
-        self.finish_with(stored, |link, wake| {
-            if wake != Wake::Nothing {
-                link.ring_doorbell();
-            }
+        self.finish_with(stored, |link, _| {
+            link.ring_doorbell();
+            Ok(())
         })
     }
 

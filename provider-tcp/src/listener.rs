@@ -1,9 +1,9 @@
 //! Listening on a port, at one or several addresses.
 
-use std::fs::File;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ struct PortListener {
     timeout: Duration,
     /// A descriptor in reserve: where none is free, it is closed to refuse a connection, which
     /// would otherwise keep the listener readable.
-    reserve: Option<File>,
+    reserve: Option<Private<UnixDatagram>>,
 }
 
 impl PortListener {
@@ -127,8 +127,9 @@ impl PortListener {
     }
 }
 
-fn reserve() -> Option<File> {
-    File::open("/dev/null").ok()
+/// A socket, since files such as /dev/null are opened by programs too.
+fn reserve() -> Option<Private<UnixDatagram>> {
+    Private::create(UnixDatagram::unbound).ok()
 }
 
 impl Acceptor for PortListener {
@@ -138,6 +139,10 @@ impl Acceptor for PortListener {
 
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    fn is_there(&self) -> bool {
+        self.socket.is_there()
     }
 
     fn accept(&mut self) -> Option<Connected> {

@@ -63,7 +63,13 @@ impl Provider for TcpProvider {
             let name = request.name.to_owned();
             let specific = sockets.named_attributes();
             let identity = Identity { name, vendor: VENDOR, version: version(), specific };
-            engine::open(identity, sockets.address(), limits, Box::new(sockets))
+            engine::open(
+                identity,
+                sockets.address(),
+                limits,
+                Box::new(sockets),
+                Arc::clone(&request.sink),
+            )
         };
         open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
     }

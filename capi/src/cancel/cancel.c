@@ -54,7 +54,7 @@ int dats_sleep(struct dats_sleep *sleep, void (*give_up)(void *), void *wait)
         return result == -ETIMEDOUT ? DATS_TIMED_OUT : DATS_WOKEN;
     if (result == 0)
         return DATS_TIMED_OUT;
-    if (result == -EINTR || sleep->fds[0].revents != 0 || (sleep->fds[1].revents & POLLIN) != 0)
+    if (result == -EINTR || ((sleep->fds[0].revents | sleep->fds[1].revents) & POLLIN) != 0)
         return DATS_WOKEN;
     return DATS_UNAVAILABLE;
 }

@@ -10,7 +10,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::model;
 use crate::blocking::WaitOutcome;
 use crate::sync::{Mutex, await_readable};
-use crate::wakeup::{Wakeup, eventfd};
+use crate::wakeup::Wakeup;
+use dat_sync::descriptors::Beacon;
 
 fn is_readable(fd: BorrowedFd<'_>) -> bool {
     poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
@@ -123,8 +124,8 @@ fn a_signal_wakes_a_sleeper_on_its_own_descriptor() {
             let queue = Arc::clone(&queue);
             thread::spawn(move || queue.push())
         };
-        let own = Arc::new(eventfd().expect("a descriptor"));
-        let other = eventfd().expect("a descriptor");
+        let own = Arc::new(Beacon::new().expect("a descriptor"));
+        let other = Beacon::new().expect("a descriptor");
         loop {
             queue.wakeup.clear();
             if std::mem::take(&mut *queue.length.lock()) > 0 {

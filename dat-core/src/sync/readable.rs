@@ -23,10 +23,11 @@ pub(crate) fn await_readable(
         let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
         match found {
             Ok(0) => return WaitOutcome::TimedOut,
-            Ok(_) if shows(0, PollFlags::all()) || shows(1, PollFlags::IN) => {
+            Ok(_) if shows(0, PollFlags::IN) || shows(1, PollFlags::IN) => {
                 return WaitOutcome::Woken;
             }
-            Ok(_) if shows(1, broken) => return WaitOutcome::Unavailable,
+            // The device is gone, or the program has closed a descriptor that is not its own.
+            Ok(_) if shows(0, broken) || shows(1, broken) => return WaitOutcome::Unavailable,
             Err(Errno::INTR) | Ok(_) => {}
             Err(_) => return WaitOutcome::Unavailable,
         }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use super::core::ListenerState;
 use super::driver::{Driver, IN, TimedLink};
 use super::incoming::Incoming;
@@ -13,6 +15,9 @@ impl Driver {
     pub(super) fn accept_links(&mut self, listener: &Arc<ListenerState>) {
         loop {
             let link = match &mut *listener.open.lock() {
+                Some((acceptor, _)) if !acceptor.is_there() => {
+                    return self.shared.fail(Errno::BADF);
+                }
                 Some((acceptor, _)) => acceptor.accept(),
                 None => None,
             };

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::Result;
 use dat_provider::{
-    Adapter, AdapterAttributes, Address, CompletionQueueParts, CompletionSink, ListenSink,
-    ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, Service, SharedReceiveLimits,
-    SharedReceiveQueue, SharedReceiveSink, WaiterProgress, unsupported,
+    Adapter, AdapterAttributes, AdapterSink, Address, CompletionQueueParts, CompletionSink,
+    ListenSink, ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, Service,
+    SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, WaiterProgress, unsupported,
 };
 use dat_sync::Mutex;
 
@@ -33,7 +33,7 @@ struct SoftAdapter {
     thread: Arc<ProgressThread>,
 }
 
-/// Opens an adapter whose queue pairs are joined by the links of a transport.
+/// Opens an adapter whose queue pairs are joined by the links of a transport. The sink receives its failure.
 ///
 /// # Errors
 /// `DAT_INSUFFICIENT_RESOURCES` if its thread cannot be started, `DAT_INVALID_PARAMETER` if the thread may not run
@@ -43,9 +43,10 @@ pub fn open(
     address: IpAddr,
     limits: Limits,
     transport: Box<dyn Transport>,
+    sink: Arc<dyn AdapterSink>,
 ) -> Result<Arc<dyn Adapter>> {
     limits.faults.apply();
-    let (core, thread, allowed) = progress_thread::start(transport)?;
+    let (core, thread, allowed) = progress_thread::start(transport, sink)?;
     identity.specific.push(NamedAttr::new("progress_processors", ranges(&allowed)));
     identity.specific.push(NamedAttr::new("descriptor_limit", descriptors::describe()));
     Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread }))
@@ -69,7 +70,7 @@ impl Adapter for SoftAdapter {
     }
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
-        self.core.origin.check()?;
+        self.core.check()?;
         if spec.service == Service::Datagram {
             return Err(unsupported("datagrams"));
         }
@@ -109,7 +110,7 @@ impl SoftAdapter {
         sink: Arc<dyn ListenSink>,
         listen: impl FnOnce(&dyn Transport) -> Result<Box<dyn Acceptor>>,
     ) -> Result<ListenerParts> {
-        self.core.origin.check()?;
+        self.core.check()?;
         let acceptor = listen(&*self.core.transport)?;
         let (token, qualifier) = (self.core.token(), acceptor.qualifier());
         let open = Mutex::new(Some((acceptor, sink)));

@@ -5,6 +5,7 @@ use std::time::Instant;
 use dat_provider::error::{Result, Subtype};
 use dat_provider::{ConnectRequest, LocalCause, Peer, RefusalCause};
 use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
 
 use super::connection::{Connection, EndCause, Stage};
 use super::core::{Core, Job};
@@ -106,10 +107,7 @@ impl SoftQp {
                 next
             }
             Err(failure) => {
-                self.core.submit_without_wakeup(Job::Forget(token));
-                state.phase = Phase::Disconnected;
-                state.queues.receives.flush(upcalls);
-                state.push_event(failed(failure));
+                state.end_attempt(&self.core, upcalls, token, failure);
                 Next::Nothing
             }
         }
@@ -117,6 +115,28 @@ impl SoftQp {
 }
 
 impl QpState {
+    fn end_attempt(
+        &mut self,
+        core: &Core,
+        upcalls: &mut Upcalls,
+        token: u64,
+        failure: ConnectFailure,
+    ) {
+        core.submit_without_wakeup(Job::Forget(token));
+        self.phase = Phase::Disconnected;
+        self.queues.receives.flush(upcalls);
+        self.push_event(failed(failure));
+    }
+
+    /// The adapter has failed: so does the attempt whose link is being connected, if there is one.
+    pub(super) fn fail_dialling(&mut self, core: &Core, upcalls: &mut Upcalls) {
+        if let Some(dialling) = self.dialling.take() {
+            let what = "connect with descriptors that the program has closed";
+            let cause = LocalCause { what, errno: Errno::BADF.raw_os_error() };
+            self.end_attempt(core, upcalls, dialling.token, ConnectFailure::Local(cause));
+        }
+    }
+
     /// Ends the attempt whose link is being connected, if there is one.
     pub(super) fn stop_dialling(&mut self, core: &Core) {
         if let Some(dialling) = self.dialling.take() {

@@ -143,6 +143,8 @@ pub(super) struct Connection {
     pub(super) is_write_closed: bool,
     /// A write has found that the peer cannot be reached.
     pub(super) is_peer_lost: bool,
+    /// The program has closed the descriptor of the link.
+    pub(super) has_lost_descriptor: bool,
     /// The last read left received frames behind, for which the descriptor may not become readable.
     pub(super) has_unread: bool,
     /// The last read found only messages and acknowledgements.
@@ -238,6 +240,7 @@ impl Connection {
             has_read_plain: false,
             is_write_closed: false,
             is_peer_lost: false,
+            has_lost_descriptor: false,
             is_queued: false,
             interest_set: None,
             space_event,

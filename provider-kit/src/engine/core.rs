@@ -2,21 +2,26 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Deref;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use dat_provider::ListenSink;
+use dat_provider::error::Result;
+use dat_provider::{AdapterSink, AsyncUpcall, ListenSink};
 use dat_sync::Mutex;
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use dat_sync::descriptors::{WatchSets, is_lost};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
 
 use super::connection::Connection;
 use super::event_order::EventOrder;
+use super::failure::Failure;
 use super::lingering::{LingeringLink, WatchedIn};
+use super::progress_thread::ProgressThread;
 use super::transport::{Acceptor, Transport};
 use crate::epoll_wait;
-use crate::fork::{Origin, Private};
+use crate::fork::Origin;
 use crate::frame::{Body, Frame, Reason};
 use crate::link::{Liveness, Reader};
 use crate::upcalls::Upcalls;
@@ -29,22 +34,28 @@ pub(super) struct Shared {
     pub(super) transport: Box<dyn Transport>,
     pub(super) origin: Origin,
     jobs: Mutex<Jobs>,
-    /// Whether `wakeup` was written since the thread last took jobs.
+    /// Whether the thread was woken since it last took jobs.
     is_signalled: AtomicBool,
     is_closed: AtomicBool,
     /// The next token.
     tokens: AtomicU64,
-    /// An eventfd that wakes the thread.
-    wakeup: Private<OwnedFd>,
-    /// The epoll descriptor of the links and listeners.
-    pub(super) links: Private<OwnedFd>,
-    /// The epoll descriptor of the links that only wait until the peer has closed them. A ready one wakes
-    /// no thread, because there is no hurry.
-    pub(super) closing: Private<OwnedFd>,
-    /// The epoll descriptor on which the thread sleeps, with `wakeup`, and with `links` unless a waiter
-    /// sleeps on those.
-    thread_sleep: Private<OwnedFd>,
+    sets: WatchSets<3>,
+    /// Whether a thread has found the failure, or is about to begin it.
+    is_failing: AtomicBool,
+    failure: Failure,
+    /// Receives the failure.
+    sink: Arc<dyn AdapterSink>,
+    /// What starts another thread after the failure.
+    thread: OnceLock<Weak<ProgressThread>>,
 }
+
+/// The set on which the thread sleeps. It has that of the links in it, unless a waiter sleeps on those.
+const THREAD_SLEEP: usize = 0;
+/// The set of the links and listeners.
+const LINKS_SET: usize = 1;
+/// The set of the links that only wait until the peer has closed them. A ready one wakes no thread, because there is no
+/// hurry.
+const CLOSING_SET: usize = 2;
 
 /// The jobs that the thread has not taken.
 #[derive(Default)]
@@ -56,6 +67,9 @@ struct Jobs {
 
 /// A queue pair, as the driver drives it.
 pub(super) trait Driven: Send + Sync {
+    /// Breaks the connection, whose descriptor may not be used any more.
+    fn break_off(&self, order: &mut EventOrder);
+
     /// Reads the link, or lends it to pollers. An end that it finds waits in `order`.
     fn progress(&self, order: &mut EventOrder) -> LinkStatus;
 
@@ -116,9 +130,12 @@ pub(super) struct ListenerState {
 /// The resources of an open listener.
 pub(super) type OpenListener = (Box<dyn Acceptor>, Arc<dyn ListenSink>);
 
-/// The tokens of the descriptors on which the thread sleeps.
+/// The tokens of what wakes the thread.
 const WAKEUP: u64 = 0;
 const LINKS: u64 = 1;
+
+/// The thread wakes up after this time at the latest, and finds out whether the program has closed its descriptors.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
 impl Core {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
@@ -144,15 +161,13 @@ impl Drop for Core {
 impl Shared {
     /// # Errors
     /// The process or the system is out of descriptors.
-    pub(super) fn new(transport: Box<dyn Transport>) -> rustix::io::Result<Self> {
-        let wakeup =
-            Private::create(|| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))?;
-        let epoll = || Private::create(|| epoll::create(epoll::CreateFlags::CLOEXEC));
-        let (links, closing, thread_sleep) = (epoll()?, epoll()?, epoll()?);
-        for (descriptor, token) in [(&wakeup, WAKEUP), (&links, LINKS)] {
-            let data = epoll::EventData::new_u64(token);
-            epoll::add(&thread_sleep, descriptor, data, epoll::EventFlags::IN)?;
-        }
+    pub(super) fn new(
+        transport: Box<dyn Transport>,
+        sink: Arc<dyn AdapterSink>,
+    ) -> rustix::io::Result<Self> {
+        let sets = WatchSets::new()?;
+        let (sleep, links) = (sets.set(THREAD_SLEEP), sets.set(LINKS_SET));
+        epoll::add(sleep, links, epoll::EventData::new_u64(LINKS), epoll::EventFlags::IN)?;
         Ok(Self {
             transport,
             origin: Origin::here(),
@@ -160,11 +175,74 @@ impl Shared {
             is_signalled: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             tokens: AtomicU64::new(0),
-            wakeup,
-            links,
-            closing,
-            thread_sleep,
+            sets,
+            is_failing: AtomicBool::new(false),
+            failure: Failure::default(),
+            sink,
+            thread: OnceLock::new(),
         })
+    }
+
+    /// The descriptor that is readable while a link is ready.
+    pub(super) fn links(&self) -> BorrowedFd<'_> {
+        self.sets.set(LINKS_SET)
+    }
+
+    /// As [`links`](Self::links), for the links that their peers have to close.
+    pub(super) fn closing(&self) -> BorrowedFd<'_> {
+        self.sets.set(CLOSING_SET)
+    }
+
+    /// Names the thread that has to be replaced if the adapter fails.
+    pub(super) fn set_thread(&self, thread: &Arc<ProgressThread>) {
+        let _ = self.thread.set(Arc::downgrade(thread));
+    }
+
+    /// Refuses a call in a child of `fork`, and after a failure.
+    pub(super) fn check(&self) -> Result<()> {
+        self.origin.check()?;
+        self.failure.error().map_or(Ok(()), Err)
+    }
+
+    /// A call has found that the program has closed a descriptor of the adapter. The caller may hold locks, so that the
+    /// driver does what follows.
+    #[cold]
+    pub(super) fn fail(&self, errno: Errno) {
+        if self.origin.is_here() && !self.is_failing.swap(true, Ordering::AcqRel) {
+            // Before the failure is visible, so that the first thread does not sleep as its successor does.
+            if let Some(thread) = self.thread.get().and_then(Weak::upgrade) {
+                thread.start_successor();
+            }
+            self.failure.begin(errno);
+            self.wake();
+        }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.has_happened()
+    }
+
+    /// Reports the failure to the core.
+    pub(super) fn report_failure(&self) {
+        self.sink.async_event(AsyncUpcall::Catastrophic);
+    }
+
+    /// The adapter fails if the result says that a descriptor was closed. Returns whether the call succeeded.
+    fn note<T>(&self, result: rustix::io::Result<T>) -> bool {
+        match result {
+            Ok(_) => true,
+            Err(errno) => {
+                if is_lost(errno) {
+                    self.fail(errno);
+                }
+                false
+            }
+        }
+    }
+
+    /// The adapter fails if the program has closed its sets of links.
+    pub(super) fn verify(&self) {
+        let _ = self.note(self.sets.check(LINKS_SET)) && self.note(self.sets.check(CLOSING_SET));
     }
 
     /// A token that no other link or listener of the adapter has.
@@ -182,7 +260,11 @@ impl Shared {
 
     pub(super) fn wake(&self) {
         if !self.is_signalled.swap(true, Ordering::AcqRel) {
-            let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
+            if self.has_failed() {
+                self.failure.wake();
+            } else {
+                self.note(self.sets.wake(THREAD_SLEEP, WAKEUP));
+            }
         }
     }
 
@@ -220,27 +302,42 @@ impl Shared {
     /// sleeps on. Returns whether there is another reason to run than a link.
     pub(super) fn sleep(&self, deadline: Option<Instant>) -> bool {
         let left = deadline.map(|due| due.saturating_duration_since(Instant::now()));
-        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let is_longest = left.is_none_or(|left| left > LONGEST_SLEEP);
+        let left = if is_longest { LONGEST_SLEEP } else { left.unwrap_or_default() };
+        let timeout = Timespec::try_from(left).ok();
         let mut events = [MaybeUninit::uninit(); 2];
-        let ended = epoll_wait::wait(&self.thread_sleep, &mut events, timeout.as_ref());
-        // A signal interrupted the call.
-        let Ok(ready) = ended else { return true };
+        let set = self.sets.set(THREAD_SLEEP);
+        let ready = match epoll_wait::wait(set, &mut events, timeout.as_ref()) {
+            Ok(ready) => ready,
+            // Most likely a signal has interrupted the call.
+            Err(errno) => {
+                self.note::<()>(Err(errno));
+                return true;
+            }
+        };
+        if ready.is_empty() && is_longest {
+            self.verify();
+        }
         let is_woken = ready.iter().any(|event| event.data.u64() == WAKEUP);
-        // The descriptor is written after `is_signalled` is set. Only what it says is taken back, since a
-        // descriptor that stays readable would keep the thread from its deadlines.
         if is_woken {
-            let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
             self.is_signalled.store(false, Ordering::Release);
         }
         is_woken || ready.is_empty()
     }
 
-    /// Makes links that become ready wake the thread, or not.
-    pub(super) fn wake_thread_for_links(&self, wakes: bool) {
+    /// As [`sleep`](Self::sleep), after a failure.
+    pub(super) fn sleep_after_failure(&self, deadline: Option<Instant>) {
+        self.failure.sleep(deadline, || self.is_signalled.swap(false, Ordering::AcqRel));
+    }
+
+    /// Makes links that become ready wake the thread, or not. Returns whether that succeeded.
+    pub(super) fn wake_thread_for_links(&self, wakes: bool) -> bool {
+        if self.has_failed() {
+            return false;
+        }
         let interest = if wakes { epoll::EventFlags::IN } else { epoll::EventFlags::empty() };
-        let data = epoll::EventData::new_u64(LINKS);
-        // It fails only for arguments that `new` would have failed for.
-        let _ = epoll::modify(&self.thread_sleep, &self.links, data, interest);
+        let (sleep, links) = (self.sets.set(THREAD_SLEEP), self.sets.set(LINKS_SET));
+        self.note(epoll::modify(sleep, links, epoll::EventData::new_u64(LINKS), interest))
     }
 
     /// Takes the jobs that were submitted since the last call.
@@ -261,13 +358,15 @@ impl Shared {
         token: u64,
         interest: epoll::EventFlags,
     ) -> bool {
-        let data = epoll::EventData::new_u64(token);
-        match epoll::add(&self.links, descriptor, data, interest) {
-            Err(rustix::io::Errno::EXIST) => {
-                epoll::modify(&self.links, descriptor, data, interest).is_ok()
-            }
-            added => added.is_ok(),
+        if self.has_failed() {
+            self.wake();
+            return false;
         }
+        let data = epoll::EventData::new_u64(token);
+        self.note(match epoll::add(self.links(), descriptor, data, interest) {
+            Err(Errno::EXIST) => epoll::modify(self.links(), descriptor, data, interest),
+            added => added,
+        })
     }
 
     /// Waits for what a closing link needs next.
@@ -279,7 +378,7 @@ impl Shared {
         } else if lingering.watched_in != WatchedIn::Closing {
             self.forget_lingering(lingering);
             let data = epoll::EventData::new_u64(token);
-            let _ = epoll::add(&self.closing, descriptor, data, epoll::EventFlags::IN);
+            self.note(epoll::add(self.closing(), descriptor, data, epoll::EventFlags::IN));
             lingering.watched_in = WatchedIn::Closing;
         }
     }
@@ -288,23 +387,32 @@ impl Shared {
     pub(super) fn forget_lingering(&self, lingering: &LingeringLink) {
         let set = match lingering.watched_in {
             WatchedIn::Nothing => return,
-            WatchedIn::Links => &self.links,
-            WatchedIn::Closing => &self.closing,
+            WatchedIn::Links => self.links(),
+            WatchedIn::Closing => self.closing(),
         };
-        if let Some(descriptor) = lingering.reader.descriptor() {
-            let _ = epoll::delete(set, descriptor);
-        }
+        self.forget(set, &*lingering.reader);
     }
 
     /// Stops the driver from waiting for a link.
     pub(super) fn forget_link(&self, reader: &dyn Reader) {
-        if let Some(descriptor) = reader.descriptor() {
-            let _ = epoll::delete(&self.links, descriptor);
+        self.forget(self.links(), reader);
+    }
+
+    /// A closed descriptor stays in the set while another process has the file open, and wakes the driver again and again.
+    fn forget(&self, set: BorrowedFd<'_>, reader: &dyn Reader) {
+        let Some(descriptor) = reader.descriptor().filter(|_| !self.has_failed()) else { return };
+        match epoll::delete(set, descriptor) {
+            // It was not watched.
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => _ = self.note::<()>(Err(errno)),
         }
     }
 
     /// Tells the peer of the end and closes the link when it has received of it.
     pub(super) fn linger(&self, mut conn: Box<Connection>, reason: Option<Reason>) {
+        if self.has_failed() {
+            return self.submit_without_wakeup(Job::Forget(conn.token));
+        }
         let last = reason.map(|reason| Body::End { reason });
         let last = last.filter(|body| !conn.write_last(*body)).filter(|_| !conn.is_write_closed);
         let token = conn.token;
@@ -326,14 +434,18 @@ impl Shared {
 
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
-    use dat_provider::error::Result;
-
     use std::net::IpAddr;
 
     use super::super::transport::{Attempt, ConnectFailure};
     use super::*;
 
     struct NoLinks;
+
+    struct NoSink;
+
+    impl AdapterSink for NoSink {
+        fn async_event(&self, _: AsyncUpcall) {}
+    }
 
     impl Transport for NoLinks {
         fn connect(&self, _: IpAddr, _: u64) -> std::result::Result<Attempt, ConnectFailure> {
@@ -345,13 +457,17 @@ mod tests {
         }
     }
 
+    fn shared() -> Shared {
+        Shared::new(Box::new(NoLinks), Arc::new(NoSink)).expect("descriptors")
+    }
+
     fn soon() -> Option<Instant> {
         Some(Instant::now() + Duration::from_millis(2))
     }
 
     #[test]
     fn the_thread_wakes_up_once_for_each_wake_up_and_at_its_deadline() {
-        let shared = Shared::new(Box::new(NoLinks)).expect("descriptors");
+        let shared = shared();
         for _ in 0..3 {
             shared.wake();
             shared.wake();
@@ -366,10 +482,10 @@ mod tests {
     /// thread would not sleep any more, and would miss its deadlines while a waiter has its work.
     #[test]
     fn a_wake_up_that_completes_late_is_taken_too() {
-        let shared = Shared::new(Box::new(NoLinks)).expect("descriptors");
+        let shared = shared();
         shared.is_signalled.store(true, Ordering::Release);
         assert!(shared.sleep(soon()), "the deadline");
-        rustix::io::write(&shared.wakeup, &1_u64.to_ne_bytes()).expect("room");
+        shared.sets.wake(THREAD_SLEEP, WAKEUP).expect("they are there");
         assert!(shared.sleep(None));
         let deadline = soon();
         assert!(shared.sleep(deadline));

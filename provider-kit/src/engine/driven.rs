@@ -88,6 +88,15 @@ impl SoftQp {
 }
 
 impl Driven for SoftQp {
+    fn break_off(&self, order: &mut EventOrder) {
+        self.with_state_in_order(self.state.lock(), order, |state, upcalls| {
+            state.fail_dialling(&self.core, upcalls);
+            if let Some(conn) = &mut state.conn {
+                conn.note_lost_descriptor();
+            }
+        });
+    }
+
     fn progress(&self, order: &mut EventOrder) -> LinkStatus {
         let state = if self.was_polled() { self.state.try_lock() } else { Some(self.state.lock()) };
         let Some(state) = state else {

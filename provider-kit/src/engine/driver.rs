@@ -46,6 +46,7 @@ pub(super) struct Driver {
     pub(super) order: EventOrder,
     /// Until when the thread sleeps if nothing wakes it; without a limit if absent.
     thread_wakes_at: Option<Instant>,
+    is_failure_reported: bool,
 }
 
 /// An object whose descriptor is watched.
@@ -84,15 +85,19 @@ impl Driver {
             pending_handshakes: 0,
             order: EventOrder::default(),
             thread_wakes_at: None,
+            is_failure_reported: false,
         }
     }
 
     /// Reads every link that is ready, which it finds by means of the list. Returns whether another pass
     /// must follow at once.
     pub(super) fn pass(&mut self, descriptors: &mut ReadyList) -> bool {
-        let is_complete = descriptors.wait(&self.shared.links, Some(&NOW));
+        let is_complete = self.ready_links(descriptors);
         // The job that watches a descriptor was submitted before its first event.
         self.run_jobs();
+        if self.shared.has_failed() {
+            self.end_all();
+        }
         for token in descriptors.tokens() {
             self.handle_event(token);
         }
@@ -109,6 +114,47 @@ impl Driver {
         self.check_closing();
         self.drop_expired();
         self.must_pass()
+    }
+
+    /// Finds the links that are ready. Returns whether the list has all of them.
+    fn ready_links(&self, descriptors: &mut ReadyList) -> bool {
+        if self.shared.has_failed() {
+            descriptors.clear();
+            return true;
+        }
+        descriptors.wait(self.shared.links(), Some(&NOW)).unwrap_or_else(|errno| {
+            self.shared.fail(errno);
+            true
+        })
+    }
+
+    /// The adapter has failed: breaks all connections, and uses no descriptor any more.
+    #[cold]
+    fn end_all(&mut self) {
+        for (_, watched) in std::mem::take(&mut self.watched) {
+            match watched {
+                Watched::QueuePair(queue_pair) => {
+                    if let Some(queue_pair) = queue_pair.upgrade() {
+                        queue_pair.break_off(&mut self.order);
+                    }
+                }
+                // The sink may own objects of the consumer, so it is dropped without the lock.
+                Watched::Listener(listener) => {
+                    let open = listener.open.lock().take();
+                    drop(open);
+                }
+            }
+        }
+        for (_, queue_pair) in std::mem::take(&mut self.retries) {
+            if let Some(queue_pair) = queue_pair.upgrade() {
+                queue_pair.break_off(&mut self.order);
+            }
+        }
+        self.timed.clear();
+        (self.lingering, self.pending_handshakes) = (0, 0);
+        if !std::mem::replace(&mut self.is_failure_reported, true) {
+            self.shared.report_failure();
+        }
     }
 
     fn must_pass(&self) -> bool {
@@ -208,7 +254,10 @@ impl Driver {
         let mut closing = ReadyList::new();
         let mut is_complete = false;
         while !is_complete {
-            is_complete = closing.wait(&self.shared.closing, Some(&NOW));
+            is_complete = closing.wait(self.shared.closing(), Some(&NOW)).unwrap_or_else(|errno| {
+                self.shared.fail(errno);
+                true
+            });
             closing.tokens().for_each(|token| self.handle_event(token));
         }
     }
@@ -230,7 +279,8 @@ impl Driver {
                     self.lingering -= 1;
                     self.linger(token, lingering);
                 }
-                None => {}
+                // The list was made before it was forgotten, or the set belongs to the program.
+                None => self.shared.verify(),
             },
         }
     }

@@ -112,7 +112,7 @@ impl QueuePair for QpHandle {
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
-        self.0.core.origin.check()?;
+        self.0.core.check()?;
         self.0.connect(request)
     }
 

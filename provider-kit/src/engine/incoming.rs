@@ -41,6 +41,9 @@ impl Incoming {
 
     /// Sends a last message and closes the link.
     pub(super) fn answer_and_close(self, message: &Message, core: &Shared) {
+        if core.has_failed() {
+            return;
+        }
         let mut conn = self.connection(core.token(), 0);
         conn.send_handshake(message);
         core.linger(conn, None);
@@ -66,6 +69,7 @@ impl SoftQp {
         private_data: &[u8],
         take: impl FnOnce() -> Result<Incoming>,
     ) -> Result<()> {
+        self.core.check()?;
         let token = self.core.token();
         self.with_state(|state, _| {
             state.check_connectable()?;

@@ -1,18 +1,18 @@
 //! Several listeners on one qualifier, as one.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use dat_sync::descriptors::WatchSets;
+use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::transport::{Acceptor, Connected};
-use crate::fork::Private;
 
 /// Several listeners on one qualifier, for example at several addresses.
 pub struct JoinedAcceptor {
     qualifier: u64,
     /// Readable when one of the listeners is.
-    epoll: Private<OwnedFd>,
+    set: WatchSets<1>,
     /// In the order in which they are asked, and closed.
     all: Vec<Box<dyn Acceptor>>,
 }
@@ -24,14 +24,14 @@ impl JoinedAcceptor {
     /// `DAT_INSUFFICIENT_RESOURCES` if no descriptor is free.
     pub fn new(qualifier: u64, all: Vec<Box<dyn Acceptor>>) -> Result<Self> {
         let joined = || {
-            let epoll = Private::create(|| epoll::create(CreateFlags::CLOEXEC))?;
+            let set = WatchSets::<1>::new()?;
             for (number, acceptor) in all.iter().enumerate() {
                 let data = EventData::new_u64(number as u64);
-                epoll::add(&epoll, acceptor.descriptor(), data, EventFlags::IN)?;
+                epoll::add(set.set(0), acceptor.descriptor(), data, EventFlags::IN)?;
             }
-            Ok(epoll)
+            Ok(set)
         };
-        let epoll = joined().map_err(|errno: rustix::io::Errno| {
+        let set = joined().map_err(|errno: rustix::io::Errno| {
             Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
                 .because(format!(
                     "cannot wait for all listeners on connection qualifier {qualifier}"
@@ -39,7 +39,7 @@ impl JoinedAcceptor {
                 .errno(errno.raw_os_error())
                 .advise("if descriptors are used up, raise their limit: ulimit -n")
         })?;
-        Ok(Self { qualifier, epoll, all })
+        Ok(Self { qualifier, set, all })
     }
 }
 
@@ -49,7 +49,11 @@ impl Acceptor for JoinedAcceptor {
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+        self.set.set(0)
+    }
+
+    fn is_there(&self) -> bool {
+        self.set.check(0).is_ok() && self.all.iter().all(|acceptor| acceptor.is_there())
     }
 
     fn accept(&mut self) -> Option<Connected> {

@@ -2,6 +2,7 @@
 
 use dat_provider::mem::Span;
 use dat_provider::status::DtoStatus;
+use rustix::io::Errno;
 
 use super::connection::{Connection, EndCause, Stage};
 use super::frame_sink::ConnectionSink;
@@ -15,6 +16,12 @@ use crate::upcalls::Upcalls;
 /// Registered memory that a frame was to carry is not readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
+
+/// Whether the error of a link says that the program has closed its descriptor: no other error does, and no call with
+/// the descriptor succeeds any more.
+fn is_lost_link(errno: i32) -> bool {
+    [Errno::BADF, Errno::NOTSOCK].contains(&Errno::from_raw_os_error(errno))
+}
 
 impl Connection {
     /// Writes a message of the handshake. A new link has space for it; if it had none, the handshake
@@ -137,6 +144,7 @@ impl Connection {
     #[cold]
     fn note_read_end(&mut self, end: &End) {
         match end {
+            End::Lost(errno) if is_lost_link(*errno) => self.note_lost_descriptor(),
             _ if self.peer_failure.is_some() => {}
             End::Closed | End::Gone if !self.is_peer_lost => {
                 self.end(EndCause::Disconnected, None);
@@ -194,6 +202,18 @@ impl Connection {
         self.is_write_closed = true;
         self.writes_at_once = false;
         self.is_peer_lost |= matches!(end, End::Lost(_));
+        if matches!(end, End::Lost(errno) if is_lost_link(*errno)) {
+            self.note_lost_descriptor();
+        }
+    }
+
+    /// The program has closed the descriptor of the link, which ends without another call.
+    #[cold]
+    pub(super) fn note_lost_descriptor(&mut self) {
+        self.has_lost_descriptor = true;
+        self.is_write_closed = true;
+        self.writes_at_once = false;
+        self.end(EndCause::Broken, None);
     }
 
     /// Sends an acknowledgement if the peer may wait for one: if receives were posted that it should

@@ -21,6 +21,7 @@
 //!   `coalescing` (sending them together), `direct_requests` (executing them without the peer),
 //!   `frame_sink` and `execute` (executing the requests of the peer), `responder` (answering them) and
 //!   `ack_delay` (acknowledging them), `credit_delay` (reporting new receives) and `reply_history` (leaving it to a reply).
+//! - `failure`: an adapter whose descriptors the program has closed.
 //! - `progress_thread`: the thread, where it runs (`placement`), and waiters in its place; `driver`: a pass of either; `core`: what they
 //!   share with the objects; `driven` and `polling`: a queue pair as the driver and as pollers see it; `lending`:
 //!   the choice between them, with `lent_links` and `lease_history`.
@@ -41,6 +42,7 @@ mod driver;
 mod event;
 mod event_order;
 mod execute;
+mod failure;
 mod fast_path;
 mod fetch;
 mod frame_sink;

@@ -1,11 +1,11 @@
 //! The thread `dat-progress` of an adapter, and waiters that claim its work.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_provider::error::{Error, Result, Subtype};
-use dat_provider::{LocalCause, WaiterProgress};
+use dat_provider::{AdapterSink, LocalCause, WaiterProgress};
 use dat_sync::Mutex;
 use rustix::thread::CpuSet;
 
@@ -24,6 +24,8 @@ pub(super) struct ProgressThread {
     driver: Mutex<Driver>,
     /// Whether a waiter has claimed the work.
     is_claimed: AtomicBool,
+    /// Whether another thread has taken the place of the first one, which the program has made deaf.
+    is_succeeded: AtomicBool,
 }
 
 /// The thread of an adapter with its objects, and the processors on which it may run.
@@ -34,8 +36,8 @@ pub(super) type Started = (Arc<Core>, Arc<ProgressThread>, CpuSet);
 /// # Errors
 /// `DAT_INSUFFICIENT_RESOURCES` if a descriptor or the thread cannot be created, `DAT_INVALID_PARAMETER` if it
 /// may not run on the processors that the transport requests.
-pub(super) fn start(transport: Box<dyn Transport>) -> Result<Started> {
-    let shared = Shared::new(transport).map_err(|errno| {
+pub(super) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -> Result<Started> {
+    let shared = Shared::new(transport, sink).map_err(|errno| {
         let what = "open the descriptors of the adapter (eventfd, epoll)";
         LocalCause { what, errno: errno.raw_os_error() }.error(Subtype::NoSubtype)
     })?;
@@ -43,7 +45,9 @@ pub(super) fn start(transport: Box<dyn Transport>) -> Result<Started> {
     let core = Arc::new(Core::new(Arc::clone(&shared)));
     let driver = Mutex::new(Driver::new(Arc::clone(&shared), Arc::downgrade(&core)));
     let is_claimed = AtomicBool::new(false);
-    let thread = Arc::new(ProgressThread { shared, driver, is_claimed });
+    let is_succeeded = AtomicBool::new(false);
+    let thread = Arc::new(ProgressThread { shared, driver, is_claimed, is_succeeded });
+    thread.shared.set_thread(&thread);
     let (report, placed) = std::sync::mpsc::sync_channel(1);
     let run = {
         let thread = Arc::clone(&thread);
@@ -51,15 +55,19 @@ pub(super) fn start(transport: Box<dyn Transport>) -> Result<Started> {
         move || {
             let placement = Placement::of_thread(opener, processors);
             let _ = report.send(placement.as_ref().map(Placement::allowed).map_err(Error::clone));
-            if let Ok(placement) = placement {
-                thread.run(placement);
+            if let Ok(mut placement) = placement {
+                thread.run(|| placement.update(), || thread.is_succeeded.load(Ordering::Acquire));
             }
         }
     };
-    dat_sync::thread::start("dat-progress", run).map_err(|error| cannot_start(&error))?;
+    spawn(run).map_err(|error| cannot_start(&error))?;
     let ended = |_| cannot_start(&std::io::Error::from_raw_os_error(libc::EINTR));
     let processors = placed.recv().map_err(ended)??;
     Ok((core, thread, processors))
+}
+
+fn spawn(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    dat_sync::thread::start("dat-progress", run).map(drop)
 }
 
 fn cannot_start(error: &std::io::Error) -> Error {
@@ -67,9 +75,23 @@ fn cannot_start(error: &std::io::Error) -> Error {
 }
 
 impl ProgressThread {
-    fn run(&self, mut placement: Placement) {
+    /// Starts the thread that takes the place of the first one when the adapter fails. If that is not possible, the
+    /// first one goes on when its sleep ends.
+    pub(super) fn start_successor(self: &Arc<Self>) {
+        let thread = Arc::clone(self);
+        let run = move || {
+            while !thread.shared.has_failed() {
+                std::thread::yield_now();
+            }
+            thread.run(|| {}, || false);
+        };
+        self.is_succeeded.store(spawn(run).is_ok(), Ordering::Release);
+    }
+
+    /// The loop of the thread, until `is_over` says that another one has taken its place.
+    fn run(&self, mut before_sleep: impl FnMut(), is_over: impl Fn() -> bool) {
         let mut descriptors = ReadyList::new();
-        loop {
+        while !(self.shared.has_failed() && is_over()) {
             let mut driver = self.driver.lock();
             while driver.pass(&mut descriptors) {}
             if driver.is_finished() {
@@ -77,9 +99,13 @@ impl ProgressThread {
             }
             let deadline = driver.begin_sleep();
             drop(driver);
-            placement.update();
-            // A waiter that claimed the work while the thread woke up for a link reads that link.
-            while !self.shared.sleep(deadline) && self.is_claimed.load(Ordering::Relaxed) {}
+            before_sleep();
+            if !self.shared.has_failed() {
+                // A waiter that claimed the work while the thread woke up for a link reads that link.
+                while !self.shared.sleep(deadline) && self.is_claimed.load(Ordering::Relaxed) {}
+            } else if !is_over() {
+                self.shared.sleep_after_failure(deadline);
+            }
         }
     }
 }
@@ -88,8 +114,9 @@ impl WaiterProgress for ProgressThread {
     fn claim(&self) -> bool {
         let is_claimed =
             self.shared.origin.is_here() && !self.is_claimed.swap(true, Ordering::Acquire);
-        if is_claimed {
-            self.shared.wake_thread_for_links(false);
+        if is_claimed && !self.shared.wake_thread_for_links(false) {
+            self.is_claimed.store(false, Ordering::Release);
+            return false;
         }
         is_claimed
     }
@@ -104,7 +131,7 @@ impl WaiterProgress for ProgressThread {
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {
-        self.shared.links.as_fd()
+        self.shared.links()
     }
 
     fn advance(&self) -> bool {

@@ -8,6 +8,7 @@ use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::{ConnectionSink, RefusalCause};
 use dat_sync::Mutex;
 use dat_sync::biased::{BiasedGuard, BiasedLock};
+use rustix::io::Errno;
 
 use super::connect::Dialling;
 use super::connection::{Connection, EndCause, Ending, Stage};
@@ -213,6 +214,9 @@ impl QpState {
         self.push_event(event);
         if std::mem::take(&mut conn.is_lent) {
             self.queues.completion_queues().for_each(|queue| queue.links.take_back());
+        }
+        if conn.has_lost_descriptor {
+            core.fail(Errno::BADF);
         }
         core.linger(conn, ending.reason);
     }

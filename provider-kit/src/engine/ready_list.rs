@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 
 use rustix::event::{Timespec, epoll};
+use rustix::io::{Errno, Result};
 
 use crate::epoll_wait;
 
@@ -20,12 +21,22 @@ impl ReadyList {
     /// Waits until a descriptor is ready, at most for the time-out. Returns whether the list has every
     /// descriptor that is ready: not if the call was interrupted, or if more are ready than fit. The
     /// next list is longer then.
-    pub(super) fn wait(&mut self, epoll: impl AsFd, timeout: Option<&Timespec>) -> bool {
+    ///
+    /// # Errors
+    /// The descriptor is not an epoll set.
+    pub(super) fn wait(&mut self, epoll: impl AsFd, timeout: Option<&Timespec>) -> Result<bool> {
         if self.0.len() == self.0.capacity() {
             self.0.reserve(self.0.len());
         }
-        let is_done = epoll_wait::wait_into(epoll, &mut self.0, timeout).is_ok();
-        is_done && self.0.len() < self.0.capacity()
+        match epoll_wait::wait_into(epoll, &mut self.0, timeout) {
+            Ok(()) => Ok(self.0.len() < self.0.capacity()),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
     }
 
     /// The tokens of the descriptors.
@@ -53,22 +64,21 @@ mod tests {
             })
             .collect();
         let mut list = ReadyList::new();
-        assert!(!list.wait(&epoll, Some(&NOW)));
+        assert_eq!(list.wait(&epoll, Some(&NOW)), Ok(false));
         assert_eq!(list.tokens().count(), INITIAL);
-        assert!(list.wait(&epoll, Some(&NOW)));
+        assert_eq!(list.wait(&epoll, Some(&NOW)), Ok(true));
         let mut tokens: Vec<u64> = list.tokens().collect();
         tokens.sort_unstable();
         assert!(tokens.into_iter().eq(0..ready.len() as u64));
     }
 
-    /// A signal interrupts the call; an error that a test can cause is that of another descriptor.
     #[test]
     fn a_call_that_fails_finds_nothing_and_does_not_lengthen_the_list() {
         let other = eventfd(0, EventfdFlags::CLOEXEC).expect("one more");
         let mut list = ReadyList::new();
         let before = list.0.capacity();
         for _ in 0..3 {
-            assert!(!list.wait(&other, Some(&NOW)));
+            assert_eq!(list.wait(&other, Some(&NOW)), Err(Errno::INVAL));
             assert_eq!((list.tokens().count(), list.0.capacity()), (0, before));
         }
     }

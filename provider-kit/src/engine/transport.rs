@@ -114,6 +114,9 @@ pub trait Acceptor: Send {
     /// The descriptor that is readable (level-triggered) when a link waits to be accepted.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
+    /// Whether the descriptor still denotes the listener: the program may have closed it.
+    fn is_there(&self) -> bool;
+
     /// Accepts the next waiting link, if there is one, without blocking.
     fn accept(&mut self) -> Option<Connected>;
 }

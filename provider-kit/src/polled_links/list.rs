@@ -2,18 +2,17 @@
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use rustix::event::{Timespec, epoll};
+use dat_sync::descriptors::{WatchSets, is_lost};
+use rustix::event::Timespec;
 use slab::Slab;
 
 use super::hot::{HotLinks, Rings};
 use super::{PolledLink, Signal, Visit};
 use crate::doorbell::{Doorbell, Doorbells};
 use crate::epoll_wait;
-use crate::fork::Private;
 
 /// Maximum number of polls in a row that read only active links.
 const MAX_SKIPPED: u32 = 4;
@@ -34,7 +33,7 @@ pub(super) struct List {
     /// Polls in a row that read only links known to be active.
     skipped: u32,
     /// The epoll set of the links without doorbells, created before descriptors may be scarce.
-    set: Option<Private<OwnedFd>>,
+    set: Option<WatchSets<1>>,
     /// Whether such a link was added to the set.
     is_set_used: bool,
 }
@@ -105,7 +104,7 @@ impl List {
             }
             Some(Signal::Descriptor) => {
                 match &self.set {
-                    Some(set) => entry.link.join(set.as_fd(), key as u64),
+                    Some(set) => entry.link.join(set.set(0), key as u64),
                     None => self.blind.push(key),
                 }
                 self.is_set_used = true;
@@ -116,7 +115,7 @@ impl List {
     /// Creates the set. Without it, polls read the links without doorbells one by one.
     #[cold]
     fn create_set(&mut self) {
-        self.set = Private::create(|| epoll::create(epoll::CreateFlags::CLOEXEC)).ok();
+        self.set = WatchSets::new().ok();
     }
 
     fn read_again(&mut self, key: usize) {
@@ -171,10 +170,22 @@ impl List {
         if let Some(set) = set.as_ref().filter(|_| *is_set_used) {
             let mut events = [const { MaybeUninit::uninit() }; MAX_PER_POLL];
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            if let Ok(events) = epoll_wait::wait(set, &mut events, Some(&now)) {
-                events.iter().for_each(|event| queue(all, again, event.data.u64() as usize));
+            match epoll_wait::wait(set.set(0), &mut events, Some(&now)) {
+                Ok(events) => {
+                    events.iter().for_each(|event| queue(all, again, event.data.u64() as usize));
+                }
+                Err(errno) if is_lost(errno) => self.lose_set(),
+                Err(_) => {}
             }
         }
+    }
+
+    /// The program has closed the set. Polls read its links one by one, and find out that theirs are closed too.
+    #[cold]
+    fn lose_set(&mut self) {
+        self.set = None;
+        let without_doorbell = self.all.iter().filter(|(_, entry)| entry.doorbell.is_none());
+        self.blind = without_doorbell.map(|(key, _)| key).collect();
     }
 }
 

@@ -38,7 +38,7 @@ impl Provider for Memories {
         let seed = request.parameters.parse().expect("a seed");
         let name = request.name.to_owned();
         let identity = Identity { name, vendor: "tests", version: (1, 0), specific: Vec::new() };
-        engine::open(identity, ADDRESS, Limits::default(), Box::new(Links { seed }))
+        engine::open(identity, ADDRESS, Limits::default(), Box::new(Links { seed }), request.sink)
     }
 }
 
@@ -177,6 +177,10 @@ impl Acceptor for Port {
 
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.arrivals.bell.as_fd()
+    }
+
+    fn is_there(&self) -> bool {
+        true
     }
 
     fn accept(&mut self) -> Option<Connected> {

@@ -2,24 +2,26 @@
 
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use dat_core::provider::AsyncUpcall;
-use nix::sys::epoll::{EpollEvent, EpollTimeout};
+use dat_sync::descriptors::is_lost;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
 
 use super::command::Command;
 use super::target::{QueueEvents, QueuePairEvents, Target};
-use super::{Engine, pause_unless_empty, source};
+use super::{EVENTS, Engine, LONGEST_SLEEP, pause_unless_empty, source};
 use crate::cm;
 use crate::stall_watchdog::StallWatchdog;
 use crate::verbs::{AsyncEvent, DeviceEvent, PortEvent, QueuePairEvent, SharedReceiveEvent};
 
-/// Poll interval in milliseconds while a graceful disconnect waits for requests.
-const CLOSING_TICK: u16 = 2;
+/// Poll interval while a graceful disconnect waits for requests.
+const CLOSING_TICK: Duration = Duration::from_millis(2);
 
-/// Interval in milliseconds of the check whether waiters still use the channels lent to them.
-const LENT_TICK: u16 = 20;
+/// Interval of the check whether waiters still use the channels lent to them.
+const LENT_TICK: Duration = Duration::from_millis(20);
 
 /// Maximum number of descriptors that one epoll_wait(2) returns.
 const BATCH: usize = 32;
@@ -34,17 +36,24 @@ struct Pending {
 
 impl Pending {
     /// How long the thread may sleep.
-    fn tick(&self) -> EpollTimeout {
+    fn tick(&self) -> Duration {
         if !self.closing.is_empty() {
-            EpollTimeout::from(CLOSING_TICK)
+            CLOSING_TICK
         } else if !self.lent.is_empty() {
-            EpollTimeout::from(LENT_TICK)
+            LENT_TICK
         } else if let Some(rest) = self.stall_watchdog.rest() {
             // Rounded up, so that it does not wake up too early.
-            EpollTimeout::try_from(rest + Duration::from_millis(1)).unwrap_or(EpollTimeout::MAX)
+            (rest + Duration::from_millis(1)).min(LONGEST_SLEEP)
         } else {
-            EpollTimeout::NONE
+            LONGEST_SLEEP
         }
+    }
+
+    /// Continues the graceful disconnects that wait for requests.
+    fn close_due(&mut self) {
+        self.closing.retain(|queue_pair| {
+            queue_pair.upgrade().is_some_and(|queue_pair| !queue_pair.try_close())
+        });
     }
 }
 
@@ -52,30 +61,26 @@ impl Engine {
     /// The main function of the thread `dat-events`.
     pub(super) fn act(&self, commands: &Receiver<Command>) {
         let mut pending = Pending::default();
-        let mut events = [EpollEvent::empty(); BATCH];
+        let mut events = Vec::with_capacity(BATCH);
         loop {
-            // An interruption (EINTR) is handled like a wake-up.
-            let count = self.sleep.wait(&mut events, pending.tick()).unwrap_or(0);
+            if !self.sleep(&mut events, pending.tick()) {
+                return self.act_without_descriptors(commands, pending);
+            }
             if self.stopping.load(Ordering::Acquire) {
                 return;
-            }
-            if events[..count].iter().any(|event| event.data() == source::WAKE) {
-                let _ = self.wake.read();
             }
             while let Ok(command) = commands.try_recv() {
                 self.handle(command, &mut pending);
             }
-            pending.closing.retain(|queue_pair| {
-                queue_pair.upgrade().is_some_and(|queue_pair| !queue_pair.try_close())
-            });
-            if count == 0 {
+            pending.close_due();
+            if events.is_empty() {
                 pending.lent.retain(|queue| {
                     queue.upgrade().is_some_and(|queue| queue.is_lent_for_longer())
                 });
             }
-            for event in &events[..count] {
-                match event.data() {
-                    source::WAKE | source::STOP => {}
+            for event in &events {
+                match event.data.u64() {
+                    source::WAKE => {}
                     source::DEVICE => self.take_async_events(&mut pending),
                     source::COMPLETIONS => {
                         while let Ok(key) = self.completions.take_event() {
@@ -86,6 +91,29 @@ impl Engine {
                 }
             }
             pending.stall_watchdog.judge();
+        }
+    }
+
+    /// Sleeps until a descriptor is readable. Returns false if the program has closed the set.
+    fn sleep(&self, events: &mut Vec<epoll::Event>, tick: Duration) -> bool {
+        events.clear();
+        let tick = Timespec::try_from(tick).ok();
+        // An interruption is handled like a wake-up.
+        let slept = epoll::wait(self.sets.set(EVENTS), spare_capacity(events), tick.as_ref());
+        !slept.is_err_and(is_lost)
+    }
+
+    /// The program has closed descriptors, so that the device cannot be used any more. Only commands wake the thread.
+    fn act_without_descriptors(&self, commands: &Receiver<Command>, mut pending: Pending) {
+        self.device_removed();
+        while !self.stopping.load(Ordering::Acquire) {
+            let limit = if pending.closing.is_empty() { LONGEST_SLEEP } else { CLOSING_TICK };
+            match commands.recv_timeout(limit) {
+                Ok(command) => self.handle(command, &mut pending),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            pending.close_due();
         }
     }
 

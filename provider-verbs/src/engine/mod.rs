@@ -18,19 +18,19 @@ mod target;
 mod threads;
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_sync::{Private, RwLock};
-use nix::errno::Errno;
+use dat_sync::RwLock;
+use dat_sync::descriptors::{WatchSets, is_lost};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
 
 pub(crate) use self::command::Command;
 pub(crate) use self::share::shared;
@@ -45,11 +45,18 @@ use crate::verbs::{CompletionChannel, CompletionQueue, Context, Error as Failure
 /// The keys of the thread's own descriptors: below all other keys.
 mod source {
     pub(super) const WAKE: u64 = 0;
-    pub(super) const STOP: u64 = 1;
+    pub(super) const CHANNEL: u64 = 1;
     pub(super) const DEVICE: u64 = 2;
     pub(super) const COMPLETIONS: u64 = 3;
     pub(super) const FIRST_KEY: u64 = 16;
 }
+
+/// The set of the thread `dat-events`, and that of `dat-cm`.
+const EVENTS: usize = 0;
+const CM: usize = 1;
+
+/// The threads wake up after this time at the latest, and find out whether the program has closed their descriptors.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
 pub(crate) struct Engine {
     pub(crate) context: Context,
@@ -61,12 +68,10 @@ pub(crate) struct Engine {
     pub(crate) channel: Arc<cm::Channel>,
     /// The channel of queues that have no channel of their own.
     pub(crate) completions: Arc<CompletionChannel>,
-    /// The epoll instance on which the thread `dat-events` sleeps.
-    sleep: Private<Epoll>,
+    /// The sets on which the threads `dat-events` and `dat-cm` sleep.
+    sets: WatchSets<2>,
     targets: RwLock<HashMap<u64, Target>>,
     commands: Sender<Command>,
-    wake: Private<EventFd>,
-    stop: Private<EventFd>,
     /// Set when the threads must stop.
     stopping: AtomicBool,
     keys: AtomicU64,
@@ -85,13 +90,7 @@ impl Engine {
         })?;
         let completions = CompletionChannel::new(&context)
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "completion channel"))?;
-        let descriptor =
-            |flags| Private::create(|| EventFd::from_flags(flags)).map_err(no_descriptor);
-        let epoll = || Ok((Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?, ()));
-        let (sleep, ()) =
-            Private::holding(epoll, |epoll| [epoll.0.as_raw_fd()]).map_err(no_descriptor)?;
         let (commands, receiver) = mpsc::channel();
-        let quick = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let engine = Arc::new(Self {
             context,
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -99,26 +98,26 @@ impl Engine {
             instances: RwLock::default(),
             channel,
             completions,
-            sleep,
+            sets: WatchSets::new().map_err(no_descriptor)?,
             targets: RwLock::default(),
             commands,
-            wake: descriptor(quick)?,
-            stop: descriptor(quick)?,
             stopping: AtomicBool::new(false),
             keys: AtomicU64::new(source::FIRST_KEY),
             removed: AtomicBool::new(false),
         });
         for fd in [engine.channel.as_fd(), engine.completions.as_fd(), engine.context.as_fd()] {
-            fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(no_descriptor)?;
+            fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+                .map_err(|errno| no_descriptor(Errno::from_raw_os_error(errno as i32)))?;
         }
         for (fd, name) in [
-            (engine.wake.as_fd(), source::WAKE),
-            (engine.stop.as_fd(), source::STOP),
             (engine.context.as_fd(), source::DEVICE),
             (engine.completions.as_fd(), source::COMPLETIONS),
         ] {
             engine.watch_fd(fd, name).map_err(no_descriptor)?;
         }
+        let channel = epoll::EventData::new_u64(source::CHANNEL);
+        epoll::add(engine.sets.set(CM), engine.channel.as_fd(), channel, epoll::EventFlags::IN)
+            .map_err(no_descriptor)?;
         let threads = Threads::new(Arc::clone(&engine));
         threads.spawn("dat-cm", Arc::clone(&engine), |engine| engine.take_events())?;
         threads.spawn("dat-events", engine, move |engine| engine.act(&receiver))?;
@@ -160,13 +159,14 @@ impl Engine {
     }
 
     /// Makes the thread listen to a descriptor, whose events then have that key.
-    pub(crate) fn watch_fd(&self, descriptor: BorrowedFd<'_>, key: u64) -> nix::Result<()> {
-        self.sleep.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, key))
+    pub(crate) fn watch_fd(&self, descriptor: BorrowedFd<'_>, key: u64) -> rustix::io::Result<()> {
+        let data = epoll::EventData::new_u64(key);
+        epoll::add(self.sets.set(EVENTS), descriptor, data, epoll::EventFlags::IN)
     }
 
     /// Stops listening to a descriptor; no effect if the thread did not listen to it.
     pub(crate) fn unwatch_fd(&self, descriptor: BorrowedFd<'_>) {
-        let _ = self.sleep.delete(descriptor);
+        let _ = epoll::delete(self.sets.set(EVENTS), descriptor);
     }
 
     /// All queue pairs of a port; one may occur twice.
@@ -185,15 +185,25 @@ impl Engine {
     /// Passes a command to the thread; no effect after the thread has ended.
     pub(crate) fn send(&self, command: Command) {
         if self.commands.send(command).is_ok() {
-            // If the counter is full, the thread wakes up as well. The system call is a raw one:
-            // write(2) of the C library is a cancellation point, and consumers call this.
-            let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+            self.wake();
         }
+    }
+
+    /// Wakes the thread `dat-events`. If the program has closed the descriptor, the thread finds that out.
+    fn wake(&self) {
+        let _ = self.sets.wake(EVENTS, source::WAKE);
+    }
+
+    /// Makes the threads stop. Returns whether both were woken.
+    fn stop(&self) -> bool {
+        self.stopping.store(true, Ordering::Release);
+        let woken = [EVENTS, CM].map(|set| self.sets.wake(set, source::WAKE));
+        woken.iter().all(|woken| woken.is_ok())
     }
 
     /// The main function of the thread `dat-cm`.
     fn take_events(&self) {
-        while self.sleep_on(self.channel.as_fd()) {
+        while self.sleep_on_channel() {
             loop {
                 match self.channel.take_event() {
                     Ok(event) => self.send(Command::Event(event)),
@@ -207,11 +217,20 @@ impl Engine {
         }
     }
 
-    /// Sleeps until the descriptor is readable; returns whether to continue.
-    fn sleep_on(&self, source: BorrowedFd<'_>) -> bool {
-        let mut polled = [source, self.stop.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    /// Sleeps until the channel is readable. Returns whether to continue: not if the threads must stop, or if the program
+    /// has closed descriptors. Taking an event writes a command, which must not get into a file of the program.
+    fn sleep_on_channel(&self) -> bool {
+        let set = self.sets.set(CM);
+        let (data, limit) =
+            (epoll::EventData::new_u64(source::CHANNEL), Timespec::try_from(LONGEST_SLEEP).ok());
+        let mut events = [MaybeUninit::uninit(); 2];
         // An interruption (EINTR) is handled like a wake-up.
-        let _ = poll(&mut polled, PollTimeout::NONE);
+        let slept = epoll::wait(set, events.as_mut_slice(), limit.as_ref()).map(drop);
+        let is_there = epoll::modify(set, self.channel.as_fd(), data, epoll::EventFlags::IN);
+        if [slept, is_there].iter().any(|result| result.is_err_and(is_lost)) {
+            self.device_removed();
+            return false;
+        }
         !self.stopping.load(Ordering::Acquire)
     }
 
@@ -241,5 +260,5 @@ fn no_descriptor(errno: Errno) -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
         .because("cannot create an event descriptor")
         .advise("raise the limit on open files (`ulimit -n`)")
-        .errno(errno as i32)
+        .errno(errno.raw_os_error())
 }

@@ -1,7 +1,6 @@
 //! The running threads of an open adapter, and their termination.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
@@ -43,13 +42,12 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.engine.stopping.store(true, Ordering::Release);
-        // Never read, so both threads see it. If the counter is full, they wake up as well.
-        let _ = self.engine.stop.write(1);
+        // If the program has closed their descriptors, they end when their sleep does.
+        let are_woken = self.engine.stop();
         let own = std::thread::current().id();
         for handle in self.handles.get_mut().drain(..) {
             // The last object of an adapter may be dropped in one of its own threads.
-            if handle.thread().id() != own {
+            if are_woken && handle.thread().id() != own {
                 // A thread that panicked has ended too.
                 let _ = handle.join();
             }

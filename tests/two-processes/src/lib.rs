@@ -7,6 +7,7 @@
 pub mod backlog;
 pub mod busy_parent;
 pub mod child;
+pub mod closed;
 pub mod completions;
 pub mod containers;
 pub mod crowd;
@@ -60,6 +61,35 @@ macro_rules! tests {
             #[test]
             fn the_time_out_of_the_consumer_holds() {
                 network::run(backlog::LIMIT, "backlog::time_out");
+            }
+        }
+        mod closed {
+            #[test]
+            #[ignore = "a process of its own, whose descriptors are closed"]
+            fn process_that_waits() {
+                $crate::closed::a_waiter_finds_it($open);
+            }
+            #[test]
+            #[ignore = "a process of its own, whose descriptors are closed"]
+            fn process_that_does_not_wait() {
+                $crate::closed::the_thread_finds_it($open);
+            }
+            #[test]
+            #[ignore = "a process of its own, whose descriptors are closed"]
+            fn process_that_makes_calls() {
+                $crate::closed::a_call_finds_it($open);
+            }
+            #[test]
+            fn descriptors_that_the_program_closes_end_the_adapter_when_it_waits() {
+                $crate::process::run("closed::process_that_waits");
+            }
+            #[test]
+            fn descriptors_that_the_program_closes_end_the_adapter_when_a_link_wakes_it() {
+                $crate::process::run("closed::process_that_does_not_wait");
+            }
+            #[test]
+            fn descriptors_that_the_program_closes_end_the_adapter_when_it_makes_a_call() {
+                $crate::process::run("closed::process_that_makes_calls");
             }
         }
         mod crowd {

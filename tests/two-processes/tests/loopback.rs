@@ -3,7 +3,9 @@
 
 use dat_conformance::Node;
 use dat_core::Registry;
-use dat_two_processes::{busy_parent, crowd, fork, inherited, lost_memory, process, write_order};
+use dat_two_processes::{
+    busy_parent, closed, crowd, fork, inherited, lost_memory, process, write_order,
+};
 
 fn node(parameters: &str) -> Node {
     let registry = Registry::new();
@@ -78,4 +80,15 @@ fn a_child_keeps_no_descriptor_of_its_parent() {
 #[test]
 fn a_child_does_not_find_the_listeners_of_its_parent() {
     inherited::a_child_does_not_find_the_listeners_of_its_parent(node);
+}
+
+#[test]
+#[ignore = "a process of its own, whose descriptors are closed"]
+fn process_that_closes() {
+    closed::nothing_happens_without_descriptors(node);
+}
+
+#[test]
+fn descriptors_that_the_program_closes_do_not_matter() {
+    process::run("process_that_closes");
 }

@@ -1,7 +1,10 @@
 //! The IA parameter `trace=FILE`.
 
 use std::fs::File;
+use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
+
+use dat_sync::Private;
 
 use super::{TraceHooks, TraceWriter};
 use crate::decorate::adapter;
@@ -10,6 +13,19 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::{Adapter, OpenRequest, Provider};
 
 const KEY: &str = "trace=";
+
+/// The file, which the program may have closed: then another one has its number, which gets no lines.
+struct TraceFile(Private<File>);
+
+impl Write for TraceFile {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.0.is_there() { (&*self.0).write(line) } else { Err(ErrorKind::NotFound.into()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Opens an adapter. If its parameters contain `trace=FILE`, every call and upcall of the adapter
 /// is appended to that file, and the provider does not see the parameter.
@@ -32,6 +48,8 @@ pub fn open(provider: &dyn Provider, request: OpenRequest<'_>) -> Result<Arc<dyn
             .advise("use trace=FILE with a path that can be written and has no blanks or commas")
             .errno(error.raw_os_error().unwrap_or(0))
     })?;
-    let hooks = TraceHooks::new(request.name, Arc::new(TraceWriter::new(writer)));
+    // To open a pipe blocks, which a private descriptor must not do when it is created.
+    let writer = Private::create(|| Ok::<_, Error>(writer))?;
+    let hooks = TraceHooks::new(request.name, Arc::new(TraceWriter::new(TraceFile(writer))));
     adapter::open(provider, OpenRequest { parameters: &rest, ..request }, hooks)
 }

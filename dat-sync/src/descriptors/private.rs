@@ -3,37 +3,20 @@
 //! A child holds every descriptor of its parent open. Peers would not notice the death of the parent, the
 //! parent could not listen again, and calls of the child could disturb connections of the parent. A handler
 //! of fork therefore replaces each private descriptor in the child by `/dev/null`, opened for reading.
-#![allow(
-    unsafe_code,
-    reason = "descriptors are replaced and closed by number, in a handler of fork"
-)]
+//!
+//! The program may close a private descriptor too, and open another one with its number. That one stays open, and a
+//! child keeps it.
+#![allow(unsafe_code, reason = "a value is left undropped, or dropped in place")]
 
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use nix::libc;
+use super::table::{Entry, TABLE};
 
-use crate::lock::{ProcessLock, Rank};
-
-/// The private descriptors; entries that are not in use hold [`FREE`].
-struct Table {
-    entries: Vec<RawFd>,
-    free: Vec<usize>,
-}
-
-const FREE: RawFd = -1;
-
-/// Held while a descriptor is created or closed: no fork copies one that is not in the table, or an entry
-/// whose number belongs to another descriptor.
-static TABLE: ProcessLock<Table> = ProcessLock::with_child(
-    Rank::Descriptors,
-    Table { entries: Vec::new(), free: Vec::new() },
-    Table::replace_all,
-);
-
-/// The owner of one or more descriptors that children do not keep. They are closed with it.
+/// The owner of one or more descriptors that children do not keep. They are closed with it, unless the program has
+/// closed one of them.
 pub struct Private<T, const N: usize = 1> {
     value: ManuallyDrop<T>,
     entries: [usize; N],
@@ -67,10 +50,24 @@ impl<T, const N: usize> Private<T, N> {
         make: impl FnOnce() -> Result<(T, X), E>,
         descriptors: impl FnOnce(&T) -> [RawFd; N],
     ) -> Result<(Self, X), E> {
+        Self::with_entries(make, |value| descriptors(value).map(Entry::file))
+    }
+
+    pub(super) fn with_entries<X, E>(
+        make: impl FnOnce() -> Result<(T, X), E>,
+        entries: impl FnOnce(&T) -> [Entry; N],
+    ) -> Result<(Self, X), E> {
         let mut table = TABLE.lock();
         let (value, other) = make()?;
-        let entries = descriptors(&value).map(|one| table.add(one));
+        let entries = entries(&value).map(|entry| table.add(entry));
         Ok((Self { value: ManuallyDrop::new(value), entries }, other))
+    }
+
+    /// Whether its numbers denote its descriptors still, or what a child has in their place.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        let table = TABLE.lock();
+        self.entries.iter().all(|entry| table.is_there(*entry))
     }
 }
 
@@ -98,58 +95,23 @@ impl<T: fmt::Debug, const N: usize> fmt::Debug for Private<T, N> {
 impl<T, const N: usize> Drop for Private<T, N> {
     fn drop(&mut self) {
         let mut table = TABLE.lock();
+        let is_there = self.entries.iter().all(|entry| table.is_there(*entry));
         self.entries.iter().for_each(|entry| table.remove(*entry));
-        // SAFETY: the value is not used after this.
-        unsafe { ManuallyDrop::drop(&mut self.value) };
-    }
-}
-
-impl Table {
-    fn add(&mut self, descriptor: RawFd) -> usize {
-        let entry = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(FREE);
-            self.entries.len() - 1
-        });
-        self.entries[entry] = descriptor;
-        entry
-    }
-
-    fn remove(&mut self, entry: usize) {
-        self.entries[entry] = FREE;
-        self.free.push(entry);
-    }
-
-    /// Runs in a child. The numbers stay in use until their owners are dropped.
-    fn replace_all(&mut self) {
-        let in_use = || self.entries.iter().copied().filter(|one| *one != FREE);
-        let Some(first) = in_use().next() else { return };
-        // The first is closed first, in case the process has no free descriptor.
-        // SAFETY: a descriptor of this process, whose owner expects it to be replaced in a child.
-        unsafe { libc::close(first) };
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        // SAFETY: the path is a string of C.
-        let null = unsafe { libc::open(c"/dev/null".as_ptr(), flags) };
-        for descriptor in in_use().filter(|one| *one != null) {
-            if null < 0 {
-                // SAFETY: as for the first.
-                unsafe { libc::close(descriptor) };
-            } else {
-                // SAFETY: as for the first.
-                unsafe { libc::dup3(null, descriptor, libc::O_CLOEXEC) };
-            }
-        }
-        if null >= 0 && in_use().all(|one| one != null) {
-            // SAFETY: it was opened above.
-            unsafe { libc::close(null) };
+        if is_there {
+            // SAFETY: the value is not used after this.
+            unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }
 }
 
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
+    use std::fs::File;
     use std::io::{self, Read, Write};
+    use std::os::fd::{FromRawFd, OwnedFd};
     use std::os::unix::net::UnixStream;
 
+    use nix::libc;
     use nix::sys::signal::{Signal, kill};
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, Pid, fork, pause};
@@ -203,5 +165,47 @@ mod tests {
         let mut byte = [0];
         near.read_exact(&mut byte).expect("a byte");
         assert_eq!(byte, [7], "the parent has it");
+    }
+
+    /// The inode of what the number denotes.
+    fn inode(number: RawFd) -> Option<u64> {
+        // SAFETY: the borrow is only used to query the number.
+        let file = unsafe { BorrowedFd::borrow_raw(number) };
+        rustix::fs::fstat(file).ok().map(|status| status.st_ino)
+    }
+
+    #[test]
+    fn it_is_closed_at_the_end() {
+        let (near, _far) = UnixStream::pair().expect("descriptors");
+        let near = Private::create(|| Ok::<_, io::Error>(near)).expect("it exists");
+        let (number, before) = (near.as_raw_fd(), inode(near.as_raw_fd()));
+        assert!(near.is_there());
+        drop(near);
+        // Another test may have opened a file with this number.
+        assert_ne!(inode(number), before);
+    }
+
+    #[test]
+    fn a_file_of_the_program_in_its_place_stays_open_and_a_child_has_it() {
+        let (near, _far) = UnixStream::pair().expect("descriptors");
+        let near = Private::create(|| Ok::<_, io::Error>(near)).expect("it exists");
+        let number = near.as_raw_fd();
+        let zero = File::open("/dev/zero").expect("every Linux has it");
+        // SAFETY: `near` closes the number no more, and `theirs` owns it from now on.
+        let mut theirs = unsafe { ManuallyDrop::new(OwnedFd::from_raw_fd(number)) };
+        // Replaces the descriptor in one step, so that no other test can get the number in between.
+        rustix::io::dup2(&zero, &mut theirs).expect("both are open");
+        let mut near = Some(near);
+        assert_eq!(near.as_ref().map(Private::is_there), Some(false));
+        let before = inode(number);
+        let child = child(|| {
+            let is_kept = inode(number) == before;
+            drop(near.take());
+            is_kept && inode(number) == before
+        });
+        assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)));
+        drop(near);
+        assert_eq!(inode(number), before);
+        drop(ManuallyDrop::into_inner(theirs));
     }
 }
