@@ -13,6 +13,7 @@
 //!   creates again;
 //! - [`descriptors`]: descriptors that a child of a fork does not keep, and that the program may close;
 //! - [`prefetch`](fn@prefetch): a hint to the processor;
+//! - [`shortage`]: whether the process is short of memory;
 //! - [`thread`]: the threads of the library;
 //! - [`without_signals`]: calls that send no signals.
 
@@ -37,6 +38,7 @@ pub mod pages;
 mod prefetch;
 mod process;
 pub mod region_table;
+pub mod shortage;
 mod signals;
 mod slab_arc;
 mod sync;

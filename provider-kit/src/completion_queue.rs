@@ -8,13 +8,13 @@ mod producer;
 
 use std::sync::Arc;
 
-use dat_provider::error::{Result, Subtype};
+use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::{
     Completion, CompletionFeatures, CompletionQueue, CompletionQueueParts, CompletionSink, Failure,
     Notify,
 };
 
-use crate::completion_ring::{Entry, Plain};
+use crate::completion_ring::{CompletionRing, Entry, Plain};
 use crate::credits::{Attachment, CreditPage, PollCount, page_of};
 use crate::errors::foreign_object;
 use crate::polled_links::PolledLinks;
@@ -39,19 +39,28 @@ pub struct CqHandle(pub Arc<Cq>);
 impl CompletionQueue for CqHandle {}
 
 /// Creates a completion queue that holds at least `depth` completions.
-pub fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
-    let (queue, poller) = create_with_poller(depth, sink);
-    CompletionQueueParts { queue: Arc::new(CqHandle(queue)), poller: Box::new(poller) }
+///
+/// # Errors
+/// `DAT_INSUFFICIENT_RESOURCES` if there is no memory for them.
+pub fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> Result<CompletionQueueParts> {
+    let (queue, poller) = create_with_poller(depth, sink)?;
+    Ok(CompletionQueueParts { queue: Arc::new(CqHandle(queue)), poller: Box::new(poller) })
 }
 
 /// As [`create`], for a poller inside of another one.
 pub(crate) fn create_with_poller(
     depth: usize,
     sink: Arc<dyn CompletionSink>,
-) -> (Arc<Cq>, CqPoller) {
-    let queue = Cq::new(depth, sink);
+) -> Result<(Arc<Cq>, CqPoller)> {
+    let ring = CompletionRing::new(depth).ok_or_else(no_memory)?;
+    let queue = Cq::new(Producer::new(ring, depth), sink);
     let poller = CqPoller::new(&queue);
-    (queue, poller)
+    Ok((queue, poller))
+}
+
+#[cold]
+fn no_memory() -> Error {
+    Error::no_memory("a queue of that many completions")
 }
 
 /// The completion queue behind an object of the contract; without one, a queue that drops all
@@ -77,14 +86,15 @@ impl CompletionSink for IgnoringSink {
 }
 
 impl Cq {
-    fn new(depth: usize, sink: Arc<dyn CompletionSink>) -> Arc<Self> {
-        let producer = BiasedLock::new(Producer::new(depth));
+    fn new(producer: Producer, sink: Arc<dyn CompletionSink>) -> Arc<Self> {
+        let producer = BiasedLock::new(producer);
         Arc::new(Self { producer, poll_count: Arc::default(), sink, links: PolledLinks::default() })
     }
 
     /// A queue without a poller, which drops all completions.
     pub(crate) fn discarding() -> Arc<Self> {
-        let queue = Self::new(0, Arc::new(IgnoringSink));
+        let producer = Producer::new(CompletionRing::single(), 0);
+        let queue = Self::new(producer, Arc::new(IgnoringSink));
         queue.producer.lock().close();
         queue
     }
@@ -167,7 +177,9 @@ impl Cq {
             return self.refuse(&producer, work_queue, upcalls);
         }
         let position = producer.tail;
-        producer.ring.fill(position, &Entry { completion, work_queue });
+        if !producer.ring.fill(position, &Entry { completion, work_queue }) {
+            return self.refuse(&producer, work_queue, upcalls);
+        }
         producer.tail = position + 1;
         producer.fast_limit = producer.tail;
         if producer.notify != Notify::Off && producer.notify.wants(features) {

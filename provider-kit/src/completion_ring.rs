@@ -4,13 +4,13 @@
 //! is slow and delays the stores after it, so the number of lines decides, and not that of bytes. Rare
 //! fields are stored outside of the slots.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::{Completion, Success};
 
-use crate::slots;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::{memory, slots};
 
 /// A completion and its work queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +33,8 @@ pub(crate) struct Plain {
 /// The ring; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
 pub(crate) struct CompletionRing {
+    /// With the rare fields, by slot; allocated for the first special completion.
     slots: Slots,
-    /// The rare fields, by slot; allocated for the first special completion.
-    special: Arc<OnceLock<Box<[Special]>>>,
 }
 
 /// Half a cache line.
@@ -64,17 +63,24 @@ const UNUSUAL: u64 = OPERATION & !((Operation::Receive as u64) << OPERATION_AT);
 /// The completion failed, is a bind, or has `extra`.
 const SPECIAL: u64 = 1 << 36;
 
-type Slots = slots::Slots<Slot, 37>;
+type Slots = slots::Slots<Slot, OnceLock<Box<[Special]>>, 37>;
 
 impl CompletionRing {
-    /// Slots for at least `depth` completions.
-    pub(crate) fn new(depth: usize) -> Self {
-        Self { slots: Slots::new(depth), special: Arc::default() }
+    /// Slots for at least `depth` completions; `None` if there is no memory for them.
+    pub(crate) fn new(depth: usize) -> Option<Self> {
+        Some(Self { slots: Slots::new(depth, OnceLock::new())? })
+    }
+
+    /// A ring for one completion.
+    pub(crate) fn single() -> Self {
+        Self { slots: Slots::single(OnceLock::new()) }
     }
 
     /// Fills the slot of a position. Only the producer calls this, once for each position in order, and
-    /// only after the previous completion of the slot was taken.
-    pub(crate) fn fill(&self, position: u64, entry: &Entry) {
+    /// only after the previous completion of the slot was taken. Returns false, without effect, if there is
+    /// no memory for the rare fields.
+    #[must_use]
+    pub(crate) fn fill(&self, position: u64, entry: &Entry) -> bool {
         let &Entry { completion, work_queue } = entry;
         let Completion { tag, cookie, length, extra, operation, status } = completion;
         let plain = Plain { tag, cookie, length, operation, work_queue };
@@ -82,11 +88,12 @@ impl CompletionRing {
         if succeeded && operation != Operation::Bind && extra == 0 {
             self.fill_plain(position, &plain);
         } else {
-            let special = &self.specials()[self.slots.index(position)];
+            let Some(special) = self.make_special(position) else { return false };
             special.extra.store(extra, Ordering::Relaxed);
             special.status.store(pack(status), Ordering::Relaxed);
             self.fill_slot(position, &plain, SPECIAL);
         }
+        true
     }
 
     /// As [`fill`](Self::fill), for a plain completion.
@@ -107,10 +114,19 @@ impl CompletionRing {
         slot.rest.store(rest | Slots::mark(position), Ordering::Release);
     }
 
-    /// The rare fields, allocated on first use.
-    fn specials(&self) -> &[Special] {
-        let make = || (0..self.slots.len()).map(|_| Special::default()).collect();
-        self.special.get_or_init(make)
+    /// The rare fields of a slot, allocated on first use; `None` if there is no memory.
+    fn make_special(&self, position: u64) -> Option<&Special> {
+        let specials = self.slots.beside();
+        if specials.get().is_none() {
+            // There is one producer at a time.
+            let _ = specials.set(memory::slice(self.slots.len())?);
+        }
+        self.special(position)
+    }
+
+    /// The rare fields of a slot, if those of any were filled.
+    fn special(&self, position: u64) -> Option<&Special> {
+        self.slots.beside().get()?.get(self.slots.index(position))
     }
 
     /// Whether the slot of a position is filled.
@@ -146,7 +162,7 @@ impl CompletionRing {
         let Plain { tag, cookie, length, operation, work_queue } = slot.load(rest);
         let (mut extra, mut status) = (0, DtoStatus::Success);
         if rest & SPECIAL != 0 {
-            let special = &self.specials()[self.slots.index(position)];
+            let special = self.special(position)?;
             extra = special.extra.load(Ordering::Relaxed);
             status = unpack(special.status.load(Ordering::Relaxed));
         }
@@ -236,11 +252,11 @@ mod tests {
     fn a_slot_returns_what_it_was_filled_with_in_every_round() {
         // More rounds than the mark distinguishes, starting in any of them.
         for start in [0, (1 << 26) - 500, 1 << 40] {
-            let ring = CompletionRing::new(3);
+            let ring = CompletionRing::new(3).expect("memory");
             for position in start..start + 1000 {
                 assert!(!ring.is_filled(position));
                 assert_eq!(ring.get(position), None, "not filled yet");
-                ring.fill(position, &entry(position));
+                assert!(ring.fill(position, &entry(position)));
                 assert!(ring.is_filled(position));
                 assert_eq!(ring.get(position), Some(entry(position)));
             }
@@ -249,11 +265,11 @@ mod tests {
 
     #[test]
     fn get_success_returns_exactly_the_plain_successes() {
-        let ring = CompletionRing::new(64);
+        let ring = CompletionRing::new(64).expect("memory");
         for position in 0..2000 {
             let expected = entry(position);
             assert_eq!(ring.get_success(position, &mut Success::default()), None);
-            ring.fill(position, &expected);
+            assert!(ring.fill(position, &expected));
             let Entry { completion, work_queue } = expected;
             let Completion { tag, cookie, length, extra, operation, status } = completion;
             let succeeded = status == DtoStatus::Success;

@@ -42,6 +42,7 @@ pub mod handshake;
 pub mod link;
 #[cfg(all(test, loom))]
 mod loom_models;
+mod memory;
 pub mod memory_link;
 pub mod network;
 pub mod parameters;

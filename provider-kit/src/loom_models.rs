@@ -34,7 +34,7 @@ fn the_poller_gets_complete_completions_in_order_and_none_twice() {
     large_model(|| {
         const COUNT: u64 = 3;
         // Two slots, so that one of them is reused.
-        let (slots, taken) = (CompletionRing::new(2), Arc::new(AtomicU64::new(0)));
+        let (slots, taken) = (CompletionRing::new(2).expect("memory"), Arc::new(AtomicU64::new(0)));
         let producer = {
             let (slots, taken) = (slots.clone(), Arc::clone(&taken));
             thread::spawn(move || {
@@ -42,7 +42,7 @@ fn the_poller_gets_complete_completions_in_order_and_none_twice() {
                     while position >= taken.load(Ordering::Acquire) + 2 {
                         thread::yield_now();
                     }
-                    slots.fill(position, &entry(position));
+                    assert!(slots.fill(position, &entry(position)));
                 }
             })
         };
@@ -73,7 +73,7 @@ struct Direction {
 impl Direction {
     fn new() -> Self {
         Self {
-            ring: ReceiveRing::new(2, 1),
+            ring: ReceiveRing::new(2, 1).expect("memory"),
             wakeup: ReceiveWakeup::new(),
             state: BiasedLock::new((0, 0)),
             matched: AtomicU64::new(0),
@@ -169,7 +169,7 @@ fn used_credits(queue: &Arc<Cq>) -> QueueCredits {
 fn an_index_is_reused_only_after_its_credits_were_counted() {
     large_model(|| {
         let CompletionQueueParts { queue, mut poller } =
-            completion_queue::create(2, Arc::new(IgnoringSink));
+            completion_queue::create(2, Arc::new(IgnoringSink)).expect("memory");
         let queue = completion_queue::downcast(Some(&*queue), Subtype::NoSubtype)
             .expect("of this provider");
         let first = used_credits(&queue);

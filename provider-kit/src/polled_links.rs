@@ -35,8 +35,8 @@ pub trait PolledLink: Send + Sync {
     /// How a poller learns that data has arrived; nothing while there is no link.
     fn signal(&self) -> Option<Signal>;
 
-    /// Adds the descriptor of the link, if it has one, to an epoll set.
-    fn join(&self, set: BorrowedFd<'_>, key: u64);
+    /// Adds the descriptor of the link, if it has one, to an epoll set. Returns false if the system refuses.
+    fn join(&self, set: BorrowedFd<'_>, key: u64) -> bool;
 }
 
 /// A poll of one link.

@@ -3,14 +3,14 @@
 //! A receive with one segment takes half a cache line, because a store to a line that another processor
 //! holds is slow and delays the stores after it. Other receives are stored outside of the slots.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use dat_provider::flags::CompletionFlags;
 use dat_provider::{Epoch, ReceiveRequest, Segment};
 use dat_sync::{Lazy, prefetch};
 
-use crate::slots;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::{memory, slots};
 
 /// A posted receive, without its segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,6 @@ pub struct PostedReceive {
 #[repr(C)]
 pub struct ReceiveRing {
     slots: Slots,
-    special: Arc<Special>,
 }
 
 /// Half a cache line.
@@ -57,7 +56,7 @@ const EPOCHS: u64 = 1 << 37;
 const UNSIGNALLED: u64 = EPOCHS;
 const SPECIAL: u64 = 1 << 38;
 
-type Slots = slots::Slots<Slot, 39>;
+type Slots = slots::Slots<Slot, Special, 39>;
 
 /// Words of a special receive before its segments: total length, number of segments, epoch.
 const HEAD: usize = 3;
@@ -71,46 +70,59 @@ impl ReceiveRing {
     /// A ring that holds no receives, for queue pairs without any.
     pub fn unallocated() -> Self {
         static UNALLOCATED: Lazy<ReceiveRing> = Lazy::new(|| ReceiveRing {
-            slots: Slots::new(1),
-            special: Arc::new(Special { words: OnceLock::new(), segments: 0 }),
+            slots: Slots::single(Special { words: OnceLock::new(), segments: 0 }),
         });
         UNALLOCATED.clone()
     }
 
     /// Whether this is the ring of [`unallocated`](Self::unallocated).
     pub fn is_unallocated(&self) -> bool {
-        self.special.segments == 0
+        self.segments() == 0
     }
 
-    /// A ring for `capacity` receives of up to `segments` segments.
-    pub fn new(capacity: u32, segments: u32) -> Self {
-        let segments = (segments as usize).max(1);
-        Self {
-            slots: Slots::new(capacity as usize),
-            special: Arc::new(Special { words: OnceLock::new(), segments }),
-        }
+    /// A ring for `capacity` receives of up to `segments` segments; `None` if there is no memory for it.
+    pub fn new(capacity: u32, segments: u32) -> Option<Self> {
+        let special = Special { words: OnceLock::new(), segments: (segments as usize).max(1) };
+        Some(Self { slots: Slots::new(capacity as usize, special)? })
     }
 
     /// Maximum number of segments of a receive.
     pub fn segments(&self) -> usize {
-        self.special.segments
+        self.slots.beside().segments
     }
 
-    /// The words of a special receive, allocated on first use.
-    fn words(&self, position: u64) -> &[AtomicU64] {
-        let stride = HEAD + self.segments() * WORDS;
-        let make = || (0..self.slots.len() * stride).map(|_| AtomicU64::new(0)).collect();
-        let start = self.slots.index(position) * stride;
-        &self.special.words.get_or_init(make)[start..start + stride]
+    /// The words of a special receive, if those of any were allocated.
+    fn words(&self, position: u64) -> Option<&[AtomicU64]> {
+        let start = self.slots.index(position) * self.stride();
+        self.slots.beside().words.get()?.get(start..start + self.stride())
+    }
+
+    /// Number of words of a special receive.
+    fn stride(&self) -> usize {
+        HEAD + self.segments() * WORDS
+    }
+
+    /// Allocates the words of special receives, if that was not done yet; `None` if there is no memory.
+    fn make_words(&self) -> Option<()> {
+        let words = &self.slots.beside().words;
+        if words.get().is_none() {
+            // There is one poster at a time.
+            let _ = words.set(memory::slice(self.slots.len().checked_mul(self.stride())?)?);
+        }
+        Some(())
     }
 
     /// Fills the slot of a position. Only the poster calls this, once for each position in order, after
     /// the previous receive of the slot has ended, and with at most [`segments`](Self::segments)
-    /// segments.
-    pub fn fill(&self, position: u64, posted: PostedReceive, segments: &[Segment]) {
+    /// segments. Returns false, without effect, if there is no memory for the segments.
+    #[must_use]
+    pub fn fill(&self, position: u64, posted: PostedReceive, segments: &[Segment]) -> bool {
         match segments {
-            [segment] if posted.fits(segment) => self.fill_single(position, posted, segment),
-            _ => self.fill_special(position, posted, segments),
+            [segment] if posted.fits(segment) => {
+                self.fill_single(position, posted, segment);
+                true
+            }
+            _ => self.fill_special(position, posted, segments).is_some(),
         }
     }
 
@@ -125,14 +137,21 @@ impl ReceiveRing {
     }
 
     #[cold]
-    fn fill_special(&self, position: u64, posted: PostedReceive, segments: &[Segment]) {
+    fn fill_special(
+        &self,
+        position: u64,
+        posted: PostedReceive,
+        segments: &[Segment],
+    ) -> Option<()> {
+        self.make_words()?;
         let slot = self.slots.get(position);
         let head = [posted.length, segments.len() as u64, posted.checked];
         let each = segments.iter().flat_map(|one| [one.address, one.length, one.key.into()]);
-        for (word, value) in self.words(position).iter().zip(head.into_iter().chain(each)) {
+        for (word, value) in self.words(position)?.iter().zip(head.into_iter().chain(each)) {
             word.store(value, Ordering::Relaxed);
         }
         slot.finish(position, posted, SPECIAL);
+        Some(())
     }
 
     /// Whether the slot of a position is filled.
@@ -178,7 +197,7 @@ impl ReceiveRing {
         if !Slots::is_filled(rest, position) {
             return None;
         }
-        let (head, segments) = self.words(position).split_at(HEAD);
+        let (head, segments) = self.words(position)?.split_at(HEAD);
         let [length, count, checked] = [0, 1, 2].map(|word| head[word].load(Ordering::Relaxed));
         let cookie = slot.cookie.load(Ordering::Relaxed);
         let posted =
@@ -197,24 +216,28 @@ impl ReceiveRing {
         match self.get_single(position) {
             Some((_, segment)) => into.push(segment),
             None => {
-                into.extend(self.words(position)[HEAD..].chunks_exact(WORDS).map(load).take(count))
+                let segments = self.words(position).map_or(&[][..], |words| &words[HEAD..]);
+                into.extend(segments.chunks_exact(WORDS).map(load).take(count));
             }
         }
     }
 
-    /// A ring of at least this size (receives, segments) with copies of the receives at these positions.
-    pub fn enlarged(&self, positions: std::ops::Range<u64>, size: (u32, u32)) -> Self {
+    /// A ring of at least this size (receives, segments) with copies of the receives at these positions;
+    /// `None` if there is no memory for it.
+    pub fn enlarged(&self, positions: std::ops::Range<u64>, size: (u32, u32)) -> Option<Self> {
         let used = u32::try_from(positions.end - positions.start).unwrap_or(u32::MAX);
         let widest = u32::try_from(self.segments()).unwrap_or(u32::MAX);
-        let next = Self::new(size.0.max(used), size.1.max(widest));
+        let next = Self::new(size.0.max(used), size.1.max(widest))?;
         let mut segments = Vec::new();
         for position in positions {
             let Some((posted, count, _)) = self.get(position) else { continue };
             segments.clear();
             self.copy_segments(position, count, &mut segments);
-            next.fill(position, posted, &segments);
+            if !next.fill(position, posted, &segments) {
+                return None;
+            }
         }
-        next
+        Some(next)
     }
 }
 
@@ -303,12 +326,12 @@ mod tests {
     fn a_slot_returns_what_it_was_filled_with_in_every_round() {
         // More rounds than the mark distinguishes, starting in any of them.
         for start in [0, (1 << 24) - 500, 1 << 40] {
-            let ring = ReceiveRing::new(3, 4);
+            let ring = ReceiveRing::new(3, 4).expect("memory");
             for number in start..start + 1000 {
                 assert!(!ring.is_filled(number));
                 assert_eq!(ring.get(number), None);
                 let (posted, segments) = receive(number);
-                ring.fill(number, posted, &segments);
+                assert!(ring.fill(number, posted, &segments));
                 assert!(ring.is_filled(number));
                 check(&ring, number);
             }
@@ -317,13 +340,13 @@ mod tests {
 
     #[test]
     fn a_larger_ring_has_the_same_receives() {
-        let ring = ReceiveRing::new(4, 4);
+        let ring = ReceiveRing::new(4, 4).expect("memory");
         for number in 7..11 {
             let (posted, segments) = receive(number);
-            ring.fill(number, posted, &segments);
+            assert!(ring.fill(number, posted, &segments));
         }
         for size in [(1, 1), (4, 4), (100, 9)] {
-            let next = ring.enlarged(8..11, size);
+            let next = ring.enlarged(8..11, size).expect("memory");
             assert!(!next.is_filled(11));
             (8..11).for_each(|number| check(&next, number));
         }

@@ -2,6 +2,8 @@
 
 use dat_provider::Segment;
 
+use crate::memory;
+
 /// A queue of entries with segments. An entry with one segment, the usual case, takes one slot and no more.
 pub struct Ring<T> {
     capacity: usize,
@@ -50,7 +52,7 @@ impl<T: Default> Ring<T> {
     /// Appends an entry.
     ///
     /// # Errors
-    /// Returns the entry if the queue is full or the entry has too many segments.
+    /// Returns the entry if the queue is full, the entry has too many segments, or there is no memory.
     #[inline(always)]
     pub fn push(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
         let fits = self.len < self.slots.len() || self.allocate();
@@ -60,23 +62,27 @@ impl<T: Default> Ring<T> {
         let index = self.index(self.len);
         let single = match segments {
             [segment] => *segment,
-            _ => self.store_others(index, segments),
+            _ => match self.store_others(index, segments) {
+                Some(placeholder) => placeholder,
+                None => return Err(entry),
+            },
         };
         self.slots[index] = Slot { entry, single, segments: segments.len() as u32 };
         self.len += 1;
         Ok(())
     }
 
-    /// Stores the segments of an entry that does not have exactly one. Returns what its slot holds instead.
+    /// Stores the segments of an entry that does not have exactly one. Returns what its slot holds instead;
+    /// `None` if there is no memory.
     #[cold]
     #[inline(never)]
-    fn store_others(&mut self, index: usize, segments: &[Segment]) -> Segment {
-        if self.others.is_empty() {
-            self.others = vec![Segment::default(); self.capacity * self.stride].into();
+    fn store_others(&mut self, index: usize, segments: &[Segment]) -> Option<Segment> {
+        if !self.allocate_others() {
+            return None;
         }
         let start = index * self.stride;
         self.others[start..start + segments.len()].copy_from_slice(segments);
-        Segment::default()
+        Some(Segment::default())
     }
 
     /// The oldest entry.
@@ -114,11 +120,17 @@ impl<T: Default> Ring<T> {
         self.len -= 1;
     }
 
-    /// Changes the capacity and the number of segments per entry, to at least what the entries need.
-    pub fn reallocate(&mut self, capacity: u32, stride: u32) {
-        let used = (0..self.len).map(|n| self.slots[self.index(n)].segments).max().unwrap_or(0);
+    /// Changes the capacity and the number of segments per entry, to at least what the entries need. Returns
+    /// false, without effect, if there is no memory.
+    #[must_use]
+    pub fn reallocate(&mut self, capacity: u32, stride: u32) -> bool {
+        let counts = || (0..self.len).map(|n| self.slots[self.index(n)].segments);
+        let (used, has_others) = (counts().max().unwrap_or(0), counts().any(|count| count > 1));
         let capacity = capacity.max(u32::try_from(self.len).unwrap_or(u32::MAX));
         let mut next = Self::new(capacity, stride.max(used));
+        if self.len > 0 && !(next.allocate() && (!has_others || next.allocate_others())) {
+            return false;
+        }
         while self.len > 0 {
             let entry = std::mem::take(&mut self.slots[self.head].entry);
             // It has space for all of them.
@@ -126,6 +138,7 @@ impl<T: Default> Ring<T> {
             self.advance();
         }
         *self = next;
+        true
     }
 
     /// Allocates the slots, if that was not done yet. Returns whether there is space for an entry.
@@ -133,9 +146,20 @@ impl<T: Default> Ring<T> {
     #[inline(never)]
     fn allocate(&mut self) -> bool {
         if self.slots.is_empty() {
-            self.slots = (0..self.capacity).map(|_| Slot::default()).collect();
+            self.slots = memory::slice(self.capacity).unwrap_or_default();
         }
-        self.len < self.capacity
+        self.len < self.slots.len()
+    }
+
+    /// Allocates the segments of entries that do not have exactly one, if that was not done yet. Returns
+    /// whether they are there.
+    #[cold]
+    fn allocate_others(&mut self) -> bool {
+        if self.others.is_empty() {
+            let length = self.capacity.checked_mul(self.stride);
+            self.others = length.and_then(memory::slice).unwrap_or_default();
+        }
+        !self.others.is_empty() || self.stride == 0
     }
 
     #[inline]
@@ -178,7 +202,7 @@ mod tests {
                 popped += 1;
             }
             if round % 7 == 0 {
-                ring.reallocate(3, 2);
+                assert!(ring.reallocate(3, 2));
             }
         }
     }
@@ -192,5 +216,20 @@ mod tests {
         let mut none = Ring::<u64>::new(0, 4);
         assert_eq!(none.push(1, &[]), Err(1));
         assert_eq!((none.pop(), none.len()), (None, 0));
+    }
+
+    #[test]
+    fn without_memory_nothing_changes() {
+        let mut ring = Ring::new(2, 2);
+        assert_eq!(ring.push(1, &segments(2)), Ok(()));
+        assert!(!ring.reallocate(u32::MAX, u32::MAX));
+        assert_eq!(ring.front(), Some((&1, &segments(2)[..])));
+        let mut endless = Ring::new(4, u32::MAX);
+        assert_eq!(endless.push(1, &segments(1)), Ok(()));
+        assert_eq!(
+            endless.push(2, &segments(2)),
+            Err(2),
+            "the memory of two segments is that of all"
+        );
     }
 }

@@ -70,6 +70,11 @@ pub fn create(
     }))))
 }
 
+#[cold]
+fn no_memory() -> Error {
+    Error::no_memory("the buffers of the shared receive queue")
+}
+
 /// The queue behind an object of the contract.
 ///
 /// # Errors
@@ -161,7 +166,7 @@ impl SharedReceiveQueue for SrqHandle {
         }
         if buffers.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
             buffers.credits.give_back();
-            return Err(no_credit());
+            return Err(no_memory());
         }
         drop(buffers);
         // A resumed queue pair may leave the buffer to the next one.
@@ -180,7 +185,9 @@ impl SharedReceiveQueue for SrqHandle {
                     "{used} buffers are outstanding, more than the new limit of {max_receives}"
                 )));
         }
-        buffers.ring.reallocate(max_receives, self.0.max_segments);
+        if !buffers.ring.reallocate(max_receives, self.0.max_segments) {
+            return Err(no_memory());
+        }
         buffers.credits.resize(max_receives);
         Ok(())
     }

@@ -45,7 +45,7 @@ impl Adapter for LoopbackAdapter {
         depth: usize,
         sink: Arc<dyn CompletionSink>,
     ) -> Result<CompletionQueueParts> {
-        Ok(completion_queue::create(depth, sink))
+        completion_queue::create(depth, sink)
     }
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {

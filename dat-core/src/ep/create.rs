@@ -44,7 +44,8 @@ impl InterfaceAdapter {
         let (zone, is_shared) = (config.zone(), config.srq.is_some());
         let post_checks = PostChecks::new(state, zone, &config.attributes, is_shared, ia.compat);
         let adapter = ia.adapter(create)?;
-        let inner = SlabArc::try_new_cyclic(|me| {
+        let no_memory = || Error::no_memory("the endpoint").during(create);
+        let make = |me: &SlabWeak<EpInner>| {
             let spec = config.queue_pair_spec(base.id, &ia.epochs, me);
             let queue_pair =
                 adapter.create_queue_pair(spec).map_err(|error| base.describe(error, create))?;
@@ -62,7 +63,8 @@ impl InterfaceAdapter {
                 control: UpcallFreeMutex::new(Control::new(config.connect_evd())),
                 call: UpcallFreeMutex::new(Some(config)),
             })
-        })?;
+        };
+        let inner = SlabArc::try_new_cyclic(make, no_memory)?;
         ia.insert(&inner.base, SlabArc::downgrade(&inner), create)?;
         Ok(Endpoint { inner })
     }

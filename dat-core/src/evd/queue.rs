@@ -14,6 +14,10 @@ use crate::event::Event;
 use crate::provider::{Completion, CompletionPoller, Notify, Success, Taken};
 use crate::timeout::Timeout;
 
+/// With more events than these, a failure to allocate space for further ones is handled; less space is never
+/// refused.
+const MANY: usize = 256;
+
 /// The outcome of raising an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Raised {
@@ -255,6 +259,10 @@ impl Queue {
 
     /// Moves at most `MOST` completions; returns whether there may be more.
     fn collect_up_to<const MOST: usize>(&mut self) -> bool {
+        // Without memory for more events, completions stay with the provider.
+        if self.events.len() >= MANY && self.events.try_reserve(MOST).is_err() {
+            return false;
+        }
         let mut batch = [Completion::default(); MOST];
         let count = self.poller().poll(&mut batch);
         let held = &mut self.held;
@@ -301,6 +309,10 @@ impl Queue {
             return Raised::Dead;
         }
         if self.is_full() && !beyond_capacity {
+            return Raised::Full;
+        }
+        // Memory for an event that cannot be had is space that the queue does not have.
+        if self.events.try_reserve(1).is_err() {
             return Raised::Full;
         }
         self.events.push_back(event);

@@ -53,7 +53,7 @@ impl EvdInner {
             let overflow = queue.is_full();
             (queue.raise(event, true), overflow)
         };
-        if overflow {
+        if overflow || raised == Raised::Full {
             self.notifier.overflow();
         }
         if raised == Raised::Queued {
@@ -78,9 +78,13 @@ impl EvdInner {
             }
             return Err(request);
         }
-        queue.raise(event(request), true);
+        // Without memory for the event, it is dropped, which refuses the request.
+        let raised = queue.raise(event(request), true);
         drop(queue);
-        self.notifier.notify();
+        match raised {
+            Raised::Queued => self.notifier.notify(),
+            Raised::Full | Raised::Dead => self.notifier.overflow(),
+        }
         Ok(())
     }
 

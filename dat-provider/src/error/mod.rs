@@ -60,6 +60,15 @@ impl Error {
         Self { plain: Plain::new(return_type, subtype), detail: None }
     }
 
+    /// The error of a call for whose object or operation the system has no memory.
+    #[cold]
+    #[must_use]
+    pub fn no_memory(what: &'static str) -> Self {
+        Self::new(ReturnType::InsufficientResources, Subtype::ResourceMemory)
+            .because(format!("the system has no memory for {what}"))
+            .advise("free memory of the process, or request less")
+    }
+
     /// Names the call that failed, as its manual page does. The text of the error shows the name
     /// that the program's language has for it; the same holds for names in the reason and the advice.
     #[must_use]

@@ -90,11 +90,12 @@ fn word() -> Option<&'static AtomicU64> {
         if REFUSED.load(Ordering::Relaxed) {
             return None;
         }
-        let pages = Pages::zeroed(size_of::<AtomicU64>(), Size::Small)?;
-        if !pages.wipe_in_children() {
+        let pages = Pages::zeroed(size_of::<AtomicU64>(), Size::Small);
+        let Some(pages) = pages.filter(Pages::wipe_in_children) else {
+            // Remembered, even if it was only the memory that is missing now: numbers must not change.
             REFUSED.store(true, Ordering::Relaxed);
             return None;
-        }
+        };
         let fresh = pages.base().as_ptr().cast();
         if WORD.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             // The pages are never unmapped.

@@ -4,7 +4,6 @@
 //! of them in random order causes a TLB miss for each. Here they lie on pages like those of
 //! [`Chunks`](super::Chunks), and start at a cache line.
 
-use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::{NonNull, null_mut};
 
 use crate::lock::{ProcessLock, Rank};
@@ -44,8 +43,9 @@ unsafe impl Send for Slab {}
 
 static SLAB: ProcessLock<Slab> = ProcessLock::new(Rank::Slab, Slab::new());
 
-/// Allocates a slot of this many cache lines, at most [`MAX_LINES`]. Its contents are undefined.
-pub(crate) fn take(lines: usize) -> NonNull<u8> {
+/// Allocates a slot of this many cache lines, at most [`MAX_LINES`]. Its contents are undefined. `None` if the
+/// system has no memory.
+pub(crate) fn take(lines: usize) -> Option<NonNull<u8>> {
     debug_assert!((1..=MAX_LINES).contains(&lines));
     SLAB.lock().take(lines)
 }
@@ -65,46 +65,42 @@ impl Slab {
         Self { free, fresh: null, end: null, middle: null, taken: 0, pages: Vec::new() }
     }
 
-    fn take(&mut self, lines: usize) -> NonNull<u8> {
+    fn take(&mut self, lines: usize) -> Option<NonNull<u8>> {
         let slot = match self.free[lines] {
             Some(first) => {
                 // SAFETY: the slot is free, so it holds what `free` has written there.
                 self.free[lines] = unsafe { first.as_ref() }.0;
                 first.cast()
             }
-            None => self.open(lines * CACHE_LINE),
+            None => self.open(lines * CACHE_LINE)?,
         };
         self.taken += 1;
-        slot
+        Some(slot)
     }
 
     /// Allocates a slot from the unused part of the last mapping.
-    fn open(&mut self, len: usize) -> NonNull<u8> {
+    fn open(&mut self, len: usize) -> Option<NonNull<u8>> {
         if self.end.addr() - self.fresh.addr() < len {
-            self.map(len);
+            self.map()?;
         }
         let slot = self.fresh;
         self.fresh = slot.wrapping_add(len);
         if (slot.addr()..self.fresh.addr()).contains(&self.middle.addr()) {
             self.pages[0].collapse();
         }
-        // Never null: `map` has provided memory. The rest of the former mapping is left unused.
-        NonNull::new(slot).unwrap_or(NonNull::dangling())
+        // The rest of the former mapping is left unused.
+        NonNull::new(slot)
     }
 
     /// Maps as much as all mappings before, so that there are few of them.
-    fn map(&mut self, len: usize) {
+    fn map(&mut self) -> Option<()> {
         let before: usize = self.pages.iter().map(Pages::len).sum();
         let size = if before == 0 { Size::Small } else { Size::Huge };
         let pages = Pages::zeroed((before & !(HUGE - 1)).clamp(HUGE, MAX_MAPPING), size)
-            .or_else(|| Pages::zeroed(FALLBACK_MAPPING, Size::Small))
-            .unwrap_or_else(|| {
-                handle_alloc_error(
-                    Layout::from_size_align(len, CACHE_LINE).unwrap_or(Layout::new::<u8>()),
-                )
-            });
+            .or_else(|| Pages::zeroed(FALLBACK_MAPPING, Size::Small))?;
         self.pages.push(pages);
         self.begin_last();
+        Some(())
     }
 
     /// Allocates from the last mapping from now on.
@@ -140,7 +136,7 @@ mod tests {
 
     /// Takes a slot and fills it.
     fn fill(slab: &mut Slab, lines: usize, with: u8) -> NonNull<u8> {
-        let slot = slab.take(lines);
+        let slot = slab.take(lines).expect("memory");
         assert_eq!(slot.as_ptr().addr() % CACHE_LINE, 0);
         // SAFETY: the slot has this many bytes and only this test uses it.
         unsafe { slot.write_bytes(with, lines * CACHE_LINE) };

@@ -52,20 +52,20 @@ impl Block {
     }
 }
 
-/// Allocates memory for an object and its counts: no object yet, and one weak reference.
-pub(super) fn allocate(object: Layout) -> NonNull<u8> {
+/// Allocates memory for an object and its counts: no object yet, and one weak reference. `None` if the system
+/// has no memory.
+pub(super) fn allocate(object: Layout) -> Option<NonNull<u8>> {
     let block = Block::of(object);
     let place = match block.lines() {
-        Some(lines) => slab::take(lines),
+        Some(lines) => slab::take(lines)?,
         // SAFETY: the block has a size above 0, because it contains the counts.
-        None => NonNull::new(unsafe { alloc(block.layout) })
-            .unwrap_or_else(|| handle_alloc_error(block.layout)),
+        None => NonNull::new(unsafe { alloc(block.layout) })?,
     };
     let counts = Counts { strong: AtomicU32::new(0), weak: AtomicU32::new(1) };
     // SAFETY: the block was just allocated, is large enough for the counts and belongs to this
     // call.
     unsafe { block.counts_at(place).write(counts) };
-    place
+    Some(place)
 }
 
 /// The counts of an object at that address.

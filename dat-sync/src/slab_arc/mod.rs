@@ -11,8 +11,7 @@ mod counts;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use std::alloc::Layout;
-use std::convert::Infallible;
+use std::alloc::{Layout, handle_alloc_error};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -51,18 +50,21 @@ impl<T> SlabArc<T> {
     /// Creates an object that holds a weak reference to itself, which cannot be upgraded before
     /// this returns.
     pub fn new_cyclic(make: impl FnOnce(&SlabWeak<T>) -> T) -> Self {
-        match Self::try_new_cyclic(|weak| Ok::<T, Infallible>(make(weak))) {
+        match Self::try_new_cyclic(|weak| Ok(make(weak)), || Layout::new::<T>()) {
             Ok(made) => made,
-            Err(never) => match never {},
+            Err(layout) => handle_alloc_error(layout),
         }
     }
 
-    /// As [`new_cyclic`](Self::new_cyclic), for an object whose construction may fail.
+    /// As [`new_cyclic`](Self::new_cyclic), for an object whose allocation or construction may fail.
     ///
     /// # Errors
-    /// The error of `make`.
-    pub fn try_new_cyclic<E>(make: impl FnOnce(&SlabWeak<T>) -> Result<T, E>) -> Result<Self, E> {
-        let place = counts::allocate(Layout::new::<T>()).cast::<T>();
+    /// `no_memory` if the system has no memory, or the error of `make`.
+    pub fn try_new_cyclic<E>(
+        make: impl FnOnce(&SlabWeak<T>) -> Result<T, E>,
+        no_memory: impl FnOnce() -> E,
+    ) -> Result<Self, E> {
+        let place = counts::allocate(Layout::new::<T>()).ok_or_else(no_memory)?.cast::<T>();
         // The first weak reference; if `make` fails or panics, dropping it frees the memory.
         let weak = SlabWeak { object: Some(place) };
         let object = make(&weak)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::{Completion, CompletionPoller, Notify, Success, Taken};
 
-use super::Cq;
+use super::{Cq, no_memory};
 use crate::completion_ring::{CompletionRing, Entry};
 use crate::credits::{CreditPage, PollCount, page_of};
 
@@ -82,10 +82,10 @@ impl CompletionPoller for CqPoller {
                 ))
                 .advise("dequeue completions first, or request a longer queue"));
         }
-        let ring = CompletionRing::new(depth);
+        let ring = CompletionRing::new(depth).ok_or_else(no_memory)?;
         for position in self.head..producer.tail {
-            if let Some(entry) = self.ring.get(position) {
-                ring.fill(position, &entry);
+            if self.ring.get(position).is_some_and(|entry| !ring.fill(position, &entry)) {
+                return Err(no_memory());
             }
         }
         producer.depth = depth.max(1) as u64;

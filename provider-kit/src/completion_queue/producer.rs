@@ -37,8 +37,8 @@ pub(super) struct Producer {
 }
 
 impl Producer {
-    pub(super) fn new(depth: usize) -> Self {
-        let ring = CompletionRing::new(depth);
+    /// The state of a queue of this depth, whose ring has at least as many slots.
+    pub(super) fn new(ring: CompletionRing, depth: usize) -> Self {
         let depth = depth.max(1) as u64;
         Self {
             tail: 0,

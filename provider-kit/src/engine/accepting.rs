@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dat_sync::shortage;
 use rustix::io::Errno;
 
 use super::core::ListenerState;
@@ -22,6 +23,10 @@ impl Driver {
                 None => None,
             };
             let Some(link) = link else { return };
+            // Each request needs memory, and a peer decides how many there are.
+            if shortage::persists() {
+                continue;
+            }
             if self.pending_handshakes >= descriptors::handshakes() {
                 self.drop_oldest();
             }
@@ -52,8 +57,11 @@ impl Driver {
         let outcome = handshake.advance();
         if matches!(outcome, HandshakeOutcome::Waiting) {
             if !std::mem::replace(&mut handshake.is_watched, true) {
-                if let Some(descriptor) = handshake.link.reader.descriptor() {
-                    self.shared.watch(descriptor, token, IN);
+                let descriptor = handshake.link.reader.descriptor();
+                if descriptor.is_some_and(|it| !self.shared.watch(it, token, IN)) {
+                    // The system has no memory for it: the link closes.
+                    self.pending_handshakes -= 1;
+                    return;
                 }
             }
             self.timed.insert(token, TimedLink::Handshake(handshake));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dat_provider::attr::NamedAttr;
-use dat_provider::error::Result;
+use dat_provider::error::{Error, Result};
 use dat_provider::{
     Adapter, AdapterAttributes, AdapterSink, Address, CompletionQueueParts, CompletionSink,
     ListenSink, ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, Service,
@@ -14,6 +14,7 @@ use dat_sync::Mutex;
 
 use super::completions;
 use super::core::{Core, Job, ListenerState};
+use super::driver::IN;
 use super::handle::QpHandle;
 use super::listener::Listener;
 use super::progress_thread::{self, ProgressThread};
@@ -66,7 +67,7 @@ impl Adapter for SoftAdapter {
         depth: usize,
         sink: Arc<dyn CompletionSink>,
     ) -> Result<CompletionQueueParts> {
-        Ok(completions::create(depth, sink))
+        completions::create(depth, sink)
     }
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
@@ -113,6 +114,10 @@ impl SoftAdapter {
         self.core.check()?;
         let acceptor = listen(&*self.core.transport)?;
         let (token, qualifier) = (self.core.token(), acceptor.qualifier());
+        // A link that arrives before the job is taken stays ready.
+        if !self.core.watch(acceptor.descriptor(), token, IN) {
+            return Err(Error::no_memory("the descriptors that the adapter waits for"));
+        }
         let open = Mutex::new(Some((acceptor, sink)));
         let state = Arc::new(ListenerState { token, qualifier, open });
         self.core.submit(Job::Listen(Arc::clone(&state)));

@@ -18,10 +18,13 @@ struct LinkPoller {
 }
 
 /// Creates a completion queue.
-pub(super) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
-    let (queue, poller) = completion_queue::create_with_poller(depth, sink);
+///
+/// # Errors
+/// As [`completion_queue::create`].
+pub(super) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> Result<CompletionQueueParts> {
+    let (queue, poller) = completion_queue::create_with_poller(depth, sink)?;
     let poller = LinkPoller { poller, queue: Arc::clone(&queue), is_awaited: false };
-    CompletionQueueParts { queue: Arc::new(CqHandle(queue)), poller: Box::new(poller) }
+    Ok(CompletionQueueParts { queue: Arc::new(CqHandle(queue)), poller: Box::new(poller) })
 }
 
 impl CompletionPoller for LinkPoller {
@@ -74,7 +77,8 @@ mod tests {
 
     #[test]
     fn completions_are_counted_without_reading_the_links() {
-        let CompletionQueueParts { queue, mut poller } = create(32, Arc::new(IgnoringSink));
+        let CompletionQueueParts { queue, mut poller } =
+            create(32, Arc::new(IgnoringSink)).expect("memory");
         let queue = completion_queue::downcast(Some(&*queue), Subtype::NoSubtype).expect("its own");
         queue.links.add(Arc::new(QuietLink));
         let attachment = queue.attach();

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Weak};
 
-use dat_provider::error::Result;
+use dat_provider::error::{Error, Result};
 use dat_provider::{ConnectionSink, QueuePairSpec};
 use dat_sync::Mutex;
 use dat_sync::biased::BiasedLock;
@@ -75,8 +75,8 @@ impl QpState {
     /// Applies settings and returns those that they replace.
     ///
     /// # Errors
-    /// More operations are outstanding than a new limit allows, or an object belongs to another
-    /// provider.
+    /// More operations are outstanding than a new limit allows, an object belongs to another provider, or
+    /// there is no memory for the receives.
     pub(super) fn apply(
         &mut self,
         spec: &QueuePairSpec,
@@ -84,6 +84,11 @@ impl QpState {
     ) -> Result<Replaced> {
         check_limits(&spec.limits, &self.queues.credits, &self.queues.receives.credits)?;
         let SpecObjects { domains, request_cq, receive_cq, shared } = SpecObjects::new(spec)?;
+        let limits = &spec.limits;
+        let ring = &mut self.queues.receives.ring;
+        if shared.is_none() && !ring.reallocate(limits.max_receives, limits.max_receive_segments) {
+            return Err(Error::no_memory("the receives of the endpoint"));
+        }
         let user = Arc::new(QpRef(Weak::clone(weak_self)));
         let memberships = domains.memberships(&(Arc::clone(&user) as _));
         let queues = &mut self.queues;
@@ -94,7 +99,6 @@ impl QpState {
         let mut drained = queues.credits.attach(attachment, end);
         let receives = &mut queues.receives;
         let end = receives.target.queue().tail();
-        let limits = &spec.limits;
         let old_srq = if let Some(queue) = shared {
             let shared = AttachedSrq::new(queue, receive_cq, user);
             receives.target = shared.target(spec.tag);
@@ -104,7 +108,6 @@ impl QpState {
         } else {
             let attachment = receive_cq.attach();
             receives.target = CompletionTarget::new(spec.tag, receive_cq, attachment.index());
-            receives.ring.reallocate(limits.max_receives, limits.max_receive_segments);
             receives.credits.resize(limits.max_receives);
             drained.extend(receives.credits.attach(attachment, end));
             receives.shared.take()

@@ -7,10 +7,12 @@ use dat_sync::biased::BiasedGuard;
 use rustix::event::epoll::EventFlags;
 
 use super::connect::Next;
+use super::connection::EndCause;
 use super::core::{Driven, Job, LinkStatus};
 use super::event_order::EventOrder;
 use super::lease_history::{LeaseEnd, MIN_CHECK_INTERVAL};
 use super::queue_pair::{Delivery, QpState, SoftQp};
+use crate::frame::Reason;
 use crate::link::{Armed, Liveness};
 
 /// A lock that is biased to a poller refuses the driver. If the poller polls and does not read the link,
@@ -46,13 +48,20 @@ impl SoftQp {
         self.core.submit_without_wakeup(Job::Watch(token, self.driven(), liveness));
     }
 
-    /// Makes the driver wait for the link of a connection, if that connection still exists.
+    /// Makes the driver wait for the link of a connection, if that connection still exists. The connection ends if
+    /// the system has no memory for that.
     pub(super) fn watch(&self, token: u64) {
         let mut state = self.state.lock();
         let Some(conn) = state.conn.as_mut().filter(|conn| conn.token == token) else { return };
         conn.interest_set = Some(EventFlags::IN);
-        if let Some(descriptor) = conn.reader.as_ref().and_then(|reader| reader.descriptor()) {
-            self.core.watch(descriptor, token, EventFlags::IN);
+        let descriptor = conn.reader.as_ref().and_then(|reader| reader.descriptor());
+        if descriptor.is_some_and(|it| !self.core.watch(it, token, EventFlags::IN)) {
+            conn.interest_set = None;
+            return self.with_locked_state(state, |state, _| {
+                if let Some(conn) = &mut state.conn {
+                    conn.end(EndCause::Broken, Some(Reason::Abrupt));
+                }
+            });
         }
         self.update_interest(&mut state);
         drop(state);

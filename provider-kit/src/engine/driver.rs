@@ -218,10 +218,7 @@ impl Driver {
                     }
                 }
                 Job::Listen(listener) => {
-                    let open = listener.open.lock();
-                    if let Some((acceptor, _)) = &*open {
-                        self.shared.watch(acceptor.descriptor(), listener.token, IN);
-                        drop(open);
+                    if listener.open.lock().is_some() {
                         self.watched.insert(listener.token, Watched::Listener(listener));
                     }
                 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use dat_provider::error::{Result, Subtype};
+use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::{
     BindRequest, Buffer, ConnectRequest, Epoch, Failure, Outstanding, QueuePair, QueuePairSpec,
@@ -36,7 +36,7 @@ impl QpHandle {
             }
             if receives.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
                 receives.credits.give_back();
-                return Err(no_credit());
+                return Err(Error::no_memory("the receives of the endpoint"));
             }
             if state.phase == Phase::Disconnected {
                 receives.flush(upcalls);

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use dat_sync::biased::BiasedGuard;
 use rustix::event::epoll::{self, EventFlags};
+use rustix::io::Errno;
 
 use super::connection::Connection;
 use super::core::Job;
@@ -179,12 +180,12 @@ impl PolledLink for SoftQp {
         })
     }
 
-    fn join(&self, set: BorrowedFd<'_>, key: u64) {
+    fn join(&self, set: BorrowedFd<'_>, key: u64) -> bool {
         let state = self.state.lock();
         let reader = state.conn.as_ref().and_then(|conn| conn.reader.as_ref());
-        if let Some(descriptor) = reader.and_then(|reader| reader.descriptor()) {
-            let data = epoll::EventData::new_u64(key);
-            let _ = epoll::add(set, descriptor, data, EventFlags::IN);
-        }
+        reader.and_then(|reader| reader.descriptor()).is_none_or(|descriptor| {
+            let added = epoll::add(set, descriptor, epoll::EventData::new_u64(key), EventFlags::IN);
+            matches!(added, Ok(()) | Err(Errno::EXIST))
+        })
     }
 }

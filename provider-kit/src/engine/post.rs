@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dat_provider::error::Result;
+use dat_provider::error::{Error, Result};
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::DtoStatus;
 
@@ -72,6 +72,12 @@ impl SoftQp {
             };
             match &mut state.conn {
                 Some(conn) if conn.ending.is_none() => {
+                    if conn.sends.waiting.try_reserve(1).is_err() {
+                        state.queues.credits.give_back();
+                        return PostOutcome::Done(Err(Error::no_memory(
+                            "the requests of the endpoint",
+                        )));
+                    }
                     conn.sends.waiting.push_back(request);
                     conn.progress(&mut state.queues, upcalls);
                     if conn.ending.is_none() && conn.waits_for_credit() {

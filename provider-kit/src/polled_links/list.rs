@@ -103,11 +103,12 @@ impl List {
                 entry.doorbell = Some(doorbell);
             }
             Some(Signal::Descriptor) => {
-                match &self.set {
-                    Some(set) => entry.link.join(set.set(0), key as u64),
-                    None => self.blind.push(key),
+                let set = self.set.as_ref();
+                if set.is_some_and(|set| entry.link.join(set.set(0), key as u64)) {
+                    self.is_set_used = true;
+                } else {
+                    self.blind.push(key);
                 }
-                self.is_set_used = true;
             }
         }
     }

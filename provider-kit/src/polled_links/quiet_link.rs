@@ -17,5 +17,7 @@ impl PolledLink for QuietLink {
         None
     }
 
-    fn join(&self, _set: BorrowedFd<'_>, _key: u64) {}
+    fn join(&self, _set: BorrowedFd<'_>, _key: u64) -> bool {
+        true
+    }
 }

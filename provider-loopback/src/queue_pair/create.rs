@@ -3,7 +3,7 @@
 use std::mem::replace;
 use std::sync::Arc;
 
-use dat_core::error::Result;
+use dat_core::error::{Error, Result};
 use dat_core::provider::{QueuePair, QueuePairSpec};
 use dat_provider_kit::attached_srq::AttachedSrq;
 use dat_provider_kit::completion_target::CompletionTarget;
@@ -31,7 +31,7 @@ use crate::fabric::Host;
 /// Creates a queue pair.
 pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn QueuePair>> {
     let number = queue_pair_id();
-    let qp = SlabArc::try_new_cyclic(|weak_self| {
+    let make = |weak_self: &SlabWeak<LoopbackQp>| {
         let resolved = ResolvedSpec::new(spec, number, weak_self)?;
         let memberships = resolved.memberships();
         let mut request_credits = QueueCredits::new(spec.limits.max_requests);
@@ -69,7 +69,8 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
             peer: Mutex::default(),
             weak_self: SlabWeak::clone(weak_self),
         })
-    })?;
+    };
+    let qp = SlabArc::try_new_cyclic(make, || Error::no_memory("the endpoint"))?;
     Ok(Box::new(QpHandle(qp)))
 }
 
@@ -137,7 +138,9 @@ impl LoopbackQp {
         let memberships = resolved.memberships();
         if !poster.ring.is_unallocated() {
             let size = (poster.credits.capacity(), spec.limits.max_receive_segments);
-            poster.ring = poster.ring.enlarged(receives.head..poster.tail, size);
+            let enlarged = poster.ring.enlarged(receives.head..poster.tail, size);
+            poster.ring =
+                enlarged.ok_or_else(|| Error::no_memory("the receives of the endpoint"))?;
         }
         if resolved.shared.is_some() {
             // The posted receives are dropped with the ring.

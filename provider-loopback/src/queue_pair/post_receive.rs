@@ -4,7 +4,7 @@
 //! ([`ReceiveWakeup`](dat_provider_kit::receive_wakeup::ReceiveWakeup)): when requests wait for a
 //! receive, or when receives are to be flushed.
 
-use dat_core::error::{Result, Subtype};
+use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{Buffer, Epoch, ReceiveRequest, Segment};
 use dat_provider_kit::errors::{no_credit, wrong_state};
@@ -21,22 +21,31 @@ const FIRST_CAPACITY: u32 = 8;
 const GROWTH: u32 = 8;
 
 impl PosterState {
-    /// Enlarges the ring. Returns false if it has the maximum size.
+    /// Enlarges the ring.
+    ///
+    /// # Errors
+    /// It has the maximum size, or there is no memory.
     #[cold]
-    fn grow(&mut self, responder: &ResponderLock) -> bool {
+    fn grow(&mut self, responder: &ResponderLock) -> Result<()> {
         let capacity = self.credits.capacity();
         if capacity >= self.max_receives {
-            return false;
+            return Err(no_credit());
         }
         let first = FIRST_CAPACITY.min(self.max_receives);
         let size = capacity.saturating_mul(GROWTH).clamp(first, self.max_receives);
         let mut responder = responder.lock();
         let posted = responder.receives.head..self.tail;
-        self.ring = self.ring.enlarged(posted, (size, self.max_segments.into()));
+        let enlarged = self.ring.enlarged(posted, (size, self.max_segments.into()));
+        self.ring = enlarged.ok_or_else(no_memory)?;
         responder.receives.ring = self.ring.clone();
         self.credits.resize(size);
-        true
+        Ok(())
     }
+}
+
+#[cold]
+fn no_memory() -> Error {
+    Error::no_memory("the receives of the endpoint")
 }
 
 impl LoopbackQp {
@@ -119,10 +128,16 @@ impl LoopbackQp {
         if receive.segments.len() > usize::from(state.max_segments.max(1)) {
             return Err(no_credit());
         }
-        if !(state.credits.try_take() || state.grow(&self.responder) && state.credits.try_take()) {
-            return Err(no_credit());
+        if !state.credits.try_take() {
+            state.grow(&self.responder)?;
+            if !state.credits.try_take() {
+                return Err(no_credit());
+            }
         }
-        state.ring.fill(state.tail, PostedReceive::new(receive), receive.segments);
+        if !state.ring.fill(state.tail, PostedReceive::new(receive), receive.segments) {
+            state.credits.give_back();
+            return Err(no_memory());
+        }
         state.tail += 1;
         Ok(())
     }

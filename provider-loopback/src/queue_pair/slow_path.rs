@@ -1,7 +1,7 @@
 //! The slow path of requests, which handles every case.
 
 use dat_core::DtoStatus;
-use dat_core::error::Result;
+use dat_core::error::{Error, Result};
 use dat_core::provider::{BindRequest, Request};
 use dat_provider_kit::errors::no_credit;
 use dat_provider_kit::upcalls::Upcalls;
@@ -98,7 +98,7 @@ impl SendQueue {
         }
         if inbound.waiting.push(request.to_posted(), request.segments).is_err() {
             self.credits.give_back();
-            return Err(no_credit());
+            return Err(Error::no_memory("the requests that wait for receives of the peer"));
         }
         Ok(None)
     }
