@@ -22,8 +22,8 @@ mod storage;
 mod structs;
 mod version;
 
-use shared::result::{guard, guard_call, guard_data_path};
+use shared::result::{grow, guard, guard_call, guard_data_path};
 use shared::{
     adapters, argument, call, cancel, convert, debug, foreign, handle, hint, known, last_error,
-    page_check, registry, result, self_map, strerror, table,
+    memory, page_check, registry, result, self_map, strerror, table,
 };

@@ -3,11 +3,12 @@
 use super::*;
 
 calls! {
-    guard fn dat_cno_create(
+    grow fn dat_cno_create(
         ia_handle: DAT_IA_HANDLE,
         agent: DAT_OS_WAIT_PROXY_AGENT,
         cno_handle: *mut DAT_CNO_HANDLE,
-    ) = call::cno::create, cno_create_func: DAT_CNO_CREATE_FUNC of adapter;
+    ) = call::cno::create, cno_create_func: DAT_CNO_CREATE_FUNC of adapter
+        undo dat_cno_free(cno_handle);
 
     guard fn dat_cno_modify_agent(cno_handle: DAT_CNO_HANDLE, agent: DAT_OS_WAIT_PROXY_AGENT)
         = call::cno::modify_agent, cno_modify_agent_func: DAT_CNO_MODIFY_AGENT_FUNC of object;

@@ -3,7 +3,7 @@
 use super::*;
 
 calls! {
-    guard fn dat_ep_create(
+    grow fn dat_ep_create(
         ia_handle: DAT_IA_HANDLE,
         pz_handle: DAT_PZ_HANDLE,
         recv_evd_handle: DAT_EVD_HANDLE,
@@ -11,7 +11,8 @@ calls! {
         connect_evd_handle: DAT_EVD_HANDLE,
         ep_attr: *const DAT_EP_ATTR,
         ep_handle: *mut DAT_EP_HANDLE,
-    ) = call::ep_create::create, ep_create_func: DAT_EP_CREATE_FUNC of adapter;
+    ) = call::ep_create::create, ep_create_func: DAT_EP_CREATE_FUNC of adapter
+        undo dat_ep_free(ep_handle);
 
     guard fn dat_ep_query(
         ep_handle: DAT_EP_HANDLE,
@@ -19,13 +20,13 @@ calls! {
         ep_param: *mut DAT_EP_PARAM,
     ) = call::ep::query, ep_query_func: DAT_EP_QUERY_FUNC of object;
 
-    guard fn dat_ep_modify(
+    grow fn dat_ep_modify(
         ep_handle: DAT_EP_HANDLE,
         ep_param_mask: DAT_EP_PARAM_MASK,
         ep_param: *const DAT_EP_PARAM,
     ) = call::ep::modify, ep_modify_func: DAT_EP_MODIFY_FUNC of object;
 
-    guard fn dat_ep_connect(
+    grow fn dat_ep_connect(
         ep_handle: DAT_EP_HANDLE,
         remote_ia_address: DAT_IA_ADDRESS_PTR,
         remote_conn_qual: DAT_CONN_QUAL,
@@ -36,7 +37,7 @@ calls! {
         connect_flags: DAT_CONNECT_FLAGS,
     ) = call::ep::connect, ep_connect_func: DAT_EP_CONNECT_FUNC of object;
 
-    guard fn dat_ep_dup_connect(
+    grow fn dat_ep_dup_connect(
         ep_handle: DAT_EP_HANDLE,
         dup_ep_handle: DAT_EP_HANDLE,
         timeout: DAT_TIMEOUT,
@@ -61,7 +62,7 @@ calls! {
     guard fn dat_ep_reset(ep_handle: DAT_EP_HANDLE)
         = call::ep::reset, ep_reset_func: DAT_EP_RESET_FUNC of object;
 
-    guard fn dat_ep_create_with_srq(
+    grow fn dat_ep_create_with_srq(
         ia_handle: DAT_IA_HANDLE,
         pz_handle: DAT_PZ_HANDLE,
         recv_evd_handle: DAT_EVD_HANDLE,
@@ -71,7 +72,8 @@ calls! {
         ep_attr: *const DAT_EP_ATTR,
         ep_handle: *mut DAT_EP_HANDLE,
     ) = call::ep_create::create_with_srq,
-        ep_create_with_srq_func: DAT_EP_CREATE_WITH_SRQ_FUNC of adapter;
+        ep_create_with_srq_func: DAT_EP_CREATE_WITH_SRQ_FUNC of adapter
+        undo dat_ep_free(ep_handle);
 
     guard_data_path fn dat_ep_recv_query(
         ep_handle: DAT_EP_HANDLE,

@@ -3,7 +3,7 @@
 use super::*;
 
 calls! {
-    guard fn dat_evd_resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT)
+    grow fn dat_evd_resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT)
         = call::evd::resize, evd_resize_func: DAT_EVD_RESIZE_FUNC of object;
 
     guard fn dat_evd_post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT)
@@ -21,15 +21,16 @@ calls! {
     guard fn dat_evd_free(evd_handle: DAT_EVD_HANDLE)
         = call::evd::free, evd_free_func: DAT_EVD_FREE_FUNC of object;
 
-    guard fn dat_evd_create(
+    grow fn dat_evd_create(
         ia_handle: DAT_IA_HANDLE,
         evd_min_qlen: DAT_COUNT,
         cno_handle: DAT_CNO_HANDLE,
         evd_flags: DAT_EVD_FLAGS,
         evd_handle: *mut DAT_EVD_HANDLE,
-    ) = call::evd::create, evd_create_func: DAT_EVD_CREATE_FUNC of adapter;
+    ) = call::evd::create, evd_create_func: DAT_EVD_CREATE_FUNC of adapter
+        undo dat_evd_free(evd_handle);
 
-    guard fn dat_evd_modify_cno(evd_handle: DAT_EVD_HANDLE, cno_handle: DAT_CNO_HANDLE)
+    grow fn dat_evd_modify_cno(evd_handle: DAT_EVD_HANDLE, cno_handle: DAT_CNO_HANDLE)
         = call::evd::modify_cno, evd_modify_cno_func: DAT_EVD_MODIFY_CNO_FUNC of object;
 
     guard fn dat_evd_enable(evd_handle: DAT_EVD_HANDLE)

@@ -15,20 +15,24 @@ use crate::abi::*;
 /// provider, the call goes to the same slot of its table. Without `of`, the implementation does
 /// that by itself. A `plain` call is only a call of its implementation: its frame has no destructors.
 ///
+/// A `grow` call needs memory that stays in use; it is refused until the reserve of the allocator is full. If
+/// it creates an object, `undo dat_pz_free(pz_handle)` names the call that frees it again.
+///
 /// `abi` makes the types of the slots from the same entries, and capi/headers the prototypes for C,
 /// with comments from pages/calls, where the calls are described.
 macro_rules! calls {
     ($(
         $guard:ident fn $name:ident($($argument:ident: $type:ty),* $(,)?)
-            = $($implementation:ident)::+, $slot:ident: $pointer:ident $(of $kind:ident)?;
+            = $($implementation:ident)::+, $slot:ident: $pointer:ident $(of $kind:ident)?
+            $(undo $undo:ident($created:ident))?;
     )+) => {
         $(
             #[unsafe(no_mangle)]
             pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> DAT_RETURN {
-                body!(
+                undoable!([$($undo($created))?] $name body!(
                     $guard $name, $crate::$($implementation)::+,
                     [$($kind)?] $slot($($argument),*)
-                )
+                ))
             }
         )+
 
@@ -40,6 +44,24 @@ macro_rules! calls {
             )+
         }
     };
+}
+
+/// A call, undone if it used the reserve of the allocator.
+macro_rules! undoable {
+    ([] $name:ident $call:expr) => {
+        $call
+    };
+    ([$undo:ident($created:ident)] $name:ident $call:expr) => {{
+        let undo = || {
+            // SAFETY: the call has succeeded, so it has written a handle there.
+            let created = unsafe { $created.read_unaligned() };
+            // SAFETY: as above.
+            unsafe { $created.write_unaligned(DAT_HANDLE_NULL) };
+            // SAFETY: any value may be passed as a handle.
+            unsafe { $crate::exports::$undo(created) }
+        };
+        $crate::memory::shortage::or_undo(stringify!($name), || $call, undo)
+    }};
 }
 
 /// The body of an exported function.
@@ -91,6 +113,16 @@ mod registry;
 mod rmr;
 mod service_point;
 mod srq;
+
+// The calls that undo others.
+pub(crate) use cno::dat_cno_free;
+pub(crate) use ep::dat_ep_free;
+pub(crate) use evd::dat_evd_free;
+pub(crate) use lmr::dat_lmr_free;
+pub(crate) use pz::dat_pz_free;
+pub(crate) use rmr::dat_rmr_free;
+pub(crate) use service_point::{dat_psp_free, dat_rsp_free};
+pub(crate) use srq::dat_srq_free;
 
 /// A function that fills in the slots of some families of calls.
 macro_rules! fill {

@@ -3,8 +3,9 @@
 use super::*;
 
 calls! {
-    guard fn dat_pz_create(ia_handle: DAT_IA_HANDLE, pz_handle: *mut DAT_PZ_HANDLE)
-        = call::pz::create, pz_create_func: DAT_PZ_CREATE_FUNC of adapter;
+    grow fn dat_pz_create(ia_handle: DAT_IA_HANDLE, pz_handle: *mut DAT_PZ_HANDLE)
+        = call::pz::create, pz_create_func: DAT_PZ_CREATE_FUNC of adapter
+        undo dat_pz_free(pz_handle);
 
     guard fn dat_pz_query(
         pz_handle: DAT_PZ_HANDLE,

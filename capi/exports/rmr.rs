@@ -3,8 +3,9 @@
 use super::*;
 
 calls! {
-    guard fn dat_rmr_create(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
-        = call::rmr::create, rmr_create_func: DAT_RMR_CREATE_FUNC of object;
+    grow fn dat_rmr_create(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
+        = call::rmr::create, rmr_create_func: DAT_RMR_CREATE_FUNC of object
+        undo dat_rmr_free(rmr_handle);
 
     guard fn dat_rmr_query(
         rmr_handle: DAT_RMR_HANDLE,

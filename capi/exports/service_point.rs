@@ -3,21 +3,23 @@
 use super::*;
 
 calls! {
-    guard fn dat_psp_create(
+    grow fn dat_psp_create(
         ia_handle: DAT_IA_HANDLE,
         conn_qual: DAT_CONN_QUAL,
         evd_handle: DAT_EVD_HANDLE,
         psp_flags: DAT_PSP_FLAGS,
         psp_handle: *mut DAT_PSP_HANDLE,
-    ) = call::psp::create, psp_create_func: DAT_PSP_CREATE_FUNC of adapter;
+    ) = call::psp::create, psp_create_func: DAT_PSP_CREATE_FUNC of adapter
+        undo dat_psp_free(psp_handle);
 
-    guard fn dat_psp_create_any(
+    grow fn dat_psp_create_any(
         ia_handle: DAT_IA_HANDLE,
         conn_qual: *mut DAT_CONN_QUAL,
         evd_handle: DAT_EVD_HANDLE,
         psp_flags: DAT_PSP_FLAGS,
         psp_handle: *mut DAT_PSP_HANDLE,
-    ) = call::psp::create_any, psp_create_any_func: DAT_PSP_CREATE_ANY_FUNC of adapter;
+    ) = call::psp::create_any, psp_create_any_func: DAT_PSP_CREATE_ANY_FUNC of adapter
+        undo dat_psp_free(psp_handle);
 
     guard fn dat_psp_query(
         psp_handle: DAT_PSP_HANDLE,
@@ -28,13 +30,14 @@ calls! {
     guard fn dat_psp_free(psp_handle: DAT_PSP_HANDLE)
         = call::psp::free, psp_free_func: DAT_PSP_FREE_FUNC of object;
 
-    guard fn dat_rsp_create(
+    grow fn dat_rsp_create(
         ia_handle: DAT_IA_HANDLE,
         conn_qual: DAT_CONN_QUAL,
         ep_handle: DAT_EP_HANDLE,
         evd_handle: DAT_EVD_HANDLE,
         rsp_handle: *mut DAT_RSP_HANDLE,
-    ) = call::rsp::create, rsp_create_func: DAT_RSP_CREATE_FUNC of adapter;
+    ) = call::rsp::create, rsp_create_func: DAT_RSP_CREATE_FUNC of adapter
+        undo dat_rsp_free(rsp_handle);
 
     guard fn dat_rsp_query(
         rsp_handle: DAT_RSP_HANDLE,

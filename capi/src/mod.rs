@@ -12,6 +12,7 @@ pub(crate) mod handle;
 pub(crate) mod hint;
 pub(crate) mod known;
 pub(crate) mod last_error;
+pub(crate) mod memory;
 pub(crate) mod page_check;
 pub(crate) mod registry;
 pub(crate) mod result;

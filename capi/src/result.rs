@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use dat_core::error::{Error, ReturnType, Subtype};
 
 use crate::abi::{DAT_CLASS_ERROR, DAT_RETURN, DAT_SUCCESS};
+use crate::memory::shortage;
 use crate::{cancel, codes, last_error};
 
 /// The code that a call returns, or the error from which it is made. Codes of C providers are
@@ -55,6 +56,14 @@ pub(crate) fn guard<R: ReturnValue>(call: impl FnOnce() -> R) -> DAT_RETURN {
     let code = guard_data_path(call);
     held_off.resume();
     code
+}
+
+/// As [`guard`], for a call that needs memory that stays in use: refused while the allocator has no reserve.
+pub(crate) fn grow<R: ReturnValue>(call: impl FnOnce() -> R) -> DAT_RETURN {
+    guard(|| match shortage::check() {
+        Ok(()) => call(),
+        Err(refused) => R::new(Err(refused)),
+    })
 }
 
 /// As [`guard`], for a call that the macro of the exported functions does not define: errors name it.

@@ -7,7 +7,8 @@ use super::*;
 macro_rules! calls {
     ($(
         $guard:ident fn $name:ident($($argument:ident: $type:ty),* $(,)?)
-            = $($implementation:ident)::+, $slot:ident: $pointer:ident $(of $kind:ident)?;
+            = $($implementation:ident)::+, $slot:ident: $pointer:ident $(of $kind:ident)?
+            $(undo $undo:ident($created:ident))?;
     )+) => {
         $(
             pub type $pointer =

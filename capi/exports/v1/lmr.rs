@@ -3,7 +3,7 @@
 use super::*;
 
 calls! {
-    guard fn dat_lmr_create(
+    grow fn dat_lmr_create(
         ia_handle: DAT_IA_HANDLE,
         mem_type: DAT_MEM_TYPE,
         region_desc: DAT_REGION_DESCRIPTION,
@@ -15,5 +15,6 @@ calls! {
         rmr_context: *mut DAT_RMR_CONTEXT,
         registered_length: *mut DAT_VLEN,
         registered_address: *mut DAT_VADDR,
-    ) = version::lmr_create, lmr_create_func: DAT_LMR_CREATE_FUNC of adapter;
+    ) = version::lmr_create, lmr_create_func: DAT_LMR_CREATE_FUNC of adapter
+        undo dat_lmr_free(lmr_handle);
 }

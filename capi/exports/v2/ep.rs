@@ -3,7 +3,7 @@
 use super::*;
 
 calls! {
-    guard fn dat_ep_common_connect(
+    grow fn dat_ep_common_connect(
         ep_handle: DAT_EP_HANDLE,
         remote_ia_address: DAT_IA_ADDRESS_PTR,
         timeout: DAT_TIMEOUT,

@@ -20,4 +20,10 @@ mod registry;
 mod rmr;
 mod service_point;
 
+pub(crate) use common::{
+    dat_cno_free, dat_ep_free, dat_evd_free, dat_lmr_free, dat_psp_free, dat_pz_free, dat_rmr_free,
+    dat_rsp_free, dat_srq_free,
+};
+pub(crate) use service_point::dat_csp_free;
+
 fill! { common cno cr ep extension lmr post rmr service_point }

@@ -3,8 +3,9 @@
 use super::*;
 
 calls! {
-    guard fn dat_rmr_create_for_ep(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
-        = call_v2::rmr::create_for_ep, rmr_create_for_ep_func: DAT_RMR_CREATE_FOR_EP_FUNC of object;
+    grow fn dat_rmr_create_for_ep(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
+        = call_v2::rmr::create_for_ep, rmr_create_for_ep_func: DAT_RMR_CREATE_FOR_EP_FUNC of object
+        undo dat_rmr_free(rmr_handle);
 
     guard_data_path fn dat_rmr_bind(
         rmr_handle: DAT_RMR_HANDLE,

@@ -3,13 +3,14 @@
 use super::*;
 
 calls! {
-    guard fn dat_csp_create(
+    grow fn dat_csp_create(
         ia_handle: DAT_IA_HANDLE,
         comm: *mut DAT_COMM,
         address_ptr: DAT_IA_ADDRESS_PTR,
         evd_handle: DAT_EVD_HANDLE,
         csp_handle: *mut DAT_CSP_HANDLE,
-    ) = call_v2::csp::create, csp_create_func: DAT_CSP_CREATE_FUNC of adapter;
+    ) = call_v2::csp::create, csp_create_func: DAT_CSP_CREATE_FUNC of adapter
+        undo dat_csp_free(csp_handle);
 
     guard fn dat_csp_query(
         csp_handle: DAT_CSP_HANDLE,

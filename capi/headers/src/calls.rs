@@ -23,8 +23,8 @@ impl Parse for Calls {
     }
 }
 
-/// `GUARD fn NAME(ARGUMENTS) = IMPLEMENTATION, SLOT: TYPE of KIND;`, of which C needs the prototype
-/// and the type.
+/// `GUARD fn NAME(ARGUMENTS) = IMPLEMENTATION, SLOT: TYPE of KIND undo CALL(ARGUMENT);`, of which C needs the
+/// prototype and the type.
 fn call(input: ParseStream<'_>) -> syn::Result<[Item; 2]> {
     input.parse::<Ident>()?;
     input.parse::<Token![fn]>()?;
@@ -41,6 +41,13 @@ fn call(input: ParseStream<'_>) -> syn::Result<[Item; 2]> {
     if !input.peek(Token![;]) {
         input.parse::<Ident>()?;
         input.parse::<Ident>()?;
+    }
+    if !input.peek(Token![;]) {
+        input.parse::<Ident>()?;
+        input.parse::<Ident>()?;
+        let created;
+        parenthesized!(created in input);
+        created.parse::<Ident>()?;
     }
     input.parse::<Token![;]>()?;
     let function = parse_quote! {

@@ -12,6 +12,7 @@ use crate::argument::wanted_out;
 use crate::convert::interface;
 use crate::debug::{self, Kind};
 use crate::foreign::Server;
+use crate::memory::shortage;
 use crate::{codes, foreign, registry, version};
 
 const OPEN: &str = "dat_ia_open";
@@ -49,6 +50,8 @@ pub(crate) unsafe fn openv(
         format!("dat_ia_openv ({name:?}, {dat_major}.{dat_minor}, {thread_safety})")
     });
     let version = version(dat_major, dat_minor)?;
+    shortage::check()?;
+    let mark = shortage::Mark::new();
     let demand = Demand { version, thread_safe: Some(thread_safety != DAT_FALSE) };
     let request =
         foreign::OpenRequest { name: ia_name, async_evd_min_qlen, async_evd: evd_out.read() };
@@ -70,6 +73,11 @@ pub(crate) unsafe fn openv(
             (adapters::add(Adapter::Foreign(opened.address)), opened.async_evd)
         }
     };
+    if mark.is_passed() {
+        // SAFETY: any value may be passed as a handle.
+        unsafe { close(handle, DAT_CLOSE_ABRUPT_FLAG) }?;
+        return Err(shortage::undone().during(OPEN));
+    }
     evd_out.write(evd);
     output.write(handle);
     OK
