@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use dat_core::compat::Sign;
+use dat_sync::{ProcessLock, Rank};
 
 /// Whether this process shows a sign.
 pub(crate) fn is_present(sign: &Sign) -> bool {
@@ -27,7 +28,10 @@ struct Search<'a> {
 /// The paths of the loaded objects whose files have this name, or this name and a version. Unlike
 /// `dlopen` with `RTLD_NOLOAD`, this does not search the file system for a library that is not loaded.
 fn loaded(name: &str) -> Vec<CString> {
+    /// Held by a thread that reads the list: glibc does not free its lock in a child of a fork.
+    static READING: ProcessLock<()> = ProcessLock::new(Rank::LoadedObjects, ());
     let mut search = Search { name, found: Vec::new() };
+    let _reading = READING.lock();
     // SAFETY: the function gets the address of `search`, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut search).cast()) };
     search.found

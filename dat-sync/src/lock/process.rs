@@ -40,6 +40,8 @@ pub enum Rank {
     Handles,
     /// The region table of software providers.
     Regions,
+    /// The list of loaded objects of the C library, whose lock is not freed in a child.
+    LoadedObjects,
     /// The private descriptors.
     Descriptors,
     /// The slab allocator.
