@@ -1,16 +1,20 @@
 //! The threads of the library. They run in the process of a program that does not know them, so they take no
 //! signal that is meant for the program, and nothing of the scheduling of the thread that happens to start them.
+//!
+//! They are created by pthread_create(3). A thread of the standard library takes a lock of the process when it
+//! begins, which a child of a fork may inherit from another thread, and would wait for without end.
 
 #![allow(
     unsafe_code,
-    reason = "no safe wrapper of pthread_setschedparam(3) and pthread_setaffinity_np(3)"
+    reason = "no safe wrapper of pthread_create(3) and the calls that change the scheduling of a thread"
 )]
 
+use std::ffi::{CString, c_void};
 use std::io;
 use std::mem;
-use std::os::unix::thread::{JoinHandleExt, RawPthread};
-use std::sync::{Arc, Mutex};
-use std::thread::{Builder, JoinHandle};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::libc;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
@@ -38,36 +42,108 @@ const SYNCHRONOUS: [Signal; 6] = [
 pub fn start<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<JoinHandle<T>> {
+) -> io::Result<Thread<T>> {
+    let name = CString::new(name)?;
     let mut blocked = SigSet::all();
     SYNCHRONOUS.into_iter().for_each(|signal| blocked.remove(signal));
     // The new thread waits at the gate while its scheduling changes, so that it does not end before.
     let gate = Arc::new(Mutex::new(()));
     let place = gate.lock();
-    let body = {
-        let gate = Arc::clone(&gate);
-        move || {
+    let result = Arc::new(Mutex::new(None));
+    let body: Body = {
+        let (gate, result) = (Arc::clone(&gate), Arc::clone(&result));
+        Box::new(move || {
             // The caller may block synchronous signals.
             let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&blocked), None);
             drop(gate.lock());
-            run()
-        }
+            // No panic may leave the function of the thread. The hook has reported it.
+            let found = catch_unwind(AssertUnwindSafe(run)).ok();
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        })
     };
     let mut before = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&blocked), Some(&mut before))?;
-    let started = Builder::new().name(name.to_owned()).spawn(body);
-    if let Ok(thread) = &started {
-        leave_scheduling_of_caller(thread.as_pthread_t());
+    let started = create(body);
+    if let Ok(thread) = started {
+        // SAFETY: the thread has not passed the gate, so it exists; the name is a string of C.
+        unsafe { libc::pthread_setname_np(thread, name.as_ptr()) };
+        leave_scheduling_of_caller(thread);
     }
     drop(place);
     // It fails for invalid arguments only.
     let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
-    started
+    Ok(Thread { thread: started?, result, is_joined: false })
+}
+
+/// A thread that was started. It goes on if this is dropped.
+#[derive(Debug)]
+pub struct Thread<T> {
+    thread: libc::pthread_t,
+    result: Arc<Mutex<Option<T>>>,
+    is_joined: bool,
+}
+
+impl<T> Thread<T> {
+    /// Waits for the end of the thread. Returns its result; `None` if it has panicked.
+    #[must_use]
+    pub fn join(mut self) -> Option<T> {
+        self.is_joined = true;
+        // SAFETY: the thread was neither joined nor detached before.
+        unsafe { libc::pthread_join(self.thread, ptr::null_mut()) };
+        self.result.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether it is the calling thread.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        // SAFETY: the call has no pointers.
+        unsafe { libc::pthread_self() == self.thread }
+    }
+}
+
+impl<T> Drop for Thread<T> {
+    fn drop(&mut self) {
+        if !self.is_joined {
+            // SAFETY: the thread was neither joined nor detached before.
+            unsafe { libc::pthread_detach(self.thread) };
+        }
+    }
+}
+
+type Body = Box<dyn FnOnce() + Send>;
+
+fn create(body: Body) -> io::Result<libc::pthread_t> {
+    extern "C" fn main(body: *mut c_void) -> *mut c_void {
+        // SAFETY: `create` has passed it, and to this thread only.
+        let body = unsafe { Box::from_raw(body.cast::<Body>()) };
+        body();
+        ptr::null_mut()
+    }
+    /// As for threads of the standard library, in bytes.
+    const STACK: usize = 2 << 20;
+    let mut attributes = mem::MaybeUninit::uninit();
+    let mut thread = 0;
+    let body = Box::into_raw(Box::new(body));
+    // SAFETY: the call initialises the attributes.
+    unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
+    // SAFETY: initialised above. If it fails, the size stays the default.
+    unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK) };
+    // SAFETY: the attributes are initialised, and the function gets the pointer that it takes.
+    let error =
+        unsafe { libc::pthread_create(&raw mut thread, attributes.as_ptr(), main, body.cast()) };
+    // SAFETY: initialised above, and not used again.
+    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    if error != 0 {
+        // SAFETY: made above, and no thread has it.
+        drop(unsafe { Box::from_raw(body) });
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    Ok(thread)
 }
 
 /// What fails here stays as the caller has it: a filter of system calls may refuse, and a thread leaves
 /// `SCHED_IDLE` only with the right to lower its nice value.
-fn leave_scheduling_of_caller(thread: RawPthread) {
+fn leave_scheduling_of_caller(thread: libc::pthread_t) {
     // SAFETY: all bits zero are a valid value.
     let parameters: libc::sched_param = unsafe { mem::zeroed() };
     // SAFETY: the thread has not passed the gate, so it exists; the parameters are valid for reads.

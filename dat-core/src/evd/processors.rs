@@ -18,7 +18,7 @@ pub(super) fn several() -> bool {
 /// Only a thread that may use every processor gets this answer, so that one is started for it.
 fn count() -> usize {
     let scratch = dat_sync::thread::start("dat-processors", available);
-    scratch.ok().and_then(|scratch| scratch.join().ok()).unwrap_or_else(available)
+    scratch.ok().and_then(dat_sync::thread::Thread::join).unwrap_or_else(available)
 }
 
 fn available() -> usize {

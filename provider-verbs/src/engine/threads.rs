@@ -1,17 +1,17 @@
 //! The running threads of an open adapter, and their termination.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_sync::Mutex;
+use dat_sync::thread::Thread;
 
 use super::Engine;
 
 /// The running threads.
 pub(crate) struct Threads {
     engine: Arc<Engine>,
-    handles: Mutex<Vec<JoinHandle<()>>>,
+    handles: Mutex<Vec<Thread<()>>>,
 }
 
 impl Threads {
@@ -44,10 +44,9 @@ impl Drop for Threads {
     fn drop(&mut self) {
         // If the program has closed their descriptors, they end when their sleep does.
         let are_woken = self.engine.stop();
-        let own = std::thread::current().id();
         for handle in self.handles.get_mut().drain(..) {
             // The last object of an adapter may be dropped in one of its own threads.
-            if are_woken && handle.thread().id() != own {
+            if are_woken && !handle.is_current() {
                 // A thread that panicked has ended too.
                 let _ = handle.join();
             }
