@@ -369,18 +369,22 @@ impl Shared {
         })
     }
 
-    /// Waits for what a closing link needs next.
-    pub(super) fn watch_lingering(&self, token: u64, lingering: &mut LingeringLink) {
-        let Some(descriptor) = lingering.reader.descriptor() else { return };
+    /// Waits for what a closing link needs next. Returns false if the system has no memory for that: the link is
+    /// closed at once then.
+    pub(super) fn watch_lingering(&self, token: u64, lingering: &mut LingeringLink) -> bool {
+        let Some(descriptor) = lingering.reader.descriptor() else { return true };
         if !lingering.awaits_close() {
-            self.watch(descriptor, token, lingering.interest());
             lingering.watched_in = WatchedIn::Links;
-        } else if lingering.watched_in != WatchedIn::Closing {
+            return self.watch(descriptor, token, lingering.interest());
+        }
+        if lingering.watched_in != WatchedIn::Closing {
             self.forget_lingering(lingering);
             let data = epoll::EventData::new_u64(token);
-            self.note(epoll::add(self.closing(), descriptor, data, epoll::EventFlags::IN));
             lingering.watched_in = WatchedIn::Closing;
+            let interest = epoll::EventFlags::IN;
+            return self.note(epoll::add(self.closing(), descriptor, data, interest));
         }
+        true
     }
 
     /// Stops the driver from waiting for a closing link.
@@ -423,8 +427,7 @@ impl Shared {
         let mut lingering = LingeringLink::new(reader, writer, last);
         // Before it is shut down, which would wake the thread for nothing.
         self.forget_link(&*lingering.reader);
-        if lingering.advance() {
-            self.watch_lingering(token, &mut lingering);
+        if lingering.advance() && self.watch_lingering(token, &mut lingering) {
             self.submit_lingering(token, lingering);
         } else {
             self.submit_without_wakeup(Job::Forget(token));

@@ -234,10 +234,9 @@ impl Driver {
     fn linger(&mut self, token: u64, mut lingering: LingeringLink) {
         self.watched.remove(&token);
         // The peer may have closed the link in the meantime.
-        if !lingering.advance() {
+        if !lingering.advance() || !self.shared.watch_lingering(token, &mut lingering) {
             return self.shared.forget_lingering(&lingering);
         }
-        self.shared.watch_lingering(token, &mut lingering);
         self.lingering += 1;
         self.timed.insert(token, TimedLink::Lingering(lingering));
     }
