@@ -1,0 +1,377 @@
+//! What drives the links that no poller reads: the work of the thread `dat-progress`, and of a waiter
+//! that has claimed it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use rustix::event::{Timespec, epoll};
+
+use super::driven::{Driven, LinkStatus};
+use super::event_order::EventOrder;
+use super::incoming::ListenerState;
+use super::lent_links::LentLinks;
+use super::lingering::{CLOSING_CHECK_INTERVAL, CLOSING_CHECKS, LingeringLink};
+use super::liveness::LivenessChecks;
+use super::pending_handshake::PendingHandshake;
+use super::ready_list::ReadyList;
+use super::shared::{Job, Shared};
+use crate::protocol::REPLY_PATIENCE;
+
+/// The state of the driver. One thread at a time reads the links, in passes, so that events keep the
+/// order of their peers.
+pub(super) struct Driver {
+    pub(super) shared: Arc<Shared>,
+    /// Queue pairs and listeners, by token.
+    watched: HashMap<u64, Watched>,
+    /// Links that are watched until a deadline, by token.
+    pub(super) timed: HashMap<u64, TimedLink>,
+    /// Queue pairs whose links hold received data that was not read.
+    ready: Vec<Weak<dyn Driven>>,
+    lent: LentLinks,
+    /// Queue pairs whose acknowledgements wait for a reply, and until when, the earliest first.
+    await_reply: VecDeque<(Instant, Weak<dyn Driven>)>,
+    /// Queue pairs to progress at a time, in any order.
+    retries: Vec<(Instant, Weak<dyn Driven>)>,
+    liveness: LivenessChecks,
+    /// When the next check of closing links is due.
+    next_closing_check: Instant,
+    /// Until when there are such checks even without a closing link.
+    checks_closing_until: Instant,
+    /// Number of closing links.
+    lingering: usize,
+    /// Number of links in the handshake.
+    pub(super) pending_handshakes: usize,
+    /// The events that wait for those of other links.
+    pub(super) order: EventOrder,
+    /// Until when the thread sleeps if nothing wakes it; without a limit if absent.
+    thread_wakes_at: Option<Instant>,
+    is_failure_reported: bool,
+}
+
+/// An object whose descriptor is watched.
+enum Watched {
+    QueuePair(Weak<dyn Driven>),
+    Listener(Arc<ListenerState>),
+}
+
+/// A link that is watched until a deadline.
+pub(super) enum TimedLink {
+    Handshake(Box<PendingHandshake>),
+    Lingering(LingeringLink),
+}
+
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+pub(crate) const IN: epoll::EventFlags = epoll::EventFlags::IN;
+
+impl Driver {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let (watched, timed) = (HashMap::new(), HashMap::new());
+        let (ready, lent, now) = (Vec::new(), LentLinks::default(), Instant::now());
+        Self {
+            shared,
+            watched,
+            timed,
+            ready,
+            lent,
+            await_reply: VecDeque::new(),
+            retries: Vec::new(),
+            liveness: LivenessChecks::default(),
+            next_closing_check: now,
+            checks_closing_until: now,
+            lingering: 0,
+            pending_handshakes: 0,
+            order: EventOrder::default(),
+            thread_wakes_at: None,
+            is_failure_reported: false,
+        }
+    }
+
+    /// Reads every link that is ready, which it finds by means of the list. Returns whether another pass
+    /// must follow at once.
+    pub(super) fn pass(&mut self, descriptors: &mut ReadyList) -> bool {
+        let is_complete = self.ready_links(descriptors);
+        // The job that watches a descriptor was submitted before its first event.
+        self.run_jobs();
+        if self.shared.has_failed() {
+            self.end_all();
+        }
+        for token in descriptors.tokens() {
+            self.handle_event(token);
+        }
+        for queue_pair in std::mem::take(&mut self.ready) {
+            self.progress(&queue_pair);
+        }
+        if is_complete {
+            self.order.note_pass();
+            self.report_due();
+        }
+        self.lent.check(&mut self.order, self.shared.is_busy());
+        self.acknowledge_due();
+        self.retry_due();
+        self.check_closing();
+        self.drop_expired();
+        self.must_pass()
+    }
+
+    /// Finds the links that are ready. Returns whether the list has all of them.
+    fn ready_links(&self, descriptors: &mut ReadyList) -> bool {
+        if self.shared.has_failed() {
+            descriptors.clear();
+            return true;
+        }
+        descriptors.wait(self.shared.links(), Some(&NOW)).unwrap_or_else(|errno| {
+            self.shared.fail(errno);
+            true
+        })
+    }
+
+    /// The adapter has failed: breaks all connections, and uses no descriptor any more.
+    #[cold]
+    fn end_all(&mut self) {
+        for (_, watched) in std::mem::take(&mut self.watched) {
+            match watched {
+                Watched::QueuePair(queue_pair) => {
+                    if let Some(queue_pair) = queue_pair.upgrade() {
+                        queue_pair.break_off(&mut self.order);
+                    }
+                }
+                // The sink may own objects of the consumer, so it is dropped without the lock.
+                Watched::Listener(listener) => {
+                    let open = listener.open.lock().take();
+                    drop(open);
+                }
+            }
+        }
+        for (_, queue_pair) in std::mem::take(&mut self.retries) {
+            if let Some(queue_pair) = queue_pair.upgrade() {
+                queue_pair.break_off(&mut self.order);
+            }
+        }
+        self.timed.clear();
+        (self.lingering, self.pending_handshakes) = (0, 0);
+        if !std::mem::replace(&mut self.is_failure_reported, true) {
+            self.shared.report_failure();
+        }
+    }
+
+    fn must_pass(&self) -> bool {
+        !self.ready.is_empty() || self.order.is_pending()
+    }
+
+    /// Whether nothing is left to do for an adapter that is closed.
+    pub(super) fn is_finished(&self) -> bool {
+        self.shared.is_closed() && self.lingering == 0 && !self.must_pass()
+    }
+
+    /// When the driver must run although no descriptor is ready; never if nothing is due.
+    fn due(&self, now: Instant) -> Option<Instant> {
+        let closing_check = if self.lingering > 0 {
+            Some(self.next_closing_check)
+        } else {
+            (now < self.checks_closing_until).then(|| now + CLOSING_CHECK_INTERVAL)
+        };
+        let reply = self.await_reply.front().map(|(due, _)| *due);
+        let retry = self.retries.iter().map(|(due, _)| *due).min();
+        let checks = self.lent.due().into_iter().chain(reply).chain(retry).chain(closing_check);
+        let checks = checks.chain(self.liveness.due());
+        self.timed.values().map(TimedLink::deadline).chain(checks).min()
+    }
+
+    /// The thread is about to sleep: until when; without a limit if nothing is due.
+    pub(super) fn begin_sleep(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        if self.must_pass() {
+            return Some(now);
+        }
+        self.liveness.check(now);
+        let due = self.due(now);
+        if !self.shared.begin_sleep(due.is_some_and(|due| due <= now + CLOSING_CHECK_INTERVAL)) {
+            return Some(now);
+        }
+        self.thread_wakes_at = due;
+        due
+    }
+
+    /// Whether the thread must wake up before the end of its sleep.
+    pub(super) fn needs_thread(&self) -> bool {
+        let is_later = |due| self.thread_wakes_at.is_none_or(|wakes_at| wakes_at > due);
+        self.must_pass() || self.due(Instant::now()).is_some_and(is_later)
+    }
+
+    /// Executes the submitted jobs.
+    fn run_jobs(&mut self) {
+        for job in self.shared.take_jobs() {
+            match job {
+                Job::Watch(token, queue_pair, liveness) => {
+                    liveness.into_iter().for_each(|link| self.liveness.add(link));
+                    self.watched.insert(token, Watched::QueuePair(queue_pair));
+                }
+                Job::Progress(queue_pair) => self.ready.push(queue_pair),
+                Job::Retry(due, queue_pair) => self.retries.push((due, queue_pair)),
+                Job::Deliver(queue_pair, upcalls) => {
+                    upcalls.deliver();
+                    if let Some(queue_pair) = queue_pair.upgrade() {
+                        queue_pair.deliver(&mut self.order);
+                    }
+                }
+                Job::Listen(listener) => {
+                    if listener.open.lock().is_some() {
+                        self.watched.insert(listener.token, Watched::Listener(listener));
+                    }
+                }
+                Job::Linger(token, lingering) => {
+                    self.checks_closing_until = Instant::now() + CLOSING_CHECKS;
+                    self.linger(token, lingering);
+                }
+                Job::Forget(token) => drop(self.watched.remove(&token)),
+            }
+        }
+    }
+
+    fn linger(&mut self, token: u64, mut lingering: LingeringLink) {
+        self.watched.remove(&token);
+        // The peer may have closed the link in the meantime.
+        if !lingering.advance() || !self.shared.watch_lingering(token, &mut lingering) {
+            return self.shared.forget_lingering(&lingering);
+        }
+        self.lingering += 1;
+        self.timed.insert(token, TimedLink::Lingering(lingering));
+    }
+
+    /// Drops the closing links that their peers have closed.
+    fn check_closing(&mut self) {
+        if self.lingering == 0 || Instant::now() < self.next_closing_check {
+            return;
+        }
+        self.next_closing_check = Instant::now() + CLOSING_CHECK_INTERVAL;
+        let mut closing = ReadyList::new();
+        let mut is_complete = false;
+        while !is_complete {
+            is_complete = closing.wait(self.shared.closing(), Some(&NOW)).unwrap_or_else(|errno| {
+                self.shared.fail(errno);
+                true
+            });
+            closing.tokens().for_each(|token| self.handle_event(token));
+        }
+    }
+
+    /// A watched descriptor is ready.
+    fn handle_event(&mut self, token: u64) {
+        match self.watched.get(&token) {
+            Some(Watched::QueuePair(queue_pair)) => {
+                let queue_pair = Weak::clone(queue_pair);
+                self.progress(&queue_pair);
+            }
+            Some(Watched::Listener(listener)) => {
+                let listener = Arc::clone(listener);
+                self.accept_links(&listener);
+            }
+            None => match self.timed.remove(&token) {
+                Some(TimedLink::Handshake(handshake)) => self.advance_handshake(token, handshake),
+                Some(TimedLink::Lingering(lingering)) => {
+                    self.lingering -= 1;
+                    self.linger(token, lingering);
+                }
+                // The list was made before it was forgotten, or the set belongs to the program.
+                None => self.shared.verify(),
+            },
+        }
+    }
+
+    /// Progresses a queue pair, unless its link is or becomes lent.
+    fn progress(&mut self, weak: &Weak<dyn Driven>) {
+        let Some(queue_pair) = weak.upgrade() else { return };
+        match queue_pair.progress(&mut self.order) {
+            LinkStatus::Idle => {}
+            LinkStatus::HasMore => self.ready.push(Weak::clone(weak)),
+            LinkStatus::Retry(due) => self.retries.push((due, Weak::clone(weak))),
+            LinkStatus::AwaitsReply => {
+                let due = Instant::now() + REPLY_PATIENCE;
+                self.await_reply.push_back((due, Weak::clone(weak)));
+            }
+            LinkStatus::Lent(first_check) => {
+                self.lent.add(weak, first_check, self.shared.is_busy());
+            }
+        }
+    }
+
+    /// Acknowledges what no reply of the consumer has acknowledged in time.
+    fn acknowledge_due(&mut self) {
+        if self.await_reply.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while self.await_reply.front().is_some_and(|(due, _)| *due <= now) {
+            let next =
+                self.await_reply.pop_front().and_then(|(_, queue_pair)| queue_pair.upgrade());
+            if let Some(queue_pair) = next {
+                queue_pair.acknowledge(&mut self.order);
+            }
+        }
+    }
+
+    /// Progresses the queue pairs whose time has come.
+    fn retry_due(&mut self) {
+        if self.retries.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let all = std::mem::take(&mut self.retries);
+        let (due, later): (Vec<_>, Vec<_>) = all.into_iter().partition(|(due, _)| *due <= now);
+        self.retries = later;
+        due.iter().for_each(|(_, queue_pair)| self.progress(queue_pair));
+    }
+
+    /// Reports the ends and the connection requests that no event of another link can precede.
+    fn report_due(&mut self) {
+        while let Some(queue_pair) = self.order.due_end() {
+            if let Some(queue_pair) = queue_pair.upgrade() {
+                queue_pair.deliver_all();
+            }
+        }
+        while let Some((listener, incoming)) = self.order.due_request() {
+            let sink = listener.open.lock().as_ref().map(|(_, sink)| Arc::clone(sink));
+            match sink {
+                Some(sink) => sink.request(incoming),
+                None => incoming.refuse(&self.shared),
+            }
+        }
+    }
+
+    /// Closes the links whose deadline has expired.
+    fn drop_expired(&mut self) {
+        if self.timed.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let (shared, pending_handshakes) = (&self.shared, &mut self.pending_handshakes);
+        let lingering_links = &mut self.lingering;
+        self.timed.retain(|_, timed| {
+            if now < timed.deadline() {
+                return true;
+            }
+            match timed {
+                TimedLink::Handshake(handshake) => {
+                    *pending_handshakes -= 1;
+                    shared.forget_link(&*handshake.link.reader);
+                }
+                TimedLink::Lingering(lingering) => {
+                    *lingering_links -= 1;
+                    shared.forget_lingering(lingering);
+                }
+            }
+            false
+        });
+    }
+}
+
+impl TimedLink {
+    fn deadline(&self) -> Instant {
+        match self {
+            Self::Handshake(handshake) => handshake.deadline,
+            Self::Lingering(lingering) => lingering.deadline,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Closing links: the last bytes are written, and the bytes of the peer are read until it closes.
+
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::EventFlags;
+
+use super::link_state::LinkState;
+use crate::frame::Frame;
+use crate::link::{Armed, Reader, Writer, Written};
+
+/// How long a link lingers at most.
+pub(super) const MAX_LINGER: Duration = Duration::from_secs(2);
+/// How often the driver checks which links the peers have closed.
+pub(super) const CLOSING_CHECK_INTERVAL: Duration = Duration::from_millis(5);
+/// For how long after a link began to close the thread continues these checks, so that the next link wakes
+/// no thread.
+pub(super) const CLOSING_CHECKS: Duration = Duration::from_millis(50);
+
+/// The set in which the driver waits for the descriptor of a closing link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WatchedIn {
+    Nothing,
+    /// The set of the links: something is left to write.
+    Links,
+    /// The set that the driver checks only now and then.
+    Closing,
+}
+
+/// A link of a connection that has ended.
+pub(crate) struct Closing {
+    /// Identifies it to the driver.
+    pub(crate) token: u64,
+    pub(crate) reader: Box<dyn Reader>,
+    pub(crate) link: LinkState,
+    /// The last frame.
+    pub(crate) last: Option<Frame>,
+}
+
+/// A link that is being closed.
+pub(crate) struct LingeringLink {
+    pub(super) reader: Box<dyn Reader>,
+    writer: Box<dyn Writer>,
+    /// The last frame, until it is written.
+    last: Option<Frame>,
+    /// Whether everything is written and the writer is shut down.
+    is_shut: bool,
+    pub(super) watched_in: WatchedIn,
+    pub(super) deadline: Instant,
+}
+
+impl LingeringLink {
+    /// Starts to close a link after a last frame.
+    pub(super) fn new(
+        mut reader: Box<dyn Reader>,
+        writer: Box<dyn Writer>,
+        last: Option<Frame>,
+    ) -> Self {
+        reader.arm(Armed::Descriptor);
+        let deadline = Instant::now() + MAX_LINGER;
+        Self { reader, writer, last, is_shut: false, watched_in: WatchedIn::Nothing, deadline }
+    }
+
+    /// Whether nothing is left but to wait until the peer closes the link.
+    pub(super) fn awaits_close(&self) -> bool {
+        self.is_shut
+    }
+
+    /// The events of the descriptor to wait for, before it [awaits](Self::awaits_close) the peer.
+    pub(super) fn interest(&self) -> EventFlags {
+        if self.reader.is_readable_for_room() {
+            EventFlags::IN
+        } else {
+            EventFlags::IN | EventFlags::OUT
+        }
+    }
+
+    /// Writes and reads what is possible now. Returns whether the link must be kept.
+    pub(super) fn advance(&mut self) -> bool {
+        (self.is_shut || self.write()) && self.reader.discard().is_ok()
+    }
+
+    fn write(&mut self) -> bool {
+        if let Some(frame) = &self.last {
+            match self.writer.write_last(frame) {
+                Ok(Written::Taken | Written::Buffered | Written::Held | Written::Unreadable) => {
+                    self.last = None;
+                }
+                Ok(Written::Full) => {}
+                Err(_) => return false,
+            }
+        }
+        match self.writer.flush() {
+            Ok(false) if self.last.is_none() => {
+                self.is_shut = true;
+                self.writer.shut_down().is_ok()
+            }
+            Ok(_) => true,
+            Err(_) => false,
+        }
+    }
+}

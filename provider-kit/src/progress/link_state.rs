@@ -1,0 +1,212 @@
+//! The writing half of a link, and what it can take.
+
+use dat_provider::mem::Span;
+use rustix::io::Errno;
+
+use super::coalescing::Coalescing;
+use crate::frame::{AckHead, Frame, MessageHead};
+use crate::link::{End, Writer, Written};
+use crate::protocol::{RequestFrame, Sent, Transmit};
+
+/// What the link can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    /// Everything that was written is sent.
+    Free,
+    /// The link has copied bytes that it could not send. It may take more.
+    Backlog,
+    /// It takes nothing until a flush.
+    Full,
+    /// Nothing can be written any more.
+    Closed,
+}
+
+/// Why a link was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    None,
+    /// A write has found that the peer cannot be reached.
+    Peer,
+    /// The program has closed the descriptor of the link.
+    Descriptor,
+}
+
+/// The writing half of a link.
+pub(crate) struct LinkState {
+    writer: Box<dyn Writer>,
+    space: Space,
+    loss: Loss,
+    /// Whether the link can hold frames, and whether it may: every poll reads it, so that one sends them.
+    pub(crate) can_hold: bool,
+    pub(crate) may_hold: bool,
+    coalescing: Coalescing,
+}
+
+/// Whether the error of a link says that the program has closed its descriptor: no other error does, and no call with
+/// the descriptor succeeds any more.
+fn is_lost_descriptor(end: &End) -> bool {
+    let errnos = [Errno::BADF, Errno::NOTSOCK];
+    matches!(end, End::Lost(errno) if errnos.contains(&Errno::from_raw_os_error(*errno)))
+}
+
+impl LinkState {
+    pub(crate) fn new(writer: Box<dyn Writer>) -> Self {
+        Self {
+            can_hold: writer.can_hold(),
+            may_hold: false,
+            writer,
+            space: Space::Free,
+            loss: Loss::None,
+            coalescing: Coalescing::default(),
+        }
+    }
+
+    /// Whether everything that was written is sent, and more can be.
+    #[inline]
+    pub(crate) fn is_free(&self) -> bool {
+        self.space == Space::Free
+    }
+
+    pub(crate) fn is_peer_lost(&self) -> bool {
+        self.loss == Loss::Peer
+    }
+
+    pub(crate) fn has_lost_descriptor(&self) -> bool {
+        self.loss == Loss::Descriptor
+    }
+
+    /// The program has closed the descriptor of the link, which ends without another call.
+    #[cold]
+    pub(crate) fn lose_descriptor(&mut self) {
+        (self.loss, self.space) = (Loss::Descriptor, Space::Closed);
+    }
+
+    /// A read found the end of the link. Returns whether the program has closed the descriptor.
+    #[cold]
+    pub(crate) fn note_read_end(&mut self, end: &End) -> bool {
+        if is_lost_descriptor(end) {
+            self.lose_descriptor();
+        }
+        self.has_lost_descriptor()
+    }
+
+    /// Whether the next poll that finds nothing, after `executed` requests were completed, sends the held frames.
+    #[inline]
+    pub(crate) fn is_due(&mut self, executed: u32) -> bool {
+        self.can_hold && self.coalescing.is_due(executed)
+    }
+
+    /// Writes the last frame. Returns the writing half, and the frame if it is still to be written.
+    pub(crate) fn write_last(mut self, frame: Option<Frame>) -> (Box<dyn Writer>, Option<Frame>) {
+        let left = frame.filter(|frame| match self.space {
+            Space::Closed => false,
+            Space::Full => true,
+            Space::Free | Space::Backlog => {
+                let written = self.writer.write_last(frame);
+                matches!(written, Ok(Written::Full | Written::Unreadable))
+            }
+        });
+        (self.writer, left)
+    }
+
+    /// Notes what became of a frame; `request` is the number of its request.
+    fn note(&mut self, written: Result<Written, End>, request: Option<u32>) -> Sent {
+        match written {
+            Ok(Written::Taken) => self.coalescing.set_holding(None),
+            Ok(Written::Held) => self.coalescing.set_holding(request),
+            Ok(Written::Buffered) => {
+                self.coalescing.set_holding(None);
+                self.space = Space::Backlog;
+            }
+            other => return self.note_not_taken(&other),
+        }
+        Sent::Taken
+    }
+
+    #[cold]
+    fn note_not_taken(&mut self, written: &Result<Written, End>) -> Sent {
+        match written {
+            Ok(Written::Unreadable) => return Sent::Unreadable,
+            Ok(_) => self.space = Space::Full,
+            Err(end) => return self.note_end(end),
+        }
+        Sent::NotTaken
+    }
+
+    /// A write found the end of the link. The system reports the loss of a peer only once, and the reader
+    /// finds an orderly end after that.
+    #[cold]
+    fn note_end(&mut self, end: &End) -> Sent {
+        self.space = Space::Closed;
+        if is_lost_descriptor(end) {
+            self.loss = Loss::Descriptor;
+            return Sent::Lost;
+        }
+        if matches!(end, End::Lost(_)) {
+            self.loss = Loss::Peer;
+        }
+        Sent::NotTaken
+    }
+}
+
+impl Transmit for LinkState {
+    fn write(&mut self, frame: &Frame, payload: &[Span], request: Option<RequestFrame>) -> Sent {
+        if matches!(self.space, Space::Full | Space::Closed) {
+            return Sent::NotTaken;
+        }
+        // The streak of requests counts, whether they may be held or not.
+        let holds = request.is_some_and(|request| {
+            self.can_hold && self.coalescing.note_request() && self.may_hold && request.has_earlier
+        });
+        let written = if holds {
+            self.writer.hold(frame, payload)
+        } else {
+            self.writer.write(frame, payload)
+        };
+        self.note(written, request.map(|request| request.number))
+    }
+
+    #[inline]
+    fn write_message(&mut self, head: &MessageHead, payload: Span) -> Sent {
+        match self.writer.write_message(head, payload) {
+            // The link holds no frames.
+            Ok(Written::Taken) => Sent::Taken,
+            other => self.note(other, None),
+        }
+    }
+
+    fn write_ack(&mut self, head: &AckHead) -> Sent {
+        let written = self.writer.write_ack(head);
+        self.note(written, None)
+    }
+
+    fn flush(&mut self) -> Sent {
+        self.coalescing.set_holding(None);
+        match self.writer.flush() {
+            Ok(is_left) if self.space != Space::Closed => {
+                self.space = if is_left { Space::Full } else { Space::Free };
+                if is_left { Sent::NotTaken } else { Sent::Taken }
+            }
+            Ok(_) => Sent::NotTaken,
+            Err(end) => self.note_end(&end),
+        }
+    }
+
+    #[inline]
+    fn has_unsent(&self) -> bool {
+        matches!(self.space, Space::Backlog | Space::Full)
+    }
+
+    fn is_holding(&self) -> bool {
+        self.coalescing.is_holding()
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.space == Space::Closed
+    }
+
+    fn writer(&mut self) -> &mut dyn Writer {
+        &mut *self.writer
+    }
+}

@@ -1,0 +1,47 @@
+//! Progress: which thread reads and writes each link, and when.
+//!
+//! Each adapter has one thread, `dat-progress`. It reads links, accepts and answers connection requests, and closes
+//! links. While consumers poll, it lends the link of a queue pair to the pollers of its completion queues, and takes
+//! it back when they stop polling or are about to sleep. A poller makes no upcalls but queues them for the thread. The
+//! thread sleeps until a descriptor is ready or a deadline expires. A waiter may claim the work of the thread
+//! (`dat_provider::WaiterProgress`): links that become ready do not wake the thread then. Whichever does this work is
+//! the driver: it works in passes, one at a time, so that events keep their order.
+//!
+//! # Modules
+//! - `attention`: the reader of a link, with `lease_history` and `lent_links`; `link_state`: what a link can take, with
+//!   `coalescing` (sending frames together).
+//! - `thread`: the thread, where it runs (`placement`), and waiters in its place; `driver`: a pass of either, with
+//!   `ready_list`, `event_order` and `liveness`; `shared`: what they share with the objects of the adapter;
+//!   `driven`: a queue pair as the driver drives it.
+//! - `accepting`, `pending_handshake` and `incoming`: links that peers connect; `lingering`: links that close.
+//! - `failure`: an adapter whose descriptors the program has closed.
+
+mod accepting;
+mod attention;
+mod coalescing;
+mod driven;
+mod driver;
+mod event_order;
+mod failure;
+mod incoming;
+mod lease_history;
+mod lent_links;
+mod lingering;
+mod link_state;
+mod liveness;
+mod pending_handshake;
+mod placement;
+mod ready_list;
+mod shared;
+mod thread;
+
+pub(crate) use attention::{Attention, Event};
+pub(crate) use driven::{Driven, LinkStatus};
+pub(crate) use driver::IN;
+pub(crate) use event_order::EventOrder;
+pub(crate) use incoming::{Incoming, ListenerState, RequestSink};
+pub(crate) use lease_history::{LeaseEnd, MIN_CHECK_INTERVAL};
+pub(crate) use lingering::Closing;
+pub(crate) use link_state::LinkState;
+pub(crate) use shared::{Core, Job};
+pub(crate) use thread::{ProgressThread, start};

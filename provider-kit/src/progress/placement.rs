@@ -1,0 +1,275 @@
+//! Where the thread `dat-progress` runs, and how soon it runs once it wakes up.
+//!
+//! Launchers bind each process to a processor, and a consumer that spins keeps that one busy, so the thread may run
+//! on every processor of the control group. If all of them are busy it goes to those of the thread that opened the
+//! adapter: the scheduler would otherwise crowd the threads of several adapters on the processor of the consumer
+//! that sends.
+
+#![allow(unsafe_code, reason = "no safe wrapper of sched_getscheduler(2) and sched_setattr(2)")]
+
+use std::time::{Duration, Instant};
+
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
+
+use crate::processors::{Processors, ranges};
+
+/// How often the thread looks whether every processor is busy.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// The time slice that the thread requests, in nanoseconds; the shortest that Linux grants. A thread that
+/// wakes up with a shorter slice than that of the running thread preempts it (Linux 6.12, sched_setattr(2)).
+const TIME_SLICE: u64 = 100_000;
+
+/// The thread that opened the adapter.
+#[derive(Clone, Copy)]
+pub(super) struct Opener {
+    thread: Pid,
+    processors: CpuSet,
+}
+
+impl Opener {
+    /// The current thread.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` if its processors cannot be read.
+    pub(super) fn current() -> Result<Self> {
+        let processors = sched_getaffinity(None)
+            .map_err(|_| cannot_place("the processors of the thread cannot be read"))?;
+        Ok(Self { thread: gettid(), processors })
+    }
+
+    /// Whether it keeps every thread of an ordinary policy from running while it spins.
+    fn is_real_time(&self) -> bool {
+        // SAFETY: the call has no pointers.
+        let policy = unsafe { libc::sched_getscheduler(self.thread.as_raw_nonzero().get()) };
+        let policy = policy & !libc::SCHED_RESET_ON_FORK;
+        [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE].contains(&policy)
+    }
+}
+
+/// The processors of the current thread.
+pub(super) struct Placement {
+    opener: Opener,
+    /// Those on which the thread may run.
+    allowed: CpuSet,
+    station: Station,
+    next_check: Instant,
+}
+
+/// The processors on which the thread runs now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Station {
+    /// The allowed ones, always.
+    Fixed,
+    /// The allowed ones, because they are not all busy.
+    Roaming,
+    /// The processors of the opener, because all of the allowed ones are busy.
+    AtOpener,
+}
+
+impl Placement {
+    /// Places the current thread, which may run on every processor.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` if the process may not use the requested processors.
+    pub(super) fn of_thread(opener: Opener, processors: Processors) -> Result<Self> {
+        request_short_slice();
+        let requested = match processors {
+            Processors::Any => None,
+            Processors::Opener => Some(opener.processors),
+            Processors::Range(first, last) => {
+                let mut set = CpuSet::new();
+                (first..=last).for_each(|processor| set.set(processor));
+                Some(set)
+            }
+        };
+        if let Some(set) = requested {
+            sched_setaffinity(None, &set).map_err(|_| {
+                cannot_place(&format!("the process may not use the processors {}", ranges(&set)))
+            })?;
+        }
+        let allowed = Opener::current()?.processors;
+        let station = if processors == Processors::Any && opener.processors != allowed {
+            Station::Roaming
+        } else {
+            Station::Fixed
+        };
+        let next_check = Instant::now() + CHECK_INTERVAL;
+        Ok(Self { opener, allowed, station, next_check })
+    }
+
+    /// The processors on which the thread may run.
+    pub(super) const fn allowed(&self) -> CpuSet {
+        self.allowed
+    }
+
+    /// Moves the thread if the machine has become busy or idle. Returns which it is, if it was time to look.
+    pub(super) fn update(&mut self) -> Option<bool> {
+        let now = Instant::now();
+        if now < self.next_check {
+            return None;
+        }
+        self.next_check = now + CHECK_INTERVAL;
+        let running = running_threads()?;
+        let station = self.next_station(running);
+        if station != self.station {
+            let at_opener = station == Station::AtOpener;
+            let set = if at_opener { &self.opener.processors } else { &self.allowed };
+            // Fails only if the control group was changed, which has moved the thread already.
+            let _ = sched_setaffinity(None, set);
+            self.station = station;
+        }
+        Some(running > self.processors())
+    }
+
+    fn processors(&self) -> usize {
+        self.allowed.count() as usize
+    }
+
+    /// The station while a number of threads run or are ready to run; this thread is one of them.
+    fn next_station(&self, running: usize) -> Station {
+        let processors = self.processors();
+        let is_busy = match self.station {
+            Station::Fixed => return Station::Fixed,
+            Station::Roaming => running > processors,
+            Station::AtOpener => running >= processors,
+        };
+        if is_busy && !self.opener.is_real_time() { Station::AtOpener } else { Station::Roaming }
+    }
+}
+
+fn cannot_place(reason: &str) -> Error {
+    Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+        .because(reason.to_owned())
+        .advise("leave the IA parameter processors out, or name processors of its control group")
+}
+
+/// Number of threads that run or are ready to run (proc_loadavg(5)).
+fn running_threads() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
+}
+
+/// Makes the current thread preempt threads that spin.
+fn request_short_slice() {
+    /// The first version of `struct sched_attr`.
+    #[repr(C)]
+    #[derive(Default)]
+    struct SchedAttr {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    let mut attr = SchedAttr::default();
+    let size = size_of::<SchedAttr>();
+    // SAFETY: `attr` is valid for the writes of `size` bytes that the kernel makes.
+    let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attr, size, 0) };
+    if got != 0 {
+        return;
+    }
+    attr.runtime = TIME_SLICE;
+    // SAFETY: `attr` is valid for reads of the size that it names. Kernels without slices refuse or ignore it.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+
+    /// In a thread of its own, since the scheduling of the test's thread changes.
+    fn in_thread(test: impl FnOnce() + Send + 'static) {
+        std::thread::spawn(test).join().expect("no panic");
+    }
+
+    /// Binds the current thread to its first processor; returns all that it may use, and that one.
+    fn bind() -> (CpuSet, usize, CpuSet) {
+        let all = sched_getaffinity(None).expect("own processors");
+        let first = (0..CpuSet::MAX_CPU).find(|one| all.is_set(*one)).expect("a processor");
+        let mut one = CpuSet::new();
+        one.set(first);
+        sched_setaffinity(None, &one).expect("an own processor");
+        (all, first, one)
+    }
+
+    fn placed(opener: Opener, processors: Processors) -> Placement {
+        let thread = dat_sync::thread::start("dat-test", move || {
+            let placement = Placement::of_thread(opener, processors)?;
+            assert_eq!(placement.allowed, Opener::current()?.processors);
+            Ok::<_, Error>(placement)
+        });
+        thread.expect("a thread").join().expect("no panic").expect("own processors")
+    }
+
+    #[test]
+    fn a_bound_opener_does_not_bind_the_thread() {
+        in_thread(|| {
+            let (all, first, one) = bind();
+            let opener = Opener::current().expect("own processors");
+            assert_eq!(placed(opener, Processors::Opener).allowed, one);
+            let any = placed(opener, Processors::Any).allowed;
+            assert!((0..CpuSet::MAX_CPU).all(|one| any.is_set(one) >= all.is_set(one)));
+            assert_eq!(placed(opener, Processors::Range(first, first)).allowed, one);
+        });
+    }
+
+    #[test]
+    fn the_thread_is_at_a_bound_opener_while_every_processor_is_busy() {
+        in_thread(|| {
+            let (all, _, _) = bind();
+            if all.count() == 1 {
+                println!("NOT RUN: this machine has one processor");
+                return;
+            }
+            let mut placement = placed(Opener::current().expect("own processors"), Processors::Any);
+            let processors = placement.allowed.count() as usize;
+            assert!(placement.station == Station::Roaming);
+            assert!(placement.next_station(processors) == Station::Roaming);
+            assert!(placement.next_station(processors + 1) == Station::AtOpener);
+            placement.station = Station::AtOpener;
+            assert!(placement.next_station(processors) == Station::AtOpener);
+            assert!(placement.next_station(processors - 1) == Station::Roaming);
+        });
+    }
+
+    /// It would never run there while the opener spins.
+    #[test]
+    fn the_thread_is_never_at_an_opener_with_a_real_time_policy() {
+        in_thread(|| {
+            bind();
+            let opener = Opener::current().expect("own processors");
+            let mut placement = placed(opener, Processors::Any);
+            let parameters = libc::sched_param { sched_priority: 1 };
+            // SAFETY: the parameters are valid for reads.
+            let set =
+                unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+            if set != 0 {
+                println!("NOT RUN: a real-time policy needs CAP_SYS_NICE");
+                return;
+            }
+            placement.station = Station::AtOpener;
+            assert!(placement.next_station(usize::MAX) == Station::Roaming);
+        });
+    }
+
+    #[test]
+    fn processors_that_do_not_exist_are_an_error() {
+        in_thread(|| {
+            let last = CpuSet::MAX_CPU - 1;
+            let opener = Opener::current().expect("own processors");
+            let error = Placement::of_thread(opener, Processors::Range(last, last))
+                .err()
+                .expect("an error");
+            assert!(error.reason().ends_with(&last.to_string()), "{error}");
+        });
+    }
+
+    #[test]
+    fn the_running_threads_are_counted() {
+        assert!(running_threads().is_some_and(|count| count > 0));
+    }
+}

@@ -1,0 +1,457 @@
+//! The state of an adapter that its objects share with its thread `dat-progress`.
+
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use dat_provider::error::Result;
+use dat_provider::{AdapterSink, AsyncUpcall};
+use dat_sync::Mutex;
+use dat_sync::descriptors::{WatchSets, is_lost};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use super::driven::Driven;
+use super::failure::{Failure, Successor};
+use super::incoming::ListenerState;
+use super::lingering::{Closing, LingeringLink, WatchedIn};
+use crate::epoll_wait;
+use crate::fork::Origin;
+use crate::link::{Liveness, Reader};
+use crate::transport::Transport;
+use crate::upcalls::Upcalls;
+
+/// The objects' reference to the shared state. Dropping the last one ends the thread.
+pub(crate) struct Core(Arc<Shared>);
+
+/// The shared state.
+pub(crate) struct Shared {
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) origin: Origin,
+    jobs: Mutex<Jobs>,
+    /// Whether the thread was woken since it last took jobs.
+    is_signalled: AtomicBool,
+    is_closed: AtomicBool,
+    /// The next token.
+    tokens: AtomicU64,
+    sets: WatchSets<3>,
+    /// Whether every processor of the thread had work when it last looked.
+    is_busy: AtomicBool,
+    /// Whether a thread has found the failure, or is about to begin it.
+    is_failing: AtomicBool,
+    failure: Failure,
+    /// Receives the failure.
+    sink: Arc<dyn AdapterSink>,
+    /// What starts another thread after the failure.
+    thread: OnceLock<Weak<dyn Successor>>,
+}
+
+/// The set on which the thread sleeps. It contains the set of the links, unless a waiter sleeps on that one.
+const THREAD_SLEEP: usize = 0;
+/// The set of the links and listeners.
+const LINKS_SET: usize = 1;
+/// The set of the links that only wait until the peer has closed them. A ready one wakes no thread, because there is no
+/// hurry.
+const CLOSING_SET: usize = 2;
+
+/// The jobs that the thread has not taken.
+#[derive(Default)]
+struct Jobs {
+    list: Vec<Job>,
+    /// Whether the thread takes jobs within [`CLOSING_CHECK_INTERVAL`] in any case.
+    is_polled: bool,
+}
+
+/// A task for the driver. Tokens identify the descriptors that it watches.
+pub(crate) enum Job {
+    /// The link of a queue pair, whose descriptor is being watched, and the check that it needs.
+    Watch(u64, Weak<dyn Driven>, Option<Weak<dyn Liveness>>),
+    /// Progress a queue pair whose link holds received frames that were not read.
+    Progress(Weak<dyn Driven>),
+    /// Progress a queue pair at a time.
+    Retry(Instant, Weak<dyn Driven>),
+    /// Make upcalls on behalf of a poller.
+    Deliver(Weak<dyn Driven>, Upcalls),
+    /// Accept links for a listener.
+    Listen(Arc<ListenerState>),
+    /// Close a link once its last bytes are written.
+    Linger(u64, LingeringLink),
+    /// Stop watching a link or listener.
+    Forget(u64),
+}
+
+/// The tokens of what wakes the thread.
+const WAKEUP: u64 = 0;
+const LINKS: u64 = 1;
+
+/// The thread wakes up after this time at the latest, and finds out whether the program has closed its descriptors.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+
+impl Core {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+}
+
+impl Deref for Core {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.wake();
+    }
+}
+
+impl Shared {
+    /// # Errors
+    /// The process or the system is out of descriptors.
+    pub(crate) fn new(
+        transport: Box<dyn Transport>,
+        sink: Arc<dyn AdapterSink>,
+    ) -> rustix::io::Result<Self> {
+        let sets = WatchSets::new()?;
+        let (sleep, links) = (sets.set(THREAD_SLEEP), sets.set(LINKS_SET));
+        epoll::add(sleep, links, epoll::EventData::new_u64(LINKS), epoll::EventFlags::IN)?;
+        Ok(Self {
+            transport,
+            origin: Origin::here(),
+            jobs: Mutex::default(),
+            is_signalled: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            tokens: AtomicU64::new(0),
+            sets,
+            is_busy: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
+            failure: Failure::default(),
+            sink,
+            thread: OnceLock::new(),
+        })
+    }
+
+    /// The descriptor that is readable while a link is ready.
+    pub(crate) fn links(&self) -> BorrowedFd<'_> {
+        self.sets.set(LINKS_SET)
+    }
+
+    /// As [`links`](Self::links), for the links that their peers have to close.
+    pub(crate) fn closing(&self) -> BorrowedFd<'_> {
+        self.sets.set(CLOSING_SET)
+    }
+
+    /// Names the thread that has to be replaced if the adapter fails.
+    pub(super) fn set_thread(&self, thread: Weak<dyn Successor>) {
+        let _ = self.thread.set(thread);
+    }
+
+    /// Refuses a call in a child of `fork`, and after a failure.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.origin.check()?;
+        self.failure.error().map_or(Ok(()), Err)
+    }
+
+    /// A call has found that the program has closed a descriptor of the adapter. The caller may hold locks, so that the
+    /// driver does what follows.
+    #[cold]
+    pub(crate) fn fail(&self, errno: Errno) {
+        if self.origin.is_here() && !self.is_failing.swap(true, Ordering::AcqRel) {
+            // Before the failure is visible, so that the first thread does not sleep as its successor does.
+            if let Some(thread) = self.thread.get().and_then(Weak::upgrade) {
+                thread.succeed();
+            }
+            self.failure.begin(errno);
+            self.wake();
+        }
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.has_happened()
+    }
+
+    /// Reports the failure to the core.
+    pub(crate) fn report_failure(&self) {
+        self.sink.async_event(AsyncUpcall::Catastrophic);
+    }
+
+    /// The adapter fails if the result says that a descriptor was closed. Returns whether the call succeeded.
+    fn note<T>(&self, result: rustix::io::Result<T>) -> bool {
+        match result {
+            Ok(_) => true,
+            Err(errno) => {
+                if is_lost(errno) {
+                    self.fail(errno);
+                }
+                false
+            }
+        }
+    }
+
+    /// The adapter fails if the program has closed its sets of links.
+    pub(crate) fn verify(&self) {
+        let _ = self.note(self.sets.check(LINKS_SET)) && self.note(self.sets.check(CLOSING_SET));
+    }
+
+    /// Whether the thread would take time from other threads.
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_busy(&self, is_busy: bool) {
+        self.is_busy.store(is_busy, Ordering::Relaxed);
+    }
+
+    /// A token that no other link or listener of the adapter has.
+    pub(crate) fn token(&self) -> u64 {
+        self.tokens.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Hands a job to the thread. In a child of `fork`, which has no such thread, it is dropped.
+    pub(crate) fn submit(&self, job: Job) {
+        if self.origin.is_here() {
+            self.jobs.lock().list.push(job);
+            self.wake();
+        }
+    }
+
+    pub(crate) fn wake(&self) {
+        if !self.is_signalled.swap(true, Ordering::AcqRel) {
+            if self.has_failed() {
+                self.failure.wake();
+            } else {
+                self.note(self.sets.wake(THREAD_SLEEP, WAKEUP));
+            }
+        }
+    }
+
+    /// Hands over a job that can wait until the driver wakes up for another reason: it refers to a
+    /// descriptor that is not watched before the job is submitted, or that is not watched any more.
+    pub(crate) fn submit_without_wakeup(&self, job: Job) {
+        if self.origin.is_here() {
+            self.jobs.lock().list.push(job);
+        }
+    }
+
+    /// Hands over a link that is being closed, whose descriptor is watched. Wakes the thread only if it
+    /// would take no job for longer than [`CLOSING_CHECK_INTERVAL`].
+    fn submit_lingering(&self, token: u64, lingering: LingeringLink) {
+        if self.origin.is_here() {
+            let mut jobs = self.jobs.lock();
+            jobs.list.push(Job::Linger(token, lingering));
+            let is_polled = jobs.is_polled;
+            drop(jobs);
+            if !is_polled {
+                self.wake();
+            }
+        }
+    }
+
+    /// The thread is about to sleep; `is_polled` as for [`Jobs::is_polled`]. Returns false if it must
+    /// take jobs instead.
+    pub(crate) fn begin_sleep(&self, is_polled: bool) -> bool {
+        let mut jobs = self.jobs.lock();
+        jobs.is_polled = is_polled;
+        is_polled || jobs.list.is_empty()
+    }
+
+    /// The thread sleeps until the deadline, until it is woken, or until a link is ready that no waiter
+    /// sleeps on. Returns whether there is another reason to run than a link.
+    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> bool {
+        let left = deadline.map(|due| due.saturating_duration_since(Instant::now()));
+        let is_longest = left.is_none_or(|left| left > LONGEST_SLEEP);
+        let left = if is_longest { LONGEST_SLEEP } else { left.unwrap_or_default() };
+        let timeout = Timespec::try_from(left).ok();
+        let mut events = [MaybeUninit::uninit(); 2];
+        let set = self.sets.set(THREAD_SLEEP);
+        let ready = match epoll_wait::wait(set, &mut events, timeout.as_ref()) {
+            Ok(ready) => ready,
+            // Most likely a signal has interrupted the call.
+            Err(errno) => {
+                self.note::<()>(Err(errno));
+                return true;
+            }
+        };
+        if ready.is_empty() && is_longest {
+            self.verify();
+        }
+        let is_woken = ready.iter().any(|event| event.data.u64() == WAKEUP);
+        if is_woken {
+            self.is_signalled.store(false, Ordering::Release);
+        }
+        is_woken || ready.is_empty()
+    }
+
+    /// As [`sleep`](Self::sleep), after a failure.
+    pub(crate) fn sleep_after_failure(&self, deadline: Option<Instant>) {
+        self.failure.sleep(deadline, || self.is_signalled.swap(false, Ordering::AcqRel));
+    }
+
+    /// Makes links that become ready wake the thread, or not. Returns whether that succeeded.
+    pub(crate) fn wake_thread_for_links(&self, wakes: bool) -> bool {
+        if self.has_failed() {
+            return false;
+        }
+        let interest = if wakes { epoll::EventFlags::IN } else { epoll::EventFlags::empty() };
+        let (sleep, links) = (self.sets.set(THREAD_SLEEP), self.sets.set(LINKS_SET));
+        self.note(epoll::modify(sleep, links, epoll::EventData::new_u64(LINKS), interest))
+    }
+
+    /// Takes the jobs that were submitted since the last call.
+    pub(crate) fn take_jobs(&self) -> Vec<Job> {
+        std::mem::take(&mut self.jobs.lock().list)
+    }
+
+    /// Whether all objects are gone and all jobs are taken.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire) && self.jobs.lock().list.is_empty()
+    }
+
+    /// Makes the driver wait for a descriptor, or changes the events that it waits for. Returns
+    /// whether that succeeded.
+    pub(crate) fn watch(
+        &self,
+        descriptor: BorrowedFd<'_>,
+        token: u64,
+        interest: epoll::EventFlags,
+    ) -> bool {
+        if self.has_failed() {
+            self.wake();
+            return false;
+        }
+        let data = epoll::EventData::new_u64(token);
+        self.note(match epoll::add(self.links(), descriptor, data, interest) {
+            Err(Errno::EXIST) => epoll::modify(self.links(), descriptor, data, interest),
+            added => added,
+        })
+    }
+
+    /// Waits for what a closing link needs next. Returns false if the system has no memory for that: the link is
+    /// closed at once then.
+    pub(super) fn watch_lingering(&self, token: u64, lingering: &mut LingeringLink) -> bool {
+        let Some(descriptor) = lingering.reader.descriptor() else { return true };
+        if !lingering.awaits_close() {
+            lingering.watched_in = WatchedIn::Links;
+            return self.watch(descriptor, token, lingering.interest());
+        }
+        if lingering.watched_in != WatchedIn::Closing {
+            self.forget_lingering(lingering);
+            let data = epoll::EventData::new_u64(token);
+            lingering.watched_in = WatchedIn::Closing;
+            let interest = epoll::EventFlags::IN;
+            return self.note(epoll::add(self.closing(), descriptor, data, interest));
+        }
+        true
+    }
+
+    /// Stops the driver from waiting for a closing link.
+    pub(super) fn forget_lingering(&self, lingering: &LingeringLink) {
+        let set = match lingering.watched_in {
+            WatchedIn::Nothing => return,
+            WatchedIn::Links => self.links(),
+            WatchedIn::Closing => self.closing(),
+        };
+        self.forget(set, &*lingering.reader);
+    }
+
+    /// Stops the driver from waiting for a link.
+    pub(crate) fn forget_link(&self, reader: &dyn Reader) {
+        self.forget(self.links(), reader);
+    }
+
+    /// A closed descriptor stays in the set while another process has the file open, and wakes the driver again and again.
+    fn forget(&self, set: BorrowedFd<'_>, reader: &dyn Reader) {
+        let Some(descriptor) = reader.descriptor().filter(|_| !self.has_failed()) else { return };
+        match epoll::delete(set, descriptor) {
+            // It was not watched.
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => _ = self.note::<()>(Err(errno)),
+        }
+    }
+
+    /// Closes a link after its last frame, when the peer has closed it too.
+    pub(crate) fn close(&self, closing: Closing) {
+        let Closing { token, reader, link, last } = closing;
+        if self.has_failed() {
+            return self.submit_without_wakeup(Job::Forget(token));
+        }
+        let (writer, last) = link.write_last(last);
+        let mut lingering = LingeringLink::new(reader, writer, last);
+        // Before it is shut down, which would wake the thread for nothing.
+        self.forget_link(&*lingering.reader);
+        if lingering.advance() && self.watch_lingering(token, &mut lingering) {
+            self.submit_lingering(token, lingering);
+        } else {
+            self.submit_without_wakeup(Job::Forget(token));
+        }
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+    use crate::transport::{Acceptor, Attempt, ConnectFailure};
+
+    struct NoLinks;
+
+    struct NoSink;
+
+    impl AdapterSink for NoSink {
+        fn async_event(&self, _: AsyncUpcall) {}
+    }
+
+    impl Transport for NoLinks {
+        fn connect(&self, _: IpAddr, _: u64) -> std::result::Result<Attempt, ConnectFailure> {
+            Err(ConnectFailure::Refused)
+        }
+
+        fn listen(&self, _: Option<u64>) -> Result<Box<dyn Acceptor>> {
+            Err(dat_provider::unsupported("listening"))
+        }
+    }
+
+    fn shared() -> Shared {
+        Shared::new(Box::new(NoLinks), Arc::new(NoSink)).expect("descriptors")
+    }
+
+    fn soon() -> Option<Instant> {
+        Some(Instant::now() + Duration::from_millis(2))
+    }
+
+    #[test]
+    fn the_thread_wakes_up_once_for_each_wake_up_and_at_its_deadline() {
+        let shared = shared();
+        for _ in 0..3 {
+            shared.wake();
+            shared.wake();
+            assert!(shared.sleep(None));
+            let deadline = soon();
+            assert!(shared.sleep(deadline));
+            assert!(deadline.is_some_and(|deadline| Instant::now() >= deadline));
+        }
+    }
+
+    /// The thread may run between the two steps of a wake-up. The second one must not be left over: the
+    /// thread would not sleep any more, and would miss its deadlines while a waiter has its work.
+    #[test]
+    fn a_wake_up_that_completes_late_is_taken_too() {
+        let shared = shared();
+        shared.is_signalled.store(true, Ordering::Release);
+        assert!(shared.sleep(soon()), "the deadline");
+        shared.sets.wake(THREAD_SLEEP, WAKEUP).expect("they are there");
+        assert!(shared.sleep(None));
+        let deadline = soon();
+        assert!(shared.sleep(deadline));
+        assert!(deadline.is_some_and(|deadline| Instant::now() >= deadline));
+        shared.wake();
+        assert!(shared.sleep(None), "the next wake-up is not lost");
+    }
+}

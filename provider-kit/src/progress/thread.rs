@@ -1,0 +1,158 @@
+//! The thread `dat-progress` of an adapter, and waiters that claim its work.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::{AdapterSink, LocalCause, WaiterProgress};
+use dat_sync::Mutex;
+use rustix::thread::CpuSet;
+
+use super::driver::Driver;
+use super::failure::Successor;
+use super::placement::{Opener, Placement};
+use super::ready_list::ReadyList;
+use super::shared::{Core, Shared};
+use crate::transport::Transport;
+
+/// Maximum number of passes of a waiter in a row. It leaves the rest to the thread.
+const MAX_WAITER_PASSES: u32 = 8;
+
+/// The driver of an adapter, and whose work it is.
+pub(crate) struct ProgressThread {
+    shared: Arc<Shared>,
+    driver: Mutex<Driver>,
+    /// Whether a waiter has claimed the work.
+    is_claimed: AtomicBool,
+    /// Whether another thread has taken the place of the first one, which the program has made deaf.
+    is_succeeded: AtomicBool,
+}
+
+/// The thread of an adapter with its objects, and the processors on which it may run.
+pub(crate) type Started = (Arc<Core>, Arc<ProgressThread>, CpuSet);
+
+/// Starts the thread of an adapter, which ends when the core is dropped.
+///
+/// # Errors
+/// `DAT_INSUFFICIENT_RESOURCES` if a descriptor or the thread cannot be created, `DAT_INVALID_PARAMETER` if it
+/// may not run on the processors that the transport requests.
+pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -> Result<Started> {
+    let shared = Shared::new(transport, sink).map_err(|errno| {
+        let what = "open the descriptors of the adapter (eventfd, epoll)";
+        LocalCause { what, errno: errno.raw_os_error() }.error(Subtype::NoSubtype)
+    })?;
+    let shared = Arc::new(shared);
+    let core = Arc::new(Core::new(Arc::clone(&shared)));
+    let driver = Mutex::new(Driver::new(Arc::clone(&shared)));
+    let is_claimed = AtomicBool::new(false);
+    let is_succeeded = AtomicBool::new(false);
+    let thread = Arc::new(ProgressThread { shared, driver, is_claimed, is_succeeded });
+    let successor: Weak<dyn Successor> = Arc::downgrade(&(Arc::clone(&thread) as _));
+    thread.shared.set_thread(successor);
+    let (report, placed) = std::sync::mpsc::sync_channel(1);
+    let run = {
+        let thread = Arc::clone(&thread);
+        let (opener, processors) = (Opener::current()?, thread.shared.transport.processors());
+        move || {
+            let placement = Placement::of_thread(opener, processors);
+            let _ = report.send(placement.as_ref().map(Placement::allowed).map_err(Error::clone));
+            if let Ok(mut placement) = placement {
+                let shared = &thread.shared;
+                let look = || {
+                    if let Some(is_busy) = placement.update() {
+                        shared.set_busy(is_busy);
+                    }
+                };
+                thread.run(look, || thread.is_succeeded.load(Ordering::Acquire));
+            }
+        }
+    };
+    spawn(run).map_err(|error| cannot_start(&error))?;
+    let ended = |_| cannot_start(&std::io::Error::from_raw_os_error(libc::EINTR));
+    let processors = placed.recv().map_err(ended)??;
+    Ok((core, thread, processors))
+}
+
+fn spawn(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    dat_sync::thread::start("dat-progress", run).map(drop)
+}
+
+fn cannot_start(error: &std::io::Error) -> Error {
+    LocalCause::new("start the thread dat-progress", error).error(Subtype::NoSubtype)
+}
+
+impl ProgressThread {
+    /// The loop of the thread, until `is_over` says that another one has taken its place.
+    fn run(&self, mut before_sleep: impl FnMut(), is_over: impl Fn() -> bool) {
+        let mut descriptors = ReadyList::new();
+        while !(self.shared.has_failed() && is_over()) {
+            let mut driver = self.driver.lock();
+            while driver.pass(&mut descriptors) {}
+            if driver.is_finished() {
+                return;
+            }
+            let deadline = driver.begin_sleep();
+            drop(driver);
+            before_sleep();
+            if !self.shared.has_failed() {
+                // A waiter that claimed the work while the thread woke up for a link reads that link.
+                while !self.shared.sleep(deadline) && self.is_claimed.load(Ordering::Relaxed) {}
+            } else if !is_over() {
+                self.shared.sleep_after_failure(deadline);
+            }
+        }
+    }
+}
+
+impl Successor for ProgressThread {
+    fn succeed(self: Arc<Self>) {
+        let thread = Arc::clone(&self);
+        let run = move || {
+            while !thread.shared.has_failed() {
+                std::thread::yield_now();
+            }
+            thread.run(|| {}, || false);
+        };
+        self.is_succeeded.store(spawn(run).is_ok(), Ordering::Release);
+    }
+}
+
+impl WaiterProgress for ProgressThread {
+    fn claim(&self) -> bool {
+        let is_claimed =
+            self.shared.origin.is_here() && !self.is_claimed.swap(true, Ordering::Acquire);
+        if is_claimed && !self.shared.wake_thread_for_links(false) {
+            self.is_claimed.store(false, Ordering::Release);
+            return false;
+        }
+        is_claimed
+    }
+
+    fn release(&self) {
+        if self.shared.origin.is_here() {
+            // What has arrived in the meantime would wake the thread at once.
+            let _ = self.advance();
+            self.shared.wake_thread_for_links(true);
+            self.is_claimed.store(false, Ordering::Release);
+        }
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.shared.links()
+    }
+
+    fn advance(&self) -> bool {
+        let Some(mut driver) = self.driver.try_lock() else { return false };
+        let mut descriptors = ReadyList::new();
+        for _ in 0..MAX_WAITER_PASSES {
+            if !driver.pass(&mut descriptors) {
+                break;
+            }
+        }
+        if driver.needs_thread() {
+            self.shared.wake();
+        }
+        true
+    }
+}

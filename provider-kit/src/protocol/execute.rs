@@ -1,0 +1,209 @@
+//! Executing the requests of the peer.
+
+use dat_provider::flags::Privileges;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::triplet::RmrTriplet;
+
+use super::inbound::{
+    Announced, AnswerData, CurrentFrame, InboundKind, InboundRequest, PendingAnswer, Unexpected,
+};
+use super::outbound::{MAX_EAGER, MAX_EAGER_IN_FLIGHT};
+use super::receiver::{Accepted, Receiver};
+use super::transmit::Transmit;
+use crate::frame::{MAX_PIECE, Remote};
+use crate::link::Refused;
+use crate::transfer::{self, Change, LocalMemory};
+use crate::window;
+use crate::work_queues::TakenReceive;
+
+impl<O: Transmit> Receiver<'_, O> {
+    /// The current request of the peer failed, which breaks the connection.
+    fn fail(&mut self, status: DtoStatus) -> Accepted {
+        self.protocol.inbound.fail(status);
+        Err(Refused)
+    }
+
+    /// Queues an answer. The handshake limits how many the peer may wait for.
+    fn answer_later(&mut self, data: AnswerData) -> Accepted {
+        let inbound = &mut self.protocol.inbound;
+        if inbound.answers.len() >= self.queues.max_reads.0 as usize {
+            return Err(Refused);
+        }
+        let number = inbound.executed;
+        inbound.answers.push_back(PendingAnswer { number, data });
+        inbound.note_executed();
+        Ok(())
+    }
+
+    /// Executes an atomic operation.
+    pub(super) fn atomic(&mut self, remote: Remote, change: Change) -> Accepted {
+        let target = remote_range(remote, 8);
+        match transfer::change_word(self.queues.remote(&target), change) {
+            Some(before) => self.answer_later(AnswerData::Word(before.to_ne_bytes())),
+            None => self.fail(DtoStatus::RemoteAccess),
+        }
+    }
+
+    /// A message begins, and consumes a receive.
+    pub(super) fn begin_message(
+        &mut self,
+        length: u64,
+        solicited: bool,
+        invalidate: Option<u32>,
+    ) -> Accepted {
+        let (domain, number) = (self.queues.domain, self.queues.number);
+        let is_next = self.protocol.inbound.unexpected.is_empty();
+        if is_next && invalidate.is_some_and(|key| !window::is_bound(key, domain, number)) {
+            return self.fail(DtoStatus::RemoteAccess);
+        }
+        let Some(receive) = self.take_receive(length <= MAX_EAGER) else {
+            if self.queues.receives.shared.is_none() || length > MAX_EAGER {
+                return self.fail(DtoStatus::ReceiverNotReady);
+            }
+            if self.protocol.inbound.unexpected.len() >= MAX_EAGER_IN_FLIGHT {
+                return Err(Refused);
+            }
+            let data = vec![0; length as usize];
+            self.protocol.inbound.current =
+                CurrentFrame::Unexpected(Unexpected { data, solicited, invalidate });
+            return Ok(());
+        };
+        let local = LocalMemory { segments: &receive.segments, domain: receive.domain };
+        let error = if length > receive.posted.length {
+            Some(DtoStatus::LocalLength)
+        } else if length > 0 && !local.permits(Privileges::LOCAL_WRITE) {
+            Some(DtoStatus::LocalProtection)
+        } else {
+            None
+        };
+        if let Some(status) = error {
+            self.queues.receives.fail(receive.posted, status, self.upcalls);
+            return self.fail(DtoStatus::RemoteResponder);
+        }
+        self.expect_payload(length, InboundKind::Message { receive, solicited, invalidate })
+    }
+
+    /// Whether a message comes in one frame and fits into the oldest receive of the queue pair.
+    #[inline]
+    pub(super) fn fits_oldest_receive(&self, length: u64) -> bool {
+        let receives = &self.queues.receives;
+        self.protocol.is_open()
+            && self.protocol.inbound.arriving.is_none()
+            && receives.shared.is_none()
+            && length <= MAX_PIECE
+            && receives.ring.front().is_some_and(|(posted, _)| length <= posted.length)
+    }
+
+    /// A message is complete that came in one frame, for the oldest receive.
+    pub(super) fn finish_message(
+        &mut self,
+        length: u64,
+        solicited: bool,
+        has_lost_memory: bool,
+    ) -> Accepted {
+        let (receives, upcalls) = (&mut self.queues.receives, &mut *self.upcalls);
+        let Some(posted) = receives.ring.pop() else { return Err(Refused) };
+        self.protocol.counts.note_taken();
+        if has_lost_memory {
+            receives.fail(posted, DtoStatus::LocalProtection, upcalls);
+            return self.fail(DtoStatus::RemoteResponder);
+        }
+        receives.succeed(posted, length, solicited, upcalls);
+        self.protocol.inbound.note_executed();
+        Ok(())
+    }
+
+    /// Queues the answer to an RDMA read.
+    pub(super) fn begin_read(&mut self, length: u64, remote: Remote) -> Accepted {
+        let source = remote_range(remote, length);
+        if !transfer::is_permitted(self.queues.remote(&source), Privileges::REMOTE_READ) {
+            return self.fail(DtoStatus::RemoteAccess);
+        }
+        self.answer_later(AnswerData::Read(source, 0))
+    }
+
+    /// An RDMA write begins.
+    pub(super) fn begin_write(
+        &mut self,
+        length: u64,
+        remote: Remote,
+        immediate: Option<(u32, bool)>,
+    ) -> Accepted {
+        let target = remote_range(remote, length);
+        if !transfer::is_permitted(self.queues.remote(&target), Privileges::REMOTE_WRITE) {
+            return self.fail(DtoStatus::RemoteAccess);
+        }
+        self.expect_payload(length, InboundKind::Write { target, immediate })
+    }
+
+    fn expect_payload(&mut self, length: u64, kind: InboundKind) -> Accepted {
+        self.protocol.inbound.arriving =
+            Some(InboundRequest { kind, length, received: 0, has_lost_memory: false });
+        self.protocol.inbound.current = CurrentFrame::Request(length.min(MAX_PIECE));
+        Ok(())
+    }
+
+    /// Takes the receive of a message. For a message to a shared receive queue that is not eager, it
+    /// was taken when the peer announced the message.
+    fn take_receive(&mut self, is_eager: bool) -> Option<TakenReceive> {
+        let is_shared = self.queues.receives.shared.is_some();
+        let receive = if is_shared && !is_eager {
+            self.take_granted()
+        } else if self.protocol.inbound.unexpected.is_empty() {
+            self.queues.receives.take(self.upcalls)
+        } else {
+            None
+        }?;
+        self.protocol.counts.note_taken();
+        Some(receive)
+    }
+
+    /// Takes the receive of an announced message whose `CTS` was sent.
+    fn take_granted(&mut self) -> Option<TakenReceive> {
+        let inbound = &mut self.protocol.inbound;
+        match inbound.announced {
+            Announced::Granted(_) => inbound.take_announced(),
+            _ => None,
+        }
+    }
+
+    /// A piece of the inbound request is complete; completes the request after the last one.
+    pub(super) fn finish_piece(&mut self, length: u64) -> Accepted {
+        let Some(mut arriving) = self.protocol.inbound.arriving.take() else { return Err(Refused) };
+        arriving.received += length;
+        if !arriving.has_lost_memory && arriving.received < arriving.length {
+            self.protocol.inbound.arriving = Some(arriving);
+            return Ok(());
+        }
+        let InboundRequest { kind, length, has_lost_memory, .. } = arriving;
+        match kind {
+            InboundKind::Message { receive, .. } if has_lost_memory => {
+                self.queues.receives.fail(receive.posted, DtoStatus::LocalProtection, self.upcalls);
+                return self.fail(DtoStatus::RemoteResponder);
+            }
+            InboundKind::Write { .. } if has_lost_memory => {
+                return self.fail(DtoStatus::RemoteAccess);
+            }
+            InboundKind::Message { receive, solicited, invalidate } => {
+                let (queues, upcalls) = (&mut *self.queues, &mut *self.upcalls);
+                queues.complete_message(receive.posted, length, invalidate, solicited, upcalls);
+            }
+            InboundKind::Write { immediate: Some((immediate, solicited)), .. } => {
+                let Some(receive) = self.take_receive(false) else {
+                    return self.fail(DtoStatus::ReceiverNotReady);
+                };
+                let outcome = (length, DtoStatus::Success);
+                let arrival = (Operation::ReceiveImmediate, immediate.into(), solicited);
+                self.queues.receives.complete(receive.posted, outcome, arrival, self.upcalls);
+            }
+            InboundKind::Write { .. } => {}
+        }
+        self.protocol.inbound.note_executed();
+        Ok(())
+    }
+}
+
+/// The memory range that the peer names.
+fn remote_range(remote: Remote, length: u64) -> RmrTriplet {
+    RmrTriplet { address: remote.address, length, context: remote.context }
+}

@@ -1,0 +1,333 @@
+//! The state of a connection, and the frames that it writes.
+
+use dat_provider::flags::Privileges;
+use dat_provider::mem::Span;
+use dat_provider::status::DtoStatus;
+use dat_provider::{Epochs, Peer, RefusalCause};
+
+use super::ack_delay::AckDelay;
+use super::counts::Counts;
+use super::credit_delay::CreditDelay;
+use super::inbound::Inbound;
+use super::outbound::Outbound;
+use super::reply_history::ReplyHistory;
+use super::transmit::{RequestFrame, Sent, Transmit, Unreadable};
+use crate::bytes;
+use crate::direct::{self, Grant};
+use crate::frame::{AckHead, Body, Frame, MessageHead, Reason};
+use crate::handshake::{Active, Message, SideInfo};
+use crate::link::End;
+use crate::transfer::{self, LocalMemory};
+use crate::work_queues::WorkQueues;
+
+/// How far a connection is established.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Active side: waits for `ANSWER`.
+    AwaitAnswer,
+    /// Passive side: waits for `READY`.
+    AwaitReady,
+    /// Established.
+    Open,
+}
+
+/// Why a connection ends.
+#[derive(Debug)]
+pub(crate) enum EndCause {
+    Disconnected,
+    Broken,
+    /// The consumer of the peer rejected the request, with private data.
+    Rejected(Vec<u8>),
+    /// The provider of either side refused the request.
+    Refused(RefusalCause),
+}
+
+/// The end of a connection that is still to be carried out.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) cause: EndCause,
+    /// The reason to send to the peer.
+    pub(crate) reason: Option<Reason>,
+}
+
+/// The content of the event of an established connection.
+pub(crate) struct Established {
+    pub(crate) private_data: Vec<u8>,
+    pub(crate) peer: Peer,
+    pub(crate) local_port: u64,
+}
+
+/// An established connection, or one in its handshake.
+pub(crate) struct Protocol {
+    pub(crate) stage: Stage,
+    /// The handshake of the active side, until the answer.
+    pub(super) handshake: Option<Box<Active>>,
+    /// The peer, and the local port.
+    pub(super) ends: (Peer, u64),
+    pub(crate) outbound: Outbound,
+    pub(crate) inbound: Inbound,
+    pub(crate) counts: Counts,
+    pub(crate) ack_delay: AckDelay,
+    pub(crate) credit_delay: CreditDelay,
+    pub(crate) replies: ReplyHistory,
+    /// Reused memory for the spans of a frame.
+    pub(super) spans: Vec<Span>,
+    /// Whether a post may write its request without further checks. The queue pair decides that; a frame that is not
+    /// sent revokes it.
+    pub(crate) writes_at_once: bool,
+    /// The last read found only messages and acknowledgements.
+    pub(crate) has_read_plain: bool,
+    /// The connection was established, which is still to be reported.
+    pub(crate) established: Option<Established>,
+    pub(crate) ending: Option<Ending>,
+    /// What the peer may access directly.
+    pub(crate) grant: Option<Grant>,
+}
+
+impl Protocol {
+    /// The protocol over a new link; `posted` is the number of receives that the handshake reports.
+    pub(crate) fn new(
+        stage: Stage,
+        ends: (Peer, u64),
+        posted: u32,
+        (can_hold, can_offer): (bool, bool),
+    ) -> Self {
+        Self {
+            stage,
+            handshake: None,
+            ends,
+            outbound: Outbound::new(can_offer),
+            inbound: Inbound::default(),
+            counts: Counts::new(posted),
+            ack_delay: AckDelay::new(can_hold),
+            credit_delay: CreditDelay::default(),
+            replies: ReplyHistory::default(),
+            spans: Vec::new(),
+            writes_at_once: false,
+            has_read_plain: false,
+            established: None,
+            ending: None,
+            grant: None,
+        }
+    }
+
+    /// Begins the handshake of the active side.
+    pub(crate) fn begin_handshake(
+        &mut self,
+        active: Active,
+        hello: &Message,
+        out: &mut impl Transmit,
+    ) {
+        self.handshake = Some(Box::new(active));
+        self.send_handshake(hello, out);
+    }
+
+    /// Applies what the handshake says about the peer.
+    pub(crate) fn apply_peer_info(&mut self, side: &SideInfo) {
+        self.outbound.apply_peer_info(side);
+    }
+
+    /// The connection is established: the peer may send requests, and access memory directly.
+    pub(super) fn open(
+        &mut self,
+        out: &mut impl Transmit,
+        queues: &WorkQueues,
+        private_data: Vec<u8>,
+    ) {
+        self.stage = Stage::Open;
+        let gate = out.writer().gate(queues.domain, queues.number);
+        self.grant = gate.map(|gate| direct::grant(queues.domain, gate));
+        let (peer, local_port) = self.ends;
+        self.established = Some(Established { private_data, peer, local_port });
+    }
+
+    /// Whether the connection is established.
+    pub(crate) fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+
+    /// Whether a request can be written as soon as it is posted, if the link has space.
+    pub(crate) fn is_unobstructed(&self) -> bool {
+        self.is_open()
+            && self.ending.is_none()
+            && self.outbound.is_unobstructed()
+            && self.inbound.is_unobstructed()
+    }
+
+    /// Ends the connection, unless it is already ending.
+    pub(crate) fn end(&mut self, cause: EndCause, reason: Option<Reason>) {
+        self.ending.get_or_insert(Ending { cause, reason });
+    }
+
+    /// A read found the end of the link; `is_peer_lost` says that a write has found the peer lost before.
+    #[cold]
+    pub(crate) fn note_read_end(&mut self, end: &End, is_peer_lost: bool) {
+        match end {
+            _ if self.inbound.has_failed() => {}
+            End::Closed | End::Gone if !is_peer_lost => self.end(EndCause::Disconnected, None),
+            End::Closed | End::Gone | End::Lost(_) => self.end(EndCause::Broken, None),
+            End::Malformed(_) | End::Refused | End::Inaccessible => {
+                let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
+                self.end(EndCause::Broken, Some(reason));
+            }
+        }
+    }
+
+    /// Writes a message of the handshake. A new link has space for it; if it had none, the handshake
+    /// of the peer would time out.
+    pub(crate) fn send_handshake(&mut self, message: &Message, out: &mut impl Transmit) {
+        let _ = self.write(message.frame.body, &[bytes::source(&message.payload)], out);
+    }
+
+    /// The last frame, with the reason of the end.
+    pub(crate) fn last_frame(&self, reason: Reason) -> Frame {
+        self.frame(Body::End { reason })
+    }
+}
+
+/// The counts in frames.
+impl Protocol {
+    /// Applies the counts in a frame of the peer. Returns false if they are impossible: a count went
+    /// back, or requests were executed that were not sent.
+    #[inline]
+    pub(super) fn apply_counts(&mut self, done: u32, posted: u32) -> bool {
+        self.outbound.apply_counts(done, posted)
+    }
+
+    /// Number of requests of the peer whose execution was not reported, answered or not.
+    #[inline]
+    pub(crate) const fn unreported(&self) -> u32 {
+        self.inbound.executed.wrapping_sub(self.counts.reported_executed)
+    }
+
+    /// Whether requests were executed that the peer has not been notified of.
+    #[inline]
+    pub(crate) fn owes_acknowledgement(&self) -> bool {
+        self.is_open()
+            && self.ending.is_none()
+            && self.counts.reported_executed != self.inbound.done()
+    }
+
+    /// Sends an acknowledgement if the peer may wait for one: if it should get credits, or if requests were executed.
+    /// The latter may wait for the next frame (`may_wait`).
+    pub(crate) fn acknowledge(&mut self, may_wait: bool, out: &mut impl Transmit) {
+        let is_due = self.owes_acknowledgement() && !may_wait;
+        let owes_credits = self.counts.owes_credits() && self.is_open() && self.ending.is_none();
+        if is_due || owes_credits {
+            let _ = self.write(Body::Ack, &[], out);
+        }
+    }
+}
+
+/// Writing.
+impl Protocol {
+    /// Writes a frame. Returns whether the link took it.
+    pub(crate) fn write(&mut self, body: Body, payload: &[Span], out: &mut impl Transmit) -> bool {
+        self.try_write(body, payload, out) == Ok(true)
+    }
+
+    /// As [`write`](Self::write), with an error if the payload is not readable.
+    pub(super) fn try_write(
+        &mut self,
+        body: Body,
+        payload: &[Span],
+        out: &mut impl Transmit,
+    ) -> Result<bool, Unreadable> {
+        let frame = self.frame(body);
+        let request = self.request_frame(&body);
+        let sent = out.write(&frame, payload, request);
+        let is_taken = self.note_sent(sent, (frame.done, frame.posted));
+        if sent == Sent::Unreadable { Err(Unreadable) } else { Ok(is_taken) }
+    }
+
+    fn request_frame(&self, body: &Body) -> Option<RequestFrame> {
+        let sends = &self.outbound.sends;
+        matches!(body, Body::Send { .. } | Body::Write { .. }).then(|| RequestFrame {
+            number: sends.next_sequence(),
+            has_earlier: sends.has_in_flight(),
+        })
+    }
+
+    /// A frame with the counts that the peer must know.
+    pub(super) fn frame(&self, body: Body) -> Frame {
+        Frame { done: self.inbound.done(), posted: self.counts.posted, ..Frame::new(body) }
+    }
+
+    /// Writes a message of one span, while `writes_at_once` holds and the link cannot hold frames. Returns
+    /// whether the link took it.
+    #[inline]
+    pub(crate) fn write_message(
+        &mut self,
+        length: u64,
+        solicited: bool,
+        payload: Span,
+        out: &mut impl Transmit,
+    ) -> bool {
+        // There are no answers to write, so all that was executed is done.
+        let (done, posted) = (self.inbound.executed, self.counts.posted);
+        let sent = out.write_message(&MessageHead { length, solicited, done, posted }, payload);
+        self.note_sent(sent, (done, posted))
+    }
+
+    /// Sends an acknowledgement, while `writes_at_once` holds. Returns whether the link took and sent it.
+    pub(crate) fn write_ack(&mut self, out: &mut impl Transmit) -> bool {
+        let (done, posted) = (self.inbound.executed, self.counts.posted);
+        let sent = out.write_ack(&AckHead { done, posted });
+        self.note_sent(sent, (done, posted)) && !out.has_unsent()
+    }
+
+    /// Notes what became of a frame with these counts. Returns whether the link took it.
+    #[inline(always)]
+    fn note_sent(&mut self, sent: Sent, counts: (u32, u32)) -> bool {
+        if sent == Sent::Taken {
+            (self.counts.reported_executed, self.counts.reported_posted) = counts;
+            return true;
+        }
+        self.note_not_sent(sent);
+        false
+    }
+
+    #[cold]
+    fn note_not_sent(&mut self, sent: Sent) {
+        self.writes_at_once = false;
+        if sent == Sent::Lost {
+            self.end(EndCause::Broken, None);
+        }
+    }
+
+    /// Sends the frames that the link has copied.
+    pub(crate) fn flush(&mut self, out: &mut impl Transmit) {
+        let sent = out.flush();
+        if sent != Sent::Taken {
+            self.note_not_sent(sent);
+        }
+    }
+
+    /// Writes a frame with the collected spans as its payload. Returns whether the link took it.
+    pub(super) fn write_spans(
+        &mut self,
+        body: Body,
+        out: &mut impl Transmit,
+    ) -> Result<bool, Unreadable> {
+        let spans = std::mem::take(&mut self.spans);
+        let written = self.try_write(body, &spans, out);
+        self.spans = spans;
+        written
+    }
+
+    /// Writes a frame with `length` bytes of checked memory as its payload. Returns whether the memory is
+    /// valid and the link took the frame.
+    #[inline(never)]
+    pub(crate) fn write_segments(
+        &mut self,
+        body: Body,
+        (local, checked): (LocalMemory<'_>, (u64, &Epochs)),
+        length: u64,
+        out: &mut impl Transmit,
+    ) -> bool {
+        self.spans.clear();
+        let spans = &mut self.spans;
+        transfer::checked_local_spans(local, checked, Privileges::LOCAL_READ, (0, length), spans)
+            && self.write_spans(body, out) == Ok(true)
+    }
+}

@@ -1,0 +1,126 @@
+//! An open adapter.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use dat_provider::attr::NamedAttr;
+use dat_provider::error::{Error, Result};
+use dat_provider::{
+    Adapter, AdapterAttributes, AdapterSink, Address, CompletionQueueParts, CompletionSink,
+    ListenSink, ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, Service,
+    SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, WaiterProgress, unsupported,
+};
+use dat_sync::Mutex;
+
+use super::completions;
+use super::handle::QpHandle;
+use super::listener::{Listener, Requests};
+use crate::attributes::{Identity, attributes};
+use crate::errors::ip_address;
+use crate::parameters::Limits;
+use crate::processors::ranges;
+use crate::progress::{self, Core, IN, Job, ListenerState, ProgressThread};
+use crate::transport::{Acceptor, Transport};
+use crate::{descriptors, domain, shared_receive};
+
+/// An adapter of the engine.
+struct SoftAdapter {
+    identity: Identity,
+    address: IpAddr,
+    limits: Limits,
+    core: Arc<Core>,
+    thread: Arc<ProgressThread>,
+}
+
+/// Opens an adapter whose queue pairs are joined by the links of a transport. The sink receives its failure.
+///
+/// # Errors
+/// `DAT_INSUFFICIENT_RESOURCES` if its thread cannot be started, `DAT_INVALID_PARAMETER` if the thread may not run
+/// on the processors of [`Transport::processors`].
+pub fn open(
+    mut identity: Identity,
+    address: IpAddr,
+    limits: Limits,
+    transport: Box<dyn Transport>,
+    sink: Arc<dyn AdapterSink>,
+) -> Result<Arc<dyn Adapter>> {
+    limits.faults.apply();
+    let (core, thread, allowed) = progress::start(transport, sink)?;
+    identity.specific.push(NamedAttr::new("progress_processors", ranges(&allowed)));
+    identity.specific.push(NamedAttr::new("descriptor_limit", descriptors::describe()));
+    Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread }))
+}
+
+impl Adapter for SoftAdapter {
+    fn attributes(&self) -> AdapterAttributes {
+        attributes(&self.identity, self.address.into(), &self.limits)
+    }
+
+    fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
+        Ok(domain::create())
+    }
+
+    fn create_completion_queue(
+        &self,
+        depth: usize,
+        sink: Arc<dyn CompletionSink>,
+    ) -> Result<CompletionQueueParts> {
+        completions::create(depth, sink)
+    }
+
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
+        self.core.check()?;
+        if spec.service == Service::Datagram {
+            return Err(unsupported("datagrams"));
+        }
+        Ok(Box::new(QpHandle::create(&self.core, &spec)?))
+    }
+
+    fn create_shared_receive_queue(
+        &self,
+        domain: Arc<dyn ProtectionDomain>,
+        limits: SharedReceiveLimits,
+        sink: Arc<dyn SharedReceiveSink>,
+    ) -> Result<Arc<dyn SharedReceiveQueue>> {
+        shared_receive::create(&*domain, limits, sink)
+    }
+
+    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
+        self.listening(sink, |transport| transport.listen(qualifier))
+    }
+
+    fn listen_at(
+        &self,
+        address: Address,
+        qualifier: u64,
+        sink: Arc<dyn ListenSink>,
+    ) -> Result<ListenerParts> {
+        self.listening(sink, |transport| transport.listen_at(ip_address(address)?, qualifier))
+    }
+
+    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
+        Some(Arc::clone(&self.thread) as Arc<dyn WaiterProgress>)
+    }
+}
+
+impl SoftAdapter {
+    fn listening(
+        &self,
+        sink: Arc<dyn ListenSink>,
+        listen: impl FnOnce(&dyn Transport) -> Result<Box<dyn Acceptor>>,
+    ) -> Result<ListenerParts> {
+        self.core.check()?;
+        let acceptor = listen(&*self.core.transport)?;
+        let (token, qualifier) = (self.core.token(), acceptor.qualifier());
+        // A link that arrives before the job is taken stays ready.
+        if !self.core.watch(acceptor.descriptor(), token, IN) {
+            return Err(Error::no_memory("the descriptors that the adapter waits for"));
+        }
+        let requests = Requests { core: Arc::downgrade(&self.core), sink };
+        let open = Mutex::new(Some((acceptor, Arc::new(requests) as _)));
+        let state = Arc::new(ListenerState { token, qualifier, open });
+        self.core.submit(Job::Listen(Arc::clone(&state)));
+        let listener = Box::new(Listener { core: Arc::clone(&self.core), state });
+        Ok(ListenerParts { qualifier, listener })
+    }
+}

@@ -1,0 +1,220 @@
+//! Connecting: both sides of a connection.
+
+use std::time::Instant;
+
+use dat_provider::error::{Result, Subtype};
+use dat_provider::{ConnectRequest, LocalCause, Peer, RefusalCause};
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+
+use super::connection::Connection;
+use super::event::Event;
+use super::{Phase, QpState, SoftQp};
+use crate::errors::ip_address;
+use crate::handshake::{Active, Hello, Secret, SideInfo};
+use crate::progress::{Core, Incoming, Job};
+use crate::protocol::{EndCause, Stage};
+use crate::transport::{Attempt, Awaited, ConnectFailure, Connected, Dial};
+use crate::upcalls::Upcalls;
+
+/// A link that is being connected, and what to send on it.
+pub(super) struct Dialling {
+    dial: Box<dyn Dial>,
+    token: u64,
+    request: Request,
+}
+
+/// What the consumer requested.
+struct Request {
+    /// Address and qualifier.
+    peer: Peer,
+    private_data: Vec<u8>,
+}
+
+/// What has to be done about an attempt after the lock of the queue pair is released.
+pub(super) enum Next {
+    /// The attempt has ended.
+    Nothing,
+    /// Wait for the link with this token.
+    Watch(u64),
+    /// Continue the attempt at this time.
+    Retry(Instant),
+}
+
+impl SoftQp {
+    /// Starts to connect.
+    ///
+    /// # Errors
+    /// The queue pair cannot be connected in its state, or this side cannot connect.
+    pub(super) fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
+        let address = ip_address(request.address)?;
+        let next = self.with_state(|state, upcalls| {
+            state.check_connectable()?;
+            let attempt = match self.core.transport.connect(address, request.qualifier) {
+                Err(ConnectFailure::Local(cause)) => {
+                    return Err(cause.error(Subtype::ResourceDevice));
+                }
+                attempt => attempt,
+            };
+            state.attempt = request.attempt;
+            state.phase = Phase::Connecting;
+            let peer = Peer { address: address.into(), port: request.qualifier };
+            let request = Request { peer, private_data: request.private_data.to_vec() };
+            Ok(self.attempted(state, upcalls, attempt, self.core.token(), request))
+        })?;
+        match next {
+            Next::Nothing => {}
+            Next::Watch(token) => self.watch(token),
+            Next::Retry(at) => self.core.submit(Job::Retry(at, self.driven())),
+        }
+        Ok(())
+    }
+
+    /// Continues an attempt whose link is being connected.
+    pub(super) fn advance_dial(&self, state: &mut QpState, upcalls: &mut Upcalls) -> Next {
+        let Some(dialling) = state.dialling.take() else { return Next::Nothing };
+        let Dialling { dial, token, request } = *dialling;
+        self.attempted(state, upcalls, dial.advance(), token, request)
+    }
+
+    /// Handles the outcome of a step of an attempt.
+    fn attempted(
+        &self,
+        state: &mut QpState,
+        upcalls: &mut Upcalls,
+        attempt: std::result::Result<Attempt, ConnectFailure>,
+        token: u64,
+        request: Request,
+    ) -> Next {
+        match attempt {
+            Ok(Attempt::Connected(link)) => {
+                state.local_port = link.local_port;
+                self.announce_link(token, link.reader.liveness());
+                let secret = self.core.transport.secret();
+                state.conn = Some(connection(link, token, request, state, secret));
+                Next::Watch(token)
+            }
+            Ok(Attempt::Pending(dial)) => {
+                state.local_port = dial.local_port();
+                let next = match dial.awaits() {
+                    Awaited::Time(at) => Next::Retry(at),
+                    Awaited::Writable(descriptor) => {
+                        self.announce_link(token, None);
+                        self.core.watch(descriptor, token, EventFlags::OUT);
+                        Next::Nothing
+                    }
+                };
+                state.dialling = Some(Box::new(Dialling { dial, token, request }));
+                next
+            }
+            Err(failure) => {
+                state.end_attempt(&self.core, upcalls, token, failure);
+                Next::Nothing
+            }
+        }
+    }
+}
+
+impl SoftQp {
+    /// Accepts the connection request that `take` returns.
+    pub(super) fn accept(
+        &self,
+        attempt: u64,
+        private_data: &[u8],
+        take: impl FnOnce() -> Result<Incoming>,
+    ) -> Result<()> {
+        self.core.check()?;
+        let token = self.core.token();
+        self.with_state(|state, _| {
+            state.check_connectable()?;
+            let incoming = take()?;
+            state.attempt = attempt;
+            self.announce_link(token, incoming.link.reader.liveness());
+            state.phase = Phase::Connected;
+            let side = state.queues.side_info(private_data.to_vec());
+            let ends = (incoming.peer(), incoming.qualifier);
+            let Incoming { link, hello, .. } = incoming;
+            let halves = (link.reader, link.writer);
+            state.conn = Some(Connection::accepted(halves, token, ends, (&hello.side, &side)));
+            Ok(())
+        })?;
+        self.watch(token);
+        Ok(())
+    }
+}
+
+impl QpState {
+    fn end_attempt(
+        &mut self,
+        core: &Core,
+        upcalls: &mut Upcalls,
+        token: u64,
+        failure: ConnectFailure,
+    ) {
+        core.submit_without_wakeup(Job::Forget(token));
+        self.phase = Phase::Disconnected;
+        self.queues.receives.flush(upcalls);
+        self.push_event(failed(failure));
+    }
+
+    /// The adapter has failed: so does the attempt whose link is being connected, if there is one.
+    pub(super) fn fail_dialling(&mut self, core: &Core, upcalls: &mut Upcalls) {
+        if let Some(dialling) = self.dialling.take() {
+            let what = "connect with descriptors that the program has closed";
+            let cause = LocalCause { what, errno: Errno::BADF.raw_os_error() };
+            self.end_attempt(core, upcalls, dialling.token, ConnectFailure::Local(cause));
+        }
+    }
+
+    /// Ends the attempt whose link is being connected, if there is one.
+    pub(super) fn stop_dialling(&mut self, core: &Core) {
+        if let Some(dialling) = self.dialling.take() {
+            core.submit_without_wakeup(Job::Forget(dialling.token));
+        }
+    }
+}
+
+/// The event of a failed attempt.
+fn failed(failure: ConnectFailure) -> Event {
+    Event::NonPeerRejected(match failure {
+        ConnectFailure::Unreachable => return Event::Unreachable,
+        ConnectFailure::Refused => RefusalCause::NoListener,
+        ConnectFailure::OtherUser => RefusalCause::OtherUser,
+        ConnectFailure::Local(cause) => RefusalCause::Local(cause),
+    })
+}
+
+/// The connection over a new link, on which `HELLO` is sent.
+fn connection(
+    link: Connected,
+    token: u64,
+    Request { peer, private_data }: Request,
+    state: &QpState,
+    secret: Option<Secret>,
+) -> Box<Connection> {
+    let Connected { reader, writer, local_port, .. } = link;
+    let side = state.queues.side_info(private_data);
+    let (halves, ports) = ((reader, writer), (peer, local_port));
+    let mut conn = Connection::new(Stage::AwaitAnswer, halves, token, ports, side.posted);
+    if let Err(error) = send_hello(&mut conn, (peer.port, local_port), side, secret) {
+        let errno = error.raw_os_error().unwrap_or(0);
+        let cause = LocalCause { what: "get random numbers from the system", errno };
+        conn.protocol.end(EndCause::Refused(RefusalCause::Local(cause)), None);
+    }
+    conn
+}
+
+/// Sends `HELLO`.
+///
+/// # Errors
+/// The system has no random numbers.
+fn send_hello(
+    conn: &mut Connection,
+    (qualifier, local_port): (u64, u64),
+    side: SideInfo,
+    secret: Option<Secret>,
+) -> Result<()> {
+    let (active, message) = Active::new(&Hello { qualifier, port: local_port, side }, secret)?;
+    conn.protocol.begin_handshake(active, &message, &mut conn.link);
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! Connection events that wait to be reported.
+
+use dat_provider::{ConnectionSink, ConnectionUpcall, RefusalCause};
+
+use crate::protocol::Established;
+
+/// A connection event.
+pub(super) enum Event {
+    Established(Established),
+    PeerRejected(Vec<u8>),
+    NonPeerRejected(RefusalCause),
+    Unreachable,
+    AcceptFailed,
+    Disconnected,
+    Broken,
+}
+
+impl Event {
+    /// Whether an established connection has ended.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::Disconnected | Self::Broken)
+    }
+
+    /// Makes the upcall.
+    pub(super) fn report(&self, attempt: u64, sink: &dyn ConnectionSink) {
+        let upcall = match self {
+            Self::Established(Established { private_data, peer, local_port }) => {
+                ConnectionUpcall::Established { private_data, peer: *peer, local_port: *local_port }
+            }
+            Self::PeerRejected(private_data) => ConnectionUpcall::PeerRejected { private_data },
+            Self::NonPeerRejected(cause) => ConnectionUpcall::NonPeerRejected { cause: *cause },
+            Self::Unreachable => ConnectionUpcall::Unreachable,
+            Self::AcceptFailed => ConnectionUpcall::AcceptFailed,
+            Self::Disconnected => ConnectionUpcall::Disconnected,
+            Self::Broken => ConnectionUpcall::Broken,
+        };
+        sink.connection_event(attempt, upcall);
+    }
+}

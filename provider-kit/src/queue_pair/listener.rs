@@ -1,0 +1,89 @@
+//! Listeners and the connection requests that they report, as the provider contract has them.
+
+use std::sync::{Arc, Weak};
+
+use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::{ListenSink, QueuePair};
+use dat_sync::Mutex;
+
+use super::handle;
+use crate::errors::wrong_state;
+use crate::handshake::Message;
+use crate::progress::{Core, Incoming, Job, ListenerState, RequestSink};
+
+/// A connection request that waits for the answer of the consumer. Dropping it refuses the request.
+pub(super) struct PendingRequest {
+    core: Arc<Core>,
+    incoming: Mutex<Option<Incoming>>,
+}
+
+impl PendingRequest {
+    /// The request, as a listener reports it.
+    fn report(core: &Arc<Core>, incoming: Incoming) -> dat_provider::Incoming {
+        dat_provider::Incoming {
+            peer: incoming.peer(),
+            is_datagram: false,
+            private_data: Arc::from(incoming.hello.side.private_data.as_slice()),
+            answer: Box::new(Self { core: Arc::clone(core), incoming: Mutex::new(Some(incoming)) }),
+        }
+    }
+
+    fn take(&self) -> Result<Incoming> {
+        self.incoming.lock().take().ok_or_else(already_answered)
+    }
+}
+
+fn already_answered() -> Error {
+    wrong_state(Subtype::NoSubtype).because("the connection request was already answered")
+}
+
+impl dat_provider::Answer for PendingRequest {
+    fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
+        handle::downcast(queue_pair)?.accept(attempt, private_data, || self.take())
+    }
+
+    fn reject(&self, private_data: &[u8]) -> Result<()> {
+        self.take()?.answer_and_close(&Message::rejection(private_data), &self.core);
+        Ok(())
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        if let Some(incoming) = self.incoming.get_mut().take() {
+            incoming.refuse(&self.core);
+        }
+    }
+}
+
+/// Reports the requests of a listener.
+pub(super) struct Requests {
+    pub(super) core: Weak<Core>,
+    pub(super) sink: Arc<dyn ListenSink>,
+}
+
+impl RequestSink for Requests {
+    fn request(&self, incoming: Incoming) {
+        // An adapter without objects is closing, and drops its links.
+        let Some(core) = self.core.upgrade() else { return };
+        // If the listener returns the request, dropping it refuses it.
+        drop(self.sink.connection_request(PendingRequest::report(&core, incoming)));
+    }
+}
+
+/// A listener; dropping it closes it.
+pub(super) struct Listener {
+    pub(super) core: Arc<Core>,
+    pub(super) state: Arc<ListenerState>,
+}
+
+impl dat_provider::Listener for Listener {}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let open = self.state.open.lock().take();
+        self.core.submit(Job::Forget(self.state.token));
+        // The sink may own objects of the consumer, so it is dropped without the lock.
+        drop(open);
+    }
+}

@@ -1,0 +1,348 @@
+//! Queue pairs, as the provider contract has them: their state, its lock, and the events that it produces.
+//!
+//! # Modules
+//! - `adapter`, `handle`, `listener`: the objects of the contract; `create`: settings; `completions`: completion queues.
+//! - `post`, and `fast_path` if nothing waits; `connect`: the active side.
+//! - `connection`: a link in use; `driven` and `polled`: a queue pair as the driver and as pollers see it.
+
+mod adapter;
+mod completions;
+mod connect;
+mod connection;
+mod create;
+mod driven;
+mod event;
+mod fast_path;
+mod handle;
+mod listener;
+mod polled;
+mod post;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{Arc, Weak};
+
+use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::{ConnectionSink, RefusalCause};
+use dat_sync::Mutex;
+use dat_sync::biased::{BiasedGuard, BiasedLock};
+use rustix::io::Errno;
+
+use connect::Dialling;
+use connection::Connection;
+use event::Event;
+
+use crate::completion_queue::Cq;
+use crate::domain::{DomainUser, Membership};
+use crate::errors::wrong_state;
+use crate::frame::Reason;
+use crate::progress::{Core, Driven, EventOrder, Job};
+use crate::protocol::{EndCause, Ending, Stage};
+use crate::shared_receive::Resume;
+use crate::upcalls::Upcalls;
+use crate::work_queues::WorkQueues;
+
+pub use adapter::open;
+
+/// A queue pair. The crate documentation has the order of its locks.
+struct SoftQp {
+    weak_self: Weak<Self>,
+    core: Arc<Core>,
+    /// One thread usually posts and polls. The driver revokes the bias if it must read
+    /// the link.
+    state: BiasedLock<QpState>,
+    /// The completion queues whose polls read the link.
+    polled_by: Mutex<Vec<PolledBy>>,
+    /// How often the completion queues had been polled when the driver last looked.
+    polls_seen: AtomicU64,
+    /// Pollers do not read the link before its doorbell rings.
+    waits_for_doorbell: AtomicBool,
+    /// Number of checks in a row for which the driver did not get the lock.
+    refusals: AtomicU32,
+    /// The driver found the lock held. The poller that holds it then borrows the link, because a
+    /// poller that polls without a pause would lock the driver out.
+    thread_waits: AtomicBool,
+}
+
+/// A completion queue whose polls read the link, until this is dropped.
+struct PolledBy {
+    queue: Arc<Cq>,
+    /// The key of the queue pair among the links of the queue.
+    key: usize,
+}
+
+impl Drop for PolledBy {
+    fn drop(&mut self) {
+        self.queue.links.remove(self.key);
+    }
+}
+
+/// The state of a queue pair, as the contract has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Unconnected,
+    /// The link is being connected, or the answer of the peer is awaited.
+    Connecting,
+    /// Accepted, or established.
+    Connected,
+    Disconnected,
+}
+
+/// Which of the queued events are reported.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    All,
+    /// Those before the end of a connection.
+    UntilEnd,
+}
+
+/// What the lock of a queue pair guards.
+struct QpState {
+    phase: Phase,
+    /// The latest attempt, as the core numbers them.
+    attempt: u64,
+    /// The local port of the latest attempt.
+    local_port: u64,
+    /// The link of the latest attempt while it is being connected; there is no connection then.
+    dialling: Option<Box<Dialling>>,
+    conn: Option<Box<Connection>>,
+    queues: WorkQueues,
+    /// A graceful disconnect waits for outstanding requests.
+    is_closing: bool,
+    /// The core has dropped the queue pair: it reports no more events.
+    is_retired: bool,
+    sink: Arc<dyn ConnectionSink>,
+    /// Memberships in the domain of the queue pair and in that of its shared receive queue.
+    memberships: [Option<Membership>; 2],
+    /// Events to report, each with its attempt.
+    events: VecDeque<(u64, Event)>,
+    /// Whether a thread is reporting events.
+    is_delivering: bool,
+}
+
+/// A queue pair, as domains and shared receive queues refer to it.
+struct QpRef(pub(super) Weak<SoftQp>);
+
+impl DomainUser for QpRef {
+    fn wait_for_copies(&self) {
+        if let Some(queue_pair) = self.0.upgrade() {
+            queue_pair.state.pass();
+        }
+    }
+
+    fn wait_for_copies_without_fence(&self) -> bool {
+        self.0.upgrade().is_none_or(|queue_pair| queue_pair.state.pass_without_fence())
+    }
+}
+
+impl Resume for QpRef {
+    fn resume(&self) {
+        let Some(queue_pair) = self.0.upgrade() else { return };
+        queue_pair.with_state(|state, _| {
+            if let Some(shared) = &mut state.queues.receives.shared {
+                shared.set_resumed();
+            }
+        });
+    }
+}
+
+impl QpState {
+    /// The error of a call that the current state does not allow.
+    fn state_error(&self) -> Error {
+        wrong_state(match self.phase {
+            Phase::Unconnected => Subtype::InvalidStateEpUnconnected,
+            Phase::Connecting => Subtype::InvalidStateEpActconnpending,
+            Phase::Connected if self.is_closing => Subtype::InvalidStateEpDiscpending,
+            Phase::Connected => Subtype::InvalidStateEpConnected,
+            Phase::Disconnected => Subtype::InvalidStateEpDisconnected,
+        })
+    }
+
+    /// # Errors
+    /// The queue pair cannot be connected in its current state.
+    fn check_connectable(&self) -> Result<()> {
+        if self.is_retired || self.phase != Phase::Unconnected {
+            return Err(self.state_error());
+        }
+        if self.queues.domain == 0 {
+            return Err(wrong_state(Subtype::InvalidStateEpUnconfigured));
+        }
+        Ok(())
+    }
+
+    fn push_event(&mut self, event: Event) {
+        if !self.is_retired {
+            self.events.push_back((self.attempt, event));
+        }
+    }
+
+    /// Takes the next event to report.
+    fn next_event(&mut self, delivery: Delivery) -> Option<(u64, Event)> {
+        let (_, event) = self.events.front()?;
+        if delivery == Delivery::UntilEnd && event.is_end() {
+            None
+        } else {
+            self.events.pop_front()
+        }
+    }
+
+    /// Advances the connection: writes, completes and ends. While the link is lent, acknowledgements
+    /// wait for the next frame, or for the poll in which they are due (`is_due`).
+    fn advance(&mut self, core: &Core, upcalls: &mut Upcalls, is_due: bool) {
+        self.advance_connection(core, upcalls, is_due);
+        self.update_fast_path();
+    }
+
+    fn advance_connection(&mut self, core: &Core, upcalls: &mut Upcalls, is_due: bool) {
+        let Some(conn) = &mut self.conn else { return };
+        if !conn.is_ending() {
+            conn.progress(&mut self.queues, upcalls);
+        }
+        if let Some(established) = conn.protocol.established.take() {
+            // Polls before the connection do not say that its link would be polled.
+            conn.attention.note_polls(&self.queues);
+            self.phase = Phase::Connected;
+            self.push_event(Event::Established(established));
+        }
+        let Some(conn) = &mut self.conn else { return };
+        if self.is_closing && conn.protocol.outbound.sends.is_empty() {
+            conn.protocol.end(EndCause::Disconnected, Some(Reason::Graceful));
+        }
+        match conn.protocol.ending.take() {
+            Some(ending) => self.end_connection(ending, core, upcalls),
+            None => {
+                let may_wait = conn.attention.is_lent() && !is_due;
+                conn.acknowledge(may_wait || conn.protocol.replies.is_awaited);
+            }
+        }
+    }
+
+    /// Ends the connection: flushes what is outstanding and queues the event.
+    fn end_connection(&mut self, ending: Ending, core: &Core, upcalls: &mut Upcalls) {
+        self.stop_dialling(core);
+        let Some(mut conn) = self.conn.take() else { return };
+        let protocol = &mut conn.protocol;
+        protocol.grant = None;
+        protocol.complete(&mut self.queues, upcalls);
+        protocol.flush_requests(None, &mut self.queues, upcalls);
+        self.queues.receives.flush(upcalls);
+        self.phase = Phase::Disconnected;
+        self.is_closing = false;
+        let event = match (protocol.stage, ending.cause) {
+            (Stage::AwaitAnswer, EndCause::Rejected(private_data)) => {
+                Event::PeerRejected(private_data)
+            }
+            (Stage::AwaitAnswer, EndCause::Refused(cause)) => Event::NonPeerRejected(cause),
+            (Stage::AwaitAnswer, _) => Event::NonPeerRejected(RefusalCause::Unknown),
+            (Stage::AwaitReady, _) => Event::AcceptFailed,
+            (Stage::Open, EndCause::Broken) => Event::Broken,
+            (Stage::Open, _) => Event::Disconnected,
+        };
+        self.push_event(event);
+        if conn.link.has_lost_descriptor() {
+            core.fail(Errno::BADF);
+        }
+        let last = ending.reason.map(|reason| conn.protocol.last_frame(reason));
+        core.close(conn.close(last, &self.queues));
+    }
+}
+
+impl SoftQp {
+    /// This queue pair, as the driver refers to it.
+    fn driven(&self) -> Weak<dyn Driven> {
+        let weak: Weak<Self> = Weak::clone(&self.weak_self);
+        weak
+    }
+
+    /// Releases the lock and leaves upcalls and events to the driver.
+    #[inline]
+    fn unlock_and_defer(&self, state: BiasedGuard<'_, QpState>, upcalls: Upcalls) {
+        let has_events = !state.events.is_empty();
+        drop(state);
+        let upcalls = upcalls.pending();
+        if has_events || upcalls.is_some() {
+            self.defer(upcalls.unwrap_or_default());
+        }
+    }
+
+    #[cold]
+    fn defer(&self, upcalls: Upcalls) {
+        self.core.submit(Job::Deliver(self.driven(), upcalls));
+    }
+
+    /// Runs `act` under the lock and advances the connection. Makes the upcalls after releasing the
+    /// lock.
+    fn with_state<T>(&self, act: impl FnOnce(&mut QpState, &mut Upcalls) -> T) -> T {
+        self.with_locked_state(self.state.lock(), act)
+    }
+
+    /// As [`with_state`](Self::with_state), with the lock already held.
+    fn with_locked_state<T>(
+        &self,
+        state: BiasedGuard<'_, QpState>,
+        act: impl FnOnce(&mut QpState, &mut Upcalls) -> T,
+    ) -> T {
+        let (result, has_events) = self.update(state, act);
+        if has_events {
+            self.deliver_events(Delivery::All);
+        }
+        result
+    }
+
+    /// As [`with_locked_state`](Self::with_locked_state), for the driver, which reports an end in the
+    /// order of all links.
+    fn with_state_in_order<T>(
+        &self,
+        state: BiasedGuard<'_, QpState>,
+        order: &mut EventOrder,
+        act: impl FnOnce(&mut QpState, &mut Upcalls) -> T,
+    ) -> T {
+        let (result, has_events) = self.update(state, act);
+        if has_events {
+            self.deliver_in_order(order);
+        }
+        result
+    }
+
+    /// Runs `act` and advances the connection. Makes the upcalls of the completion queues after
+    /// releasing the lock. Returns whether events wait to be reported, too.
+    fn update<T>(
+        &self,
+        mut state: BiasedGuard<'_, QpState>,
+        act: impl FnOnce(&mut QpState, &mut Upcalls) -> T,
+    ) -> (T, bool) {
+        let mut upcalls = Upcalls::default();
+        let result = act(&mut state, &mut upcalls);
+        state.advance(&self.core, &mut upcalls, false);
+        self.update_interest(&mut state);
+        let has_events = !state.events.is_empty();
+        drop(state);
+        upcalls.deliver();
+        (result, has_events)
+    }
+
+    /// Reports the queued events up to an end, which waits in `order`.
+    fn deliver_in_order(&self, order: &mut EventOrder) {
+        if self.deliver_events(Delivery::UntilEnd) {
+            order.add_end(self.driven());
+        }
+    }
+
+    /// Reports queued events, in order. Only one thread at a time does so. Returns whether an end is
+    /// left.
+    fn deliver_events(&self, delivery: Delivery) -> bool {
+        let mut state = self.state.lock();
+        if state.is_delivering {
+            return false;
+        }
+        state.is_delivering = true;
+        while let Some((attempt, event)) = state.next_event(delivery) {
+            let sink = Arc::clone(&state.sink);
+            drop(state);
+            event.report(attempt, &*sink);
+            state = self.state.lock();
+        }
+        state.is_delivering = false;
+        !state.events.is_empty()
+    }
+}

@@ -1,0 +1,172 @@
+//! A queue pair whose link the polls of its completion queues read.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use dat_sync::biased::BiasedGuard;
+use rustix::event::epoll::{self, EventFlags};
+use rustix::io::Errno;
+
+use super::connection::Connection;
+use super::{PolledBy, QpState, SoftQp};
+use crate::polled_links::{Found, PolledLink, Signal, Visit};
+use crate::progress::{Event, Job};
+use crate::upcalls::Upcalls;
+use crate::work_queues::WorkQueues;
+
+impl Connection {
+    /// Whether a poll tells the connection nothing new about its consumer.
+    #[inline]
+    fn knows_poller(&self, queues: &WorkQueues, visit: Visit) -> bool {
+        self.attention.is_lent()
+            && !self.protocol.credit_delay.is_counting()
+            && self.attention.has_noted(queues, visit)
+    }
+
+    /// Completes requests after a read, if it found nothing but plain frames. Returns whether that was all there
+    /// is to do.
+    #[inline]
+    fn finish_plain_read(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) -> bool {
+        let is_plain = self.protocol.has_read_plain
+            && !self.is_ending()
+            && queues.receives.shared.is_none()
+            && !self.has_unread;
+        if is_plain {
+            self.protocol.complete(queues, upcalls);
+        }
+        is_plain && !self.is_ending()
+    }
+
+    /// The result of a poll in which something may have completed.
+    #[inline]
+    fn found(&self) -> Found {
+        let again = self.has_unread || self.protocol.owes_acknowledgement();
+        Found { again, activity: self.activity(), is_active: true }
+    }
+}
+
+impl SoftQp {
+    /// Makes polls of the completion queues read the link, and no others.
+    pub(super) fn join_completion_queues(self: &Arc<Self>) {
+        let queues: Vec<_> = self.state.lock().queues.completion_queues().map(Arc::clone).collect();
+        let mut polled_by = self.polled_by.lock();
+        polled_by.retain(|one| queues.iter().any(|queue| Arc::ptr_eq(queue, &one.queue)));
+        for queue in queues {
+            if !polled_by.iter().any(|one| Arc::ptr_eq(&queue, &one.queue)) {
+                let link: Arc<Self> = Arc::clone(self);
+                polled_by.push(PolledBy { key: queue.links.add(link), queue });
+            }
+        }
+    }
+
+    /// Polls of the completion queues no longer read the link.
+    pub(super) fn leave_completion_queues(&self) {
+        self.polled_by.lock().clear();
+    }
+
+    /// Notes what a poll says about the consumer. Returns whether another thread reads the link from now on.
+    #[inline(never)]
+    fn note_poller(&self, conn: &mut Connection, queues: &WorkQueues, visit: Visit) -> bool {
+        let link = || -> Weak<dyn PolledLink> { Weak::<Self>::clone(&self.weak_self) };
+        let mut is_changed = conn.attention.note_visit(queues, visit, link);
+        let may_lend = !conn.attention.is_lent() && conn.protocol.is_open();
+        if self.thread_waits.load(Ordering::Relaxed) && may_lend {
+            self.thread_waits.store(false, Ordering::Relaxed);
+            is_changed |= conn.attention.lend(queues);
+        }
+        conn.protocol.credit_delay.note_poll();
+        is_changed
+    }
+
+    /// The slow path after a read: lends the link if a poller is faster than the driver, and advances the
+    /// connection.
+    #[inline(never)]
+    fn finish_read(
+        &self,
+        mut state: BiasedGuard<'_, QpState>,
+        mut upcalls: Upcalls,
+        (has_arrived, is_due): (bool, bool),
+        requests: u32,
+    ) -> Found {
+        let ended = Found { is_active: true, ..Found::default() };
+        let QpState { conn: Some(conn), queues, .. } = &mut *state else { return ended };
+        let may_lend = !conn.attention.is_lent() && conn.protocol.is_open() && !conn.is_ending();
+        if may_lend && conn.attention.note_poller_read(queues, has_arrived, requests) {
+            self.core.submit(Job::Progress(self.driven()));
+        }
+        state.advance(&self.core, &mut upcalls, is_due);
+        self.update_interest(&mut state);
+        let found = state.conn.as_ref().map_or(ended, |conn| conn.found());
+        self.unlock_and_defer(state, upcalls);
+        found
+    }
+}
+
+impl PolledLink for SoftQp {
+    fn poll(&self, visit: Visit) -> Found {
+        let nothing = Found::default();
+        if !self.core.origin.is_here() {
+            return nothing;
+        }
+        let mut state = self.state.lock();
+        let mut upcalls = Upcalls::default();
+        let QpState { conn: Some(conn), queues, .. } = &mut *state else { return nothing };
+        if conn.is_ending() {
+            return nothing;
+        }
+        // Whether another thread reads the link from now on, which `update_interest` announces.
+        let is_changed = !conn.knows_poller(queues, visit) && self.note_poller(conn, queues, visit);
+        let executed = conn.protocol.inbound.executed;
+        let has_arrived = conn.read(queues, &mut upcalls);
+        if has_arrived {
+            conn.send_held();
+        } else {
+            conn.send_held_if_due();
+        }
+        let requests = conn.protocol.inbound.executed.wrapping_sub(executed);
+        let owed = conn.protocol.unreported();
+        let is_due = conn.protocol.ack_delay.is_due(requests != 0, owed);
+        let must_write = is_due && owed != 0 || conn.protocol.counts.owes_credits();
+        // `writes_at_once` was decided after the last change of the state, and plain frames change nothing of
+        // it. It implies that no answer is queued, so that all that was executed can be acknowledged.
+        if conn.attention.is_lent() && conn.protocol.writes_at_once && !is_changed {
+            let is_plain = !has_arrived || conn.finish_plain_read(queues, &mut upcalls);
+            if is_plain && (!must_write || conn.protocol.write_ack(&mut conn.link)) {
+                let again = conn.has_unread || owed != 0 && !must_write;
+                let found = Found { again, activity: conn.activity(), is_active: has_arrived };
+                self.unlock_and_defer(state, upcalls);
+                return found;
+            }
+        }
+        self.finish_read(state, upcalls, (has_arrived, is_due), requests)
+    }
+
+    fn give_back(&self) {
+        if !self.core.origin.is_here() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if let Some(conn) = state.conn.as_mut().filter(|conn| conn.attention.is_lent()) {
+            conn.attention.note(Event::ConsumerSleeps, &state.queues);
+            conn.acknowledge(false);
+            conn.send_held();
+            self.update_interest(state);
+        }
+    }
+
+    fn signal(&self) -> Option<Signal> {
+        let mut state = self.state.lock();
+        state.conn.as_mut().and_then(|conn| conn.attention.signal(&*conn.reader))
+    }
+
+    fn join(&self, set: BorrowedFd<'_>, key: u64) -> bool {
+        let state = self.state.lock();
+        let descriptor = state.conn.as_ref().and_then(|conn| conn.reader.descriptor());
+        descriptor.is_none_or(|descriptor| {
+            let added = epoll::add(set, descriptor, epoll::EventData::new_u64(key), EventFlags::IN);
+            matches!(added, Ok(()) | Err(Errno::EXIST))
+        })
+    }
+}
