@@ -8,8 +8,8 @@ use std::ffi::{CString, c_char};
 use dat_core::error::Terms;
 use dat_core::provider::{Reach, RefusalCause};
 use dat_core::{
-    AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DtoStatus, Endpoint, EndpointId, Error,
-    EventWords, Failure, ObjectKind, ShownId,
+    AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DatagramEvent, DatagramEventKind,
+    DtoStatus, Endpoint, EndpointId, Error, EventWords, Failure, ObjectKind, ShownId,
 };
 
 use crate::debug::{self, Kind};
@@ -33,6 +33,8 @@ enum LastError {
     Completion(EndpointId, Failure),
     /// The connection of an endpoint failed or broke.
     Connection(EndpointId, ConnectionEventKind, RefusalCause),
+    /// A datagram endpoint got no address.
+    Datagram(EndpointId, DatagramEventKind, RefusalCause),
     /// An asynchronous error occurred.
     Async(AsyncErrorKind),
     /// A wait for a dispatcher ended without an event, with this number of events in the queue.
@@ -81,6 +83,15 @@ pub(crate) fn set_connection(event: &ConnectionEvent) {
     let &ConnectionEvent { ep, kind, cause, .. } = event;
     if !matches!(kind, Established | Disconnected) {
         store(LastError::Connection(ep, kind, cause));
+    }
+}
+
+/// Stores what the event of a datagram attempt reported, if it is a failure.
+#[cold]
+pub(crate) fn set_datagram(event: &DatagramEvent) {
+    let &DatagramEvent { ep, kind, cause, .. } = event;
+    if kind != DatagramEventKind::Established {
+        store(LastError::Datagram(ep, kind, cause));
     }
 }
 
@@ -160,7 +171,20 @@ impl LastError {
                         ConnectionEventKind::NonPeerRejected | ConnectionEventKind::Unreachable,
                         _,
                     ) if stays_in_process(*ep) => within_process(),
-                    _ => cause.text().map_or_else(|| (*advice).to_owned(), Cow::into_owned),
+                    _ => more(*cause, advice),
+                };
+                format!("{endpoint}{name}: {meaning} {more}")
+            }
+            Self::Datagram(ep, kind, cause) => {
+                let (endpoint, _) = describe(*ep);
+                let (name, meaning) = (kind.name(), kind.meaning());
+                let more = match kind {
+                    DatagramEventKind::Error
+                        if stays_in_process(*ep) && *cause != RefusalCause::TimedOut =>
+                    {
+                        within_process()
+                    }
+                    _ => more(*cause, kind.advice()),
                 };
                 format!("{endpoint}{name}: {meaning} {more}")
             }
@@ -185,6 +209,11 @@ impl LastError {
 /// The cause of a broken connection if no local operation failed.
 const ELSEWHERE: &str = "No local operation had failed: the peer is gone or broke the connection. \
      Check the peer and the link.";
+
+/// The cause of a failed attempt with what to do; the general advice if it is unknown.
+fn more(cause: RefusalCause, advice: &str) -> String {
+    cause.text().map_or_else(|| advice.to_owned(), Cow::into_owned)
+}
 
 /// Whether the connections of an endpoint end at this process.
 fn stays_in_process(ep: EndpointId) -> bool {

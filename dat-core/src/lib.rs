@@ -110,7 +110,7 @@ pub use compat::Compat;
 pub use counters::{Counters, EpCounter, EvdCounter, IaCounter};
 pub use cr::{ConnectionRequest, CrParam};
 pub use csp::{Comm, Csp, CspParam};
-pub use dat_provider::{Address, FabricAddress, Failure, LocalCause, RefusalCause};
+pub use dat_provider::{Address, FabricAddress, Failure, LocalCause, PathCause, RefusalCause};
 pub use ep::{Connect, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, RecvBuffers, table};
 pub use error::{Error, Result, ReturnType, Subtype};
 pub use evd::{EvdOptions, EvdParam, EventDispatcher, QueuedEvents, Waited};

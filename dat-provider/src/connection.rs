@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Address, LocalCause, QueuePair};
+use super::{Address, LocalCause, PathCause, QueuePair};
 use crate::error::Result;
 use crate::flags::Qos;
 
@@ -79,6 +79,12 @@ pub enum RefusalCause {
     OtherFamily,
     /// The attempt failed on this side: the peer has no part in it.
     Local(LocalCause),
+    /// No way leads to the peer, or no answer came from it.
+    Path(PathCause),
+    /// No way leads to the address, and the provider knows no more.
+    Unreachable,
+    /// No answer came before the time-out of the attempt expired.
+    TimedOut,
 }
 
 impl RefusalCause {
@@ -111,7 +117,15 @@ impl RefusalCause {
                  may have no address of the peer's family. Connect to another address of the peer, or open an adapter that \
                  has an address of the same family."
             }
+            Self::Unreachable => {
+                "No way leads to the address. Check the address, the route to it and the link."
+            }
+            Self::TimedOut => {
+                "No answer came before the time-out expired. Check that the other side answers requests, or use a longer \
+                 time-out."
+            }
             Self::Local(cause) => return Some(cause.to_string().into()),
+            Self::Path(cause) => return Some(cause.to_string().into()),
         };
         Some(text.into())
     }
@@ -150,6 +164,12 @@ pub enum ConnectionUpcall<'a> {
     Unreachable,
     /// The transport's own time-out expired.
     TimedOut,
+    /// As `TimedOut` if the cause [is a time-out](PathCause::is_timeout), otherwise as `Unreachable`; the provider
+    /// knows why.
+    NoPath {
+        /// The step that failed.
+        cause: PathCause,
+    },
     /// An accepted connection could not be completed.
     AcceptFailed,
     /// Either side ended the connection; everything outstanding was flushed.

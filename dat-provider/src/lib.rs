@@ -29,6 +29,7 @@ pub mod flags;
 mod local_cause;
 pub mod mem;
 mod memory;
+mod path_cause;
 mod queue_pair;
 mod request;
 mod shared_receive;
@@ -52,6 +53,7 @@ pub use downcast::Downcast;
 pub use failure::Failure;
 pub use local_cause::LocalCause;
 pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
+pub use path_cause::PathCause;
 pub use queue_pair::{
     DATAGRAM_PREFIX, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec, Service,
 };

@@ -99,7 +99,10 @@ fn rare(event: Event, to: &mut DAT_EVENT) {
             connection(event, to);
             last_error::set_connection(event);
         }
-        Event::Datagram(event) => structs::datagram(event, to),
+        Event::Datagram(event) => {
+            structs::datagram(event, to);
+            last_error::set_datagram(event);
+        }
         Event::Async(error) => {
             asynchronous(error, to);
             last_error::set_async(error.kind);

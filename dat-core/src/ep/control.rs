@@ -20,7 +20,7 @@ use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
 use crate::flags::{Close, ConnectFlags};
 use crate::ia::Child;
 use crate::kind::ObjectKind;
-use crate::provider::{Address, ConnectionSink, ConnectionUpcall, Peer, RefusalCause};
+use crate::provider::{Address, ConnectionSink, ConnectionUpcall, PathCause, Peer, RefusalCause};
 use crate::timer::{self, TimerKey};
 use dat_sync::SlabWeak;
 
@@ -67,7 +67,7 @@ pub(super) struct Other {
     pub(super) peer: Option<Peer>,
     pub(super) local_port: u64,
     private_data: Arc<[u8]>,
-    /// Why the last attempt was refused.
+    /// Why the last attempt failed.
     cause: RefusalCause,
 }
 
@@ -82,6 +82,8 @@ pub(super) struct Resolving {
     /// The private data of the request that it answers; `None` for an attempt that this side
     /// started.
     pub(super) answers: Option<Arc<[u8]>>,
+    /// The address of the peer, of an attempt that this side started.
+    pub(super) to: Option<Address>,
 }
 
 /// The destination of a connect; dat_ep_dup_connect uses it again.
@@ -266,14 +268,13 @@ impl EpInner {
             }
             _ => None,
         };
-        let own = self.base.ia.attributes.ia.address;
-        let is_other = |remote: &Remote| remote.address.differs_in_family(&own);
         let cause = match (kind, &control.other) {
-            (ConnectionEventKind::NonPeerRejected, Some(other)) => other.cause,
-            (ConnectionEventKind::Unreachable, Some(other))
-                if other.remote.as_ref().is_some_and(is_other) =>
-            {
-                RefusalCause::OtherFamily
+            (ConnectionEventKind::NonPeerRejected | ConnectionEventKind::TimedOut, Some(other)) => {
+                other.cause
+            }
+            (ConnectionEventKind::Unreachable, Some(other)) => {
+                let to = other.remote.as_ref().map(|remote| remote.address);
+                self.why_unreachable(other.cause, to)
             }
             _ => RefusalCause::Unknown,
         };
@@ -281,6 +282,22 @@ impl EpInner {
             let private_data = private_data.unwrap_or_default();
             let event = ConnectionEvent { kind, ep: self.base.id, private_data, cause };
             evd.raise_connection(Event::Connection(event));
+        }
+    }
+
+    /// The cause of an attempt to reach that address, of which the provider knows this.
+    pub(super) fn why_unreachable(&self, told: RefusalCause, to: Option<Address>) -> RefusalCause {
+        let own = self.base.ia.attributes.ia.address;
+        let is_other = to.is_some_and(|address| address.differs_in_family(&own));
+        match told {
+            RefusalCause::Unknown
+            | RefusalCause::Unreachable
+            | RefusalCause::Path(PathCause::Address(_))
+                if is_other =>
+            {
+                RefusalCause::OtherFamily
+            }
+            _ => told,
         }
     }
 
@@ -385,6 +402,13 @@ impl EpInner {
             }
             ConnectionUpcall::Unreachable => EpEvent::Unreachable,
             ConnectionUpcall::TimedOut => EpEvent::TransportTimedOut,
+            ConnectionUpcall::NoPath { cause } => {
+                control.other().cause = RefusalCause::Path(cause);
+                match cause.is_timeout() {
+                    true => EpEvent::TransportTimedOut,
+                    false => EpEvent::Unreachable,
+                }
+            }
             ConnectionUpcall::AcceptFailed => EpEvent::AcceptFailed,
             ConnectionUpcall::Disconnected => EpEvent::Disconnected,
             ConnectionUpcall::Broken => EpEvent::Broken,

@@ -13,7 +13,7 @@ use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{DatagramAddress, DatagramEvent, DatagramEventKind, Event};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::{ConnectRequest, ConnectionUpcall, Incoming, Request, Work};
+use crate::provider::{ConnectRequest, ConnectionUpcall, Incoming, RefusalCause, Request, Work};
 use crate::timer;
 use crate::triplet::LmrTriplet;
 
@@ -65,7 +65,8 @@ impl EpInner {
             let attempt = control.attempt;
             let clock =
                 connect.timeout.deadline().and_then(|at| self.schedule_timeout(at, attempt));
-            control.resolving().insert(attempt, Resolving { clock, answers: None });
+            let to = Some(connect.address);
+            control.resolving().insert(attempt, Resolving { clock, answers: None, to });
             attempt
         };
         let request = ConnectRequest {
@@ -93,7 +94,8 @@ impl EpInner {
             control.attempt += 1;
             let attempt = control.attempt;
             let answers = Some(Arc::clone(&incoming.private_data));
-            control.resolving().insert(attempt, Resolving { clock: None, answers });
+            let resolving = Resolving { answers, ..Resolving::default() };
+            control.resolving().insert(attempt, resolving);
             attempt
         };
         incoming.answer.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
@@ -125,7 +127,7 @@ impl EpInner {
         attempt: u64,
         event: ConnectionUpcall<'_>,
     ) {
-        let Some(Resolving { clock, answers }) = control.resolving().remove(&attempt) else {
+        let Some(Resolving { clock, answers, to }) = control.resolving().remove(&attempt) else {
             self.ignored.fetch_add(1, Ordering::Relaxed);
             return;
         };
@@ -141,37 +143,46 @@ impl EpInner {
             }
             _ => (DatagramEventKind::Error, None, &[][..]),
         };
-        let remote = remote.map(|remote| DatagramAddress { remote });
+        let cause = match event {
+            ConnectionUpcall::NonPeerRejected { cause } => cause,
+            ConnectionUpcall::NoPath { cause } => {
+                self.why_unreachable(RefusalCause::Path(cause), to)
+            }
+            ConnectionUpcall::Unreachable => self.why_unreachable(RefusalCause::Unreachable, to),
+            ConnectionUpcall::TimedOut => RefusalCause::TimedOut,
+            _ => RefusalCause::Unknown,
+        };
+        let remote = remote.map(|remote| DatagramAddress { remote: Arc::new(remote) });
         // The answering side also receives the private data of the request: programs recognise by
         // it which endpoint of the peer the address belongs to.
         let passive = answers.is_some();
         let private_data = answers
             .filter(|_| kind == DatagramEventKind::Established)
             .unwrap_or_else(|| Arc::from(private_data));
-        self.raise_datagram(control, kind, passive, remote, private_data);
+        let ep = self.base.id;
+        raise_datagram(control, DatagramEvent { kind, ep, passive, remote, private_data, cause });
     }
 
     /// The time-out of an attempt expired.
     pub(super) fn resolution_timed_out(&self, attempt: u64) {
         let mut control = self.control();
         if let Some(attempt) = control.resolving().remove(&attempt) {
-            let kind = DatagramEventKind::Error;
-            let passive = attempt.answers.is_some();
-            self.raise_datagram(&mut control, kind, passive, None, Arc::default());
+            let event = DatagramEvent {
+                kind: DatagramEventKind::Error,
+                ep: self.base.id,
+                passive: attempt.answers.is_some(),
+                remote: None,
+                private_data: Arc::default(),
+                cause: RefusalCause::TimedOut,
+            };
+            raise_datagram(&control, event);
         }
     }
+}
 
-    fn raise_datagram(
-        &self,
-        control: &mut Control,
-        kind: DatagramEventKind,
-        passive: bool,
-        remote: Option<DatagramAddress>,
-        private_data: Arc<[u8]>,
-    ) {
-        if let Some(evd) = &control.connect_evd {
-            let event = DatagramEvent { kind, ep: self.base.id, passive, remote, private_data };
-            evd.raise_connection(Event::Datagram(event));
-        }
+/// Delivers the outcome of an attempt, under the control lock.
+fn raise_datagram(control: &Control, event: DatagramEvent) {
+    if let Some(evd) = &control.connect_evd {
+        evd.raise_connection(Event::Datagram(event));
     }
 }

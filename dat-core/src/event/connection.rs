@@ -73,7 +73,8 @@ pub struct ConnectionEvent {
     pub ep: EndpointId,
     /// The data that the remote consumer sent with its accept or reject; otherwise empty.
     pub private_data: Arc<[u8]>,
-    /// Why the attempt ended with [`NonPeerRejected`](ConnectionEventKind::NonPeerRejected), and whether the family of
-    /// the address explains [`Unreachable`](ConnectionEventKind::Unreachable); otherwise unknown.
+    /// Why the attempt ended with [`NonPeerRejected`](ConnectionEventKind::NonPeerRejected),
+    /// [`Unreachable`](ConnectionEventKind::Unreachable) or, if the transport gave up,
+    /// [`TimedOut`](ConnectionEventKind::TimedOut); otherwise unknown.
     pub cause: RefusalCause,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::EndpointId;
-use crate::provider::{Address, DATAGRAM_PREFIX, RemoteAddress};
+use crate::provider::{Address, DATAGRAM_PREFIX, RefusalCause, RemoteAddress};
 
 /// The kind of an event of a datagram attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +25,41 @@ impl DatagramEventKind {
     pub const fn number(self) -> u32 {
         self as u32
     }
+
+    /// The name in the C headers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Established => "DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED",
+            Self::Rejected => "DAT_IB_UD_CONNECTION_REJECT_EVENT",
+            Self::Error => "DAT_IB_UD_CONNECTION_ERROR_EVENT",
+        }
+    }
+
+    /// What it means: a sentence.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Established => "There is an address to send datagrams to.",
+            Self::Rejected => "The program on the other side rejected the request for its address.",
+            Self::Error => {
+                "There is no address to send datagrams to, and no program rejected the request."
+            }
+        }
+    }
+
+    /// What to do about it: a sentence.
+    #[must_use]
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Established => "You can post datagrams.",
+            Self::Rejected => "Its private data may give the reason.",
+            Self::Error => {
+                "Check the address and the connection qualifier, and that the other side listens on it with an endpoint \
+                 for datagrams."
+            }
+        }
+    }
 }
 
 /// An event of a datagram endpoint (`DAT_IB_EXTENSION_EVENT_DATA`).
@@ -41,12 +76,16 @@ pub struct DatagramEvent {
     /// The data that the remote consumer sent: with its accept or reject, or, on the side that
     /// answered, with its request. Otherwise empty.
     pub private_data: Arc<[u8]>,
+    /// Why the attempt ended with [`Error`](DatagramEventKind::Error), as far as the provider knows; otherwise
+    /// unknown.
+    pub cause: RefusalCause,
 }
 
 /// A destination of datagrams (`DAT_IB_ADDR_HANDLE`); dropping it frees it (dat_ib_ud_ah_free).
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatagramAddress {
-    pub(crate) remote: RemoteAddress,
+    /// Shared, so that events stay small.
+    pub(crate) remote: Arc<RemoteAddress>,
 }
 
 impl DatagramAddress {

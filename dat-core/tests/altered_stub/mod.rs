@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, Description, Discovered,
-    ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
-    WaiterProgress,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ConnectRequest,
+    ConnectionSink, ConnectionUpcall, Description, Discovered, ListenSink, ListenerParts,
+    OpenRequest, Outstanding, ProtectionDomain, Provider, QueuePair, QueuePairSpec, ReceiveRequest,
+    Request, WaiterProgress,
 };
-use dat_core::{AsyncErrors, IaOptions, InterfaceAdapter, Registry};
+use dat_core::{AsyncErrors, Close, IaOptions, InterfaceAdapter, Registry};
 
 /// Creates the parts of a completion queue with this sink.
 type CreateQueue = Arc<dyn Fn(Arc<dyn CompletionSink>) -> CompletionQueueParts + Send + Sync>;
@@ -18,6 +19,8 @@ type CreateQueue = Arc<dyn Fn(Arc<dyn CompletionSink>) -> CompletionQueueParts +
 pub(crate) struct AlteredStub {
     pub(crate) create_queue: Option<CreateQueue>,
     pub(crate) progress: Option<Arc<dyn WaiterProgress>>,
+    /// How every attempt to connect ends, also for datagrams.
+    pub(crate) end: Option<ConnectionUpcall<'static>>,
 }
 
 struct AlteredAdapter {
@@ -52,7 +55,9 @@ impl Provider for AlteredStub {
 
 impl Adapter for AlteredAdapter {
     fn attributes(&self) -> AdapterAttributes {
-        self.stub.attributes()
+        let mut attributes = self.stub.attributes();
+        attributes.provider.datagrams_supported |= self.parts.end.is_some();
+        attributes
     }
 
     fn create_domain(&self) -> dat_core::Result<Arc<dyn ProtectionDomain>> {
@@ -71,7 +76,10 @@ impl Adapter for AlteredAdapter {
     }
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Box<dyn QueuePair>> {
-        self.stub.create_queue_pair(spec)
+        let Some(end) = self.parts.end else { return self.stub.create_queue_pair(spec) };
+        let sink = Arc::clone(&spec.sink);
+        let stub = self.stub.create_queue_pair(spec)?;
+        Ok(Box::new(Failing { stub, end, sink }))
     }
 
     fn listen(
@@ -84,5 +92,43 @@ impl Adapter for AlteredAdapter {
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
         self.parts.progress.clone()
+    }
+}
+
+/// A queue pair whose attempts end at once.
+struct Failing {
+    stub: Box<dyn QueuePair>,
+    end: ConnectionUpcall<'static>,
+    sink: Arc<dyn ConnectionSink>,
+}
+
+impl QueuePair for Failing {
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> dat_core::Result<()> {
+        self.stub.post_receive(receive)
+    }
+
+    fn post_request(&self, request: &Request<'_>) -> dat_core::Result<()> {
+        self.stub.post_request(request)
+    }
+
+    fn connect(&self, request: &ConnectRequest<'_>) -> dat_core::Result<()> {
+        self.sink.connection_event(request.attempt, self.end);
+        Ok(())
+    }
+
+    fn disconnect(&self, how: Close) {
+        self.stub.disconnect(how);
+    }
+
+    fn reset(&self) -> dat_core::Result<()> {
+        self.stub.reset()
+    }
+
+    fn modify(&self, spec: QueuePairSpec) -> dat_core::Result<()> {
+        self.stub.modify(spec)
+    }
+
+    fn outstanding(&self) -> Outstanding {
+        self.stub.outstanding()
     }
 }

@@ -151,6 +151,7 @@ const fn event_name(event: &ConnectionUpcall<'_>) -> &'static str {
         ConnectionUpcall::NonPeerRejected { .. } => "NonPeerRejected",
         ConnectionUpcall::Unreachable => "Unreachable",
         ConnectionUpcall::TimedOut => "TimedOut",
+        ConnectionUpcall::NoPath { .. } => "NoPath",
         ConnectionUpcall::AcceptFailed => "AcceptFailed",
         ConnectionUpcall::Disconnected => "Disconnected",
         ConnectionUpcall::Broken => "Broken",

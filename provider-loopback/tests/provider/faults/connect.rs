@@ -2,7 +2,7 @@
 
 use super::*;
 use dat_core::provider::decorate::faults::ConnectFault;
-use dat_core::{DatagramEventKind, Timeout};
+use dat_core::{DatagramEventKind, RefusalCause, Timeout};
 
 #[test]
 fn every_attempt_fails_after_the_flush_and_a_reset_allows_the_next() {
@@ -91,11 +91,18 @@ fn datagram_attempts_fail_independently() {
         let soon = Timeout::After(Duration::from_millis(20));
         site.connect(&a, Timeout::Infinite);
         site.connect(&a, soon);
-        assert_eq!(a.datagram_event().kind, DatagramEventKind::Error);
-        for fault in [ConnectFault::Refuse, ConnectFault::Unreachable] {
+        let fails = |cause| {
+            let event = a.datagram_event();
+            assert_eq!((event.kind, event.cause), (DatagramEventKind::Error, cause));
+        };
+        fails(RefusalCause::TimedOut);
+        for (fault, cause) in [
+            (ConnectFault::Refuse, RefusalCause::Unknown),
+            (ConnectFault::Unreachable, RefusalCause::Unreachable),
+        ] {
             faults.set(FaultPlan::new().connect(fault));
             site.connect(&a, LONG);
-            assert_eq!(a.datagram_event().kind, DatagramEventKind::Error);
+            fails(cause);
         }
         assert!(!a.has_event() && !site.has_request());
         // The unanswered attempt delays no other one, and datagrams break nothing.
