@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::Qos;
-use dat_core::provider::{ConnectRequest, ConnectionUpcall, LocalCause, Peer, RefusalCause};
+use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer};
 use dat_provider_kit::errors::ip_address;
 use dat_provider_kit::qualifier;
 
+use super::causes::{self, Step};
 use super::state::{Attempt, End, Link, State, VerbsQp};
 use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
 use crate::engine::{Command, QueueEvents, Target};
@@ -80,8 +81,8 @@ impl VerbsQp {
         });
         drop(link);
         let resolving = id.resolve_address(None, to, RESOLVE_TIME);
-        let failed = resolving.err().map(|failure| ended_at("resolve the address", failure));
-        if let Some(event) = is_elsewhere.then_some(ConnectionUpcall::Unreachable).or(failed) {
+        let failed = resolving.err().map(|failure| causes::of_call(Step::Address, failure));
+        if let Some(event) = is_elsewhere.then_some(causes::ELSEWHERE).or(failed) {
             engine.send(Command::Fail(self.me.clone(), value, event));
         }
         Ok(())
@@ -228,7 +229,7 @@ impl VerbsQp {
                     };
                     match ready.and_then(|()| id.connect(&request)) {
                         Ok(()) => Outcome::Nothing,
-                        Err(failure) => Outcome::Failed(ended_at("send the request", failure)),
+                        Err(failure) => Outcome::Failed(causes::of_call(Step::Request, failure)),
                     }
                 }
                 (EventKind::Established, Some(hardware)) if is_connecting => {
@@ -240,14 +241,11 @@ impl VerbsQp {
                     match opened {
                         Ok(()) => Outcome::Established,
                         Err(failure) => {
-                            Outcome::Failed(ended_at("confirm the acceptance", failure))
+                            Outcome::Failed(causes::of_call(Step::Confirmation, failure))
                         }
                     }
                 }
                 (EventKind::Established, _) if !is_connected => Outcome::Established,
-                (EventKind::AddressError | EventKind::RouteError, _) if is_connecting => {
-                    Outcome::Failed(ConnectionUpcall::Unreachable)
-                }
                 (EventKind::Rejected, _) if is_connecting => {
                     Outcome::Failed(match reject_data::read(event.status, &event.private_data) {
                         Some(private_data) => ConnectionUpcall::PeerRejected { private_data },
@@ -256,15 +254,13 @@ impl VerbsQp {
                         },
                     })
                 }
-                (EventKind::Unreachable, _) if is_connecting => {
-                    Outcome::Failed(match event.status as i32 {
-                        libc::ETIMEDOUT => ConnectionUpcall::TimedOut,
-                        _ => ConnectionUpcall::Unreachable,
-                    })
-                }
-                (EventKind::ConnectError, _) if is_connecting => {
-                    Outcome::Failed(ConnectionUpcall::REFUSED)
-                }
+                (
+                    EventKind::AddressError
+                    | EventKind::RouteError
+                    | EventKind::Unreachable
+                    | EventKind::ConnectError,
+                    _,
+                ) if is_connecting => Outcome::Failed(causes::of_event(event.kind, event.status)),
                 (
                     EventKind::Rejected
                     | EventKind::Unreachable
@@ -299,7 +295,7 @@ impl VerbsQp {
                 if connected {
                     self.ended_by_peer(End::Broken);
                 } else {
-                    self.fail_attempt(key, Some(ConnectionUpcall::Unreachable));
+                    self.fail_attempt(key, Some(causes::REMOVED));
                 }
             }
         }
@@ -328,11 +324,11 @@ impl VerbsQp {
         let ours = id.port() == self.device.port
             && id.context().is_some_and(|context| context.name() == self.device.context().name());
         if !ours {
-            return Outcome::Failed(ConnectionUpcall::Unreachable);
+            return Outcome::Failed(causes::ELSEWHERE);
         }
         match id.resolve_route(RESOLVE_TIME) {
             Ok(()) => Outcome::Nothing,
-            Err(failure) => Outcome::Failed(ended_at("resolve the route", failure)),
+            Err(failure) => Outcome::Failed(causes::of_call(Step::Route, failure)),
         }
     }
 
@@ -412,27 +408,6 @@ fn connection<'a>(
     }
 }
 
-/// The event for an attempt that ended when this side tried to do that. The connections of iWARP use TCP, which
-/// may be refused at once.
-fn ended_at(what: &'static str, failure: Failure) -> ConnectionUpcall<'static> {
-    match failure.errno {
-        libc::ECONNREFUSED => ConnectionUpcall::NonPeerRejected { cause: RefusalCause::NoListener },
-        libc::ECONNRESET => ConnectionUpcall::REFUSED,
-        libc::ETIMEDOUT => ConnectionUpcall::TimedOut,
-        libc::EHOSTUNREACH
-        | libc::ENETUNREACH
-        | libc::EHOSTDOWN
-        | libc::ENETDOWN
-        | libc::EADDRNOTAVAIL
-        | libc::EAFNOSUPPORT
-        | libc::ENODEV
-        | libc::EINVAL => ConnectionUpcall::Unreachable,
-        errno => ConnectionUpcall::NonPeerRejected {
-            cause: RefusalCause::Local(LocalCause { what, errno }),
-        },
-    }
-}
-
 /// Modifies a queue pair; some transports have nothing to modify in a transition.
 fn modify(
     hardware: &verbs::QueuePair,
@@ -463,18 +438,6 @@ pub(super) const fn type_of_service(qos: Qos) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_local_cause_is_not_the_peer() {
-        let of = |errno| {
-            ended_at("try", Failure { call: "rdma_connect", errno, subject: verbs::Subject::None })
-        };
-        assert!(matches!(of(libc::EHOSTUNREACH), ConnectionUpcall::Unreachable));
-        for errno in [libc::ENOMEM, libc::EMFILE, libc::EPERM, 133] {
-            let ConnectionUpcall::NonPeerRejected { cause } = of(errno) else { panic!("{errno}") };
-            assert_eq!(cause, RefusalCause::Local(LocalCause { what: "try", errno }));
-        }
-    }
 
     #[test]
     fn each_quality_has_its_type_of_service() {

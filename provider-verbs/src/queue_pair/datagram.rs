@@ -19,7 +19,7 @@ use crate::cm::{Id, PortSpace};
 use crate::completion_queue;
 use crate::device::Device;
 use crate::engine::{InstanceEvents, Target};
-use crate::errors::{exhausted, internal};
+use crate::errors::{exhausted, no_datagrams};
 use crate::key::Key;
 use crate::segments;
 use crate::sys::verbs as sys;
@@ -119,14 +119,14 @@ impl VerbsQp {
         id.bind(device.at_port(0)).map_err(refused)?;
         device.engine.register(key.value(), Target::QueuePair(self.me.clone()));
         id.listen(BACKLOG).map_err(refused)?;
-        let state = |failure| internal(failure, "the queue pair does not support datagrams");
-        let (attributes, mask) = id.queue_pair_attributes_raw(sys::IBV_QPS_INIT).map_err(state)?;
-        hardware.modify_raw(&attributes, mask).map_err(state)?;
-        self.post_early(&hardware).map_err(state)?;
+        let (attributes, mask) =
+            id.queue_pair_attributes_raw(sys::IBV_QPS_INIT).map_err(no_datagrams)?;
+        hardware.modify_raw(&attributes, mask).map_err(no_datagrams)?;
+        self.post_early(&hardware).map_err(no_datagrams)?;
         let step = |qp_state| sys::ibv_qp_attr { qp_state, ..sys::ibv_qp_attr::default() };
-        hardware.modify_raw(&step(sys::IBV_QPS_RTR), sys::IBV_QP_STATE).map_err(state)?;
+        hardware.modify_raw(&step(sys::IBV_QPS_RTR), sys::IBV_QP_STATE).map_err(no_datagrams)?;
         let sends = sys::IBV_QP_STATE | sys::IBV_QP_SQ_PSN;
-        hardware.modify_raw(&step(sys::IBV_QPS_RTS), sends).map_err(state)?;
+        hardware.modify_raw(&step(sys::IBV_QPS_RTS), sends).map_err(no_datagrams)?;
         self.sender.lock().queue.go_live(&hardware);
         link.datagrams = Some(Datagrams::new(id, key));
         Ok(())

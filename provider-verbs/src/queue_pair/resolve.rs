@@ -5,15 +5,17 @@
 //! address. Then both sides have an address from the fabric itself, and the requesting side cannot
 //! send its datagrams and close before the other side has resolved its address.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use dat_core::error::{Result, Subtype};
+use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::Qos;
 use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RemoteAddress};
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::{errors::ip_address, qualifier};
 use dat_sync::Mutex;
 
+use super::causes::{self, Step};
 use super::connect::{Accepted, RESOLVE_TIME, type_of_service};
 use super::datagram::Remote;
 use super::resolution::{Acceptance, Resolution};
@@ -22,11 +24,14 @@ use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
 use crate::engine::{Command, Target};
 use crate::errors::exhausted;
 use crate::key::Key;
-use crate::reject_data;
 use crate::ud_handshake::UdRequest;
 
-/// The status with which the connection manager reports a consumer's rejection (`IB_SIDR_REJECT`).
-const REFUSED: u32 = 2;
+/// What an attempt needs: its identifier, and the address of the peer.
+struct Ready {
+    id: Id,
+    key: Key,
+    to: SocketAddr,
+}
 
 impl VerbsQp {
     /// Requests the address of the endpoint that listens on a qualifier.
@@ -36,26 +41,21 @@ impl VerbsQp {
         let port = link.datagrams.as_ref().map_or(0, |own| own.asked.local_port());
         let data = UdRequest::First { port }.compose(request.private_data);
         let peer = Peer { address: request.address, port: request.qualifier };
-        self.begin(&mut link, request.attempt, None, peer, data, request.qos)
+        let ready = self.prepare(&mut link, peer, request.qos)?;
+        self.begin(&mut link, ready, (request.attempt, peer, data, None));
+        Ok(())
     }
 
-    /// Begins an attempt; later failures are reported by an event.
-    fn begin(
-        &self,
-        link: &mut Link,
-        attempt: u64,
-        acceptance: Option<Acceptance>,
-        peer: Peer,
-        request: Vec<u8>,
-        qos: Qos,
-    ) -> Result<()> {
+    /// Creates what an attempt needs.
+    fn prepare(&self, link: &mut Link, peer: Peer, qos: Qos) -> Result<Ready> {
         let Some(own) = &mut link.datagrams else {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
         };
+        own.resolving.try_reserve(1).map_err(|_| Error::no_memory("another datagram attempt"))?;
         let device = &self.device;
+        let to = device.reach(ip_address(peer.address)?, qualifier::to_port(peer.port));
         let key = Key::new(device);
-        let value = key.value();
-        let id = Id::new(&device.engine.channel, value, PortSpace::Udp)
+        let id = Id::new(&device.engine.channel, key.value(), PortSpace::Udp)
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "identifier"))?;
         id.bind(device.at_port(0)).map_err(|failure| {
             exhausted(failure, Subtype::ResourceDevice, "local port for the address handle request")
@@ -65,19 +65,35 @@ impl VerbsQp {
             // nevertheless.
             let _ = id.set_type_of_service(tos);
         }
-        let port = qualifier::to_port(peer.port);
-        let to = device.reach(ip_address(peer.address)?, port);
+        Ok(Ready { id, key, to })
+    }
+
+    /// Begins an attempt: its number, the peer, the contents of the request, and the request of the
+    /// other side that it answers. Its failure is reported by an event.
+    fn begin(
+        &self,
+        link: &mut Link,
+        Ready { id, key, to }: Ready,
+        (attempt, peer, request, acceptance): (u64, Peer, Vec<u8>, Option<Acceptance>),
+    ) {
+        let device = &self.device;
+        let Some(own) = &mut link.datagrams else { return };
+        let value = key.value();
         device.engine.register(value, Target::QueuePair(self.me.clone()));
+        let resolution =
+            Resolution { id: id.clone(), _key: key, attempt, peer, request, acceptance };
+        own.resolving.insert(value, resolution);
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
-        own.resolving.insert(
-            value,
-            Resolution { id: id.clone(), _key: key, attempt, peer, request, acceptance },
-        );
-        if is_elsewhere || id.resolve_address(None, to, RESOLVE_TIME).is_err() {
-            let event = ConnectionUpcall::Unreachable;
+        let event = match is_elsewhere {
+            true => Some(causes::ELSEWHERE),
+            false => id
+                .resolve_address(None, to, RESOLVE_TIME)
+                .err()
+                .map(|failure| causes::of_call(Step::Address, failure)),
+        };
+        if let Some(event) = event {
             device.engine.send(Command::Fail(self.me.clone(), value, event));
         }
-        Ok(())
     }
 
     /// Accepts a datagram request: sends a request back, and answers when the address is known. If
@@ -86,23 +102,22 @@ impl VerbsQp {
         &self,
         accepted: Accepted,
         port: u16,
-    ) -> std::result::Result<(), (dat_core::Error, Box<Accepted>)> {
+    ) -> std::result::Result<(), (Error, Box<Accepted>)> {
         let mut link = self.link.lock();
-        let number = match self.wake_up(&mut link).and_then(|()| link.connectable()) {
-            Ok(hardware) => hardware.number(),
+        let asked = Peer { address: accepted.peer.address, port: port.into() };
+        let prepared = self.wake_up(&mut link).and_then(|()| {
+            let number = link.connectable()?.number();
+            Ok((number, self.prepare(&mut link, asked, Qos::empty())?))
+        });
+        let (number, ready) = match prepared {
+            Ok(prepared) => prepared,
             Err(error) => return Err((error, Box::new(accepted))),
         };
         let queue_pair = (number, link.shared.is_some());
-        let Accepted { id, key, attempt, private_data, peer, .. } = accepted;
+        let Accepted { id, key, attempt, private_data, .. } = accepted;
         let acceptance = Acceptance { id, _key: key, private_data, queue_pair };
-        let asked = Peer { address: peer.address, port: port.into() };
         let data = UdRequest::Back.compose(&[]);
-        let begun = self.begin(&mut link, attempt, Some(acceptance), asked, data, Qos::empty());
-        let sink = link.listener();
-        drop(link);
-        if let (Err(_), Some(sink)) = (begun, sink) {
-            sink.connection_event(attempt, ConnectionUpcall::AcceptFailed);
-        }
+        self.begin(&mut link, ready, (attempt, asked, data, Some(acceptance)));
         Ok(())
     }
 
@@ -116,39 +131,35 @@ impl VerbsQp {
             return;
         }
         let Some(resolution) = own.resolving.get(&event.key) else { return };
-        let outcome = match event.kind {
+        let failure = match event.kind {
             EventKind::AddressResolved if self.is_own(&resolution.id) => {
-                resolution.id.resolve_route(RESOLVE_TIME).map_err(|_| Failure::Unreachable)
+                let resolving = resolution.id.resolve_route(RESOLVE_TIME);
+                resolving.err().map(|failure| causes::of_call(Step::Route, failure))
             }
+            EventKind::AddressResolved => Some(causes::ELSEWHERE),
             EventKind::RouteResolved => {
                 let private_data = &resolution.request[..];
                 let request = ConnectParameters { private_data, ..Default::default() };
-                resolution.id.connect(&request).map_err(|_| Failure::Unreachable)
+                let requested = resolution.id.connect(&request);
+                requested.err().map(|failure| causes::of_call(Step::Request, failure))
             }
             EventKind::Established => return self.resolved(link, event),
-            EventKind::Unreachable | EventKind::Rejected => Err(Failure::of(&event)),
+            EventKind::Unreachable | EventKind::Rejected => {
+                Some(causes::of_answer(event.kind, event.status, &event.private_data))
+            }
             EventKind::DeviceRemoval => {
                 self.device.engine.device_removed();
-                Err(Failure::Unreachable)
+                Some(causes::REMOVED)
             }
-            EventKind::AddressResolved
-            | EventKind::AddressError
-            | EventKind::RouteError
-            | EventKind::ConnectError => Err(Failure::Unreachable),
+            EventKind::AddressError | EventKind::RouteError | EventKind::ConnectError => {
+                Some(causes::of_event(event.kind, event.status))
+            }
             // Without meaning here.
-            _ => Ok(()),
+            _ => None,
         };
         drop(link);
-        if let Err(failure) = outcome {
-            let upcall = match failure {
-                Failure::Unreachable => ConnectionUpcall::Unreachable,
-                Failure::TimedOut => ConnectionUpcall::TimedOut,
-                Failure::Transport => ConnectionUpcall::REFUSED,
-                Failure::Consumer => ConnectionUpcall::PeerRejected {
-                    private_data: reject_data::data(&event.private_data).unwrap_or_default(),
-                },
-            };
-            self.fail_resolution(event.key, upcall);
+        if let Some(failure) = failure {
+            self.fail_resolution(event.key, failure);
         }
     }
 
@@ -160,18 +171,23 @@ impl VerbsQp {
     /// The answer arrived.
     fn resolved(&self, mut link: dat_sync::MutexGuard<'_, Link>, event: cm::Event) {
         let Some(own) = &mut link.datagrams else { return };
-        let Some(resolution) = own.resolving.remove(&event.key) else { return };
         let Parameters::Datagram { address: way, queue_pair: number, queue_key: key } =
             event.parameters
         else {
-            return;
+            drop(link);
+            return self.fail_resolution(event.key, ConnectionUpcall::REFUSED);
         };
+        let Some(resolution) = own.resolving.remove(&event.key) else { return };
         let sink = link.listener();
         drop(link);
-        if let Some(Err(_)) = resolution.acceptance.as_ref().map(Acceptance::answer) {
-            // The other side gave up in the meantime.
+        if let Some(Err(failure)) = resolution.acceptance.as_ref().map(Acceptance::answer) {
             if let Some(sink) = sink {
-                sink.connection_event(resolution.attempt, ConnectionUpcall::AcceptFailed);
+                let event = causes::of_acceptance(match failure.errno {
+                    // The other side gave up in the meantime.
+                    libc::EINVAL => ConnectionUpcall::AcceptFailed,
+                    _ => causes::of_call(Step::Confirmation, failure),
+                });
+                sink.connection_event(resolution.attempt, event);
             }
             return;
         }
@@ -194,8 +210,10 @@ impl VerbsQp {
         let Some(resolution) = own.resolving.remove(&key) else { return };
         let sink = link.listener();
         drop(link);
-        let event =
-            if resolution.acceptance.is_some() { ConnectionUpcall::AcceptFailed } else { event };
+        let event = match resolution.acceptance {
+            Some(_) => causes::of_acceptance(event),
+            None => event,
+        };
         if let Some(sink) = sink {
             sink.connection_event(resolution.attempt, event);
         }
@@ -209,26 +227,5 @@ fn answer(event: &mut cm::Event, number: u32) {
         let queue_pair = Some((number, false));
         // Without an answer the other side asks again, or its time-out expires.
         let _ = request.accept(&ConnectParameters { queue_pair, ..Default::default() });
-    }
-}
-
-/// Why there is no address.
-enum Failure {
-    Unreachable,
-    TimedOut,
-    /// There is no listener, or none for datagrams.
-    Transport,
-    /// The remote consumer rejected the request.
-    Consumer,
-}
-
-impl Failure {
-    fn of(event: &cm::Event) -> Self {
-        match event.status {
-            REFUSED if reject_data::data(&event.private_data).is_some() => Self::Consumer,
-            status if status == libc::ETIMEDOUT.unsigned_abs() => Self::TimedOut,
-            status if status == libc::EHOSTUNREACH.unsigned_abs() => Self::Unreachable,
-            _ => Self::Transport,
-        }
     }
 }
