@@ -121,9 +121,26 @@ impl Error {
                 "rdma_bind_addr" | "rdma_resolve_addr" | "rdma_create_ep",
                 libc::EADDRNOTAVAIL | libc::ENODEV,
             ) => "use the address of a network interface with an RDMA device (rdma link show)",
-            ("rdma_resolve_addr" | "rdma_resolve_route", libc::ETIMEDOUT) => {
+            ("rdma_resolve_addr", libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::EHOSTDOWN) => {
                 "the address does not answer: check the route and the neighbour's state"
             }
+            ("rdma_resolve_route", libc::ETIMEDOUT) => {
+                "the subnet manager does not answer: check that one runs (sminfo) and the link"
+            }
+            ("rdma_resolve_route", libc::EINVAL) => {
+                "no address was resolved before, or the subnet manager knows no path to the peer"
+            }
+            ("rdma_resolve_addr" | "rdma_resolve_route", libc::ENETUNREACH) => {
+                "this machine has no route to the address: add one (ip route)"
+            }
+            ("rdma_resolve_addr" | "rdma_resolve_route", libc::ENETDOWN) => {
+                "the network interface of this machine is down: bring it up (ip link)"
+            }
+            ("rdma_connect", libc::ETIMEDOUT) => {
+                "the peer neither accepted nor refused the request: check that its machine and the \
+                 network are up"
+            }
+            ("allocate" | "copy", libc::ENOMEM) => "free memory, or request less",
             ("rdma_create_qp", libc::EINVAL) => {
                 "the identifier must be bound to a device, have no queue pair yet, and the \
                  domain must be of that device"
@@ -208,6 +225,24 @@ mod tests {
         let error = Error::check("call", -1).unwrap_err();
         assert_eq!(error.errno, libc::EFAULT);
         assert!(error.to_string().starts_with("call: Bad address"), "{error}");
+    }
+
+    #[test]
+    fn failures_of_the_way_to_a_peer_have_remedies_of_their_own() {
+        for (call, errno, remedy) in [
+            ("rdma_resolve_addr", libc::ENODEV, "with an RDMA device"),
+            ("rdma_resolve_addr", libc::EADDRNOTAVAIL, "the address of a network interface"),
+            ("rdma_resolve_addr", libc::ENETUNREACH, "this machine has no route"),
+            ("rdma_resolve_addr", libc::EHOSTUNREACH, "does not answer"),
+            ("rdma_resolve_addr", libc::ETIMEDOUT, "does not answer"),
+            ("rdma_resolve_route", libc::ETIMEDOUT, "the subnet manager does not answer"),
+            ("rdma_resolve_route", libc::EINVAL, "no path to the peer"),
+            ("rdma_connect", libc::ETIMEDOUT, "neither accepted nor refused"),
+            ("rdma_connect", libc::ECONNREFUSED, "no program listens"),
+        ] {
+            let text = Error::new(call, errno).to_string();
+            assert!(text.contains(remedy), "{text}");
+        }
     }
 
     #[test]

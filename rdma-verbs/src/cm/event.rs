@@ -85,7 +85,9 @@ pub struct Event {
     pub key: u64,
     /// The identifier of an arriving request; dropping it rejects the request.
     pub request: Option<Id>,
-    /// An errno, always positive; for a rejection, the reason that the transport gives.
+    /// An errno, always positive; for a rejection, the reason that the transport gives. For an
+    /// identifier of datagrams that is [unreachable](EventKind::Unreachable), up to 5, the status of
+    /// the peer's answer.
     pub status: u32,
     /// The private data of the peer, padded with zeros by some transports.
     pub private_data: Vec<u8>,
@@ -126,16 +128,28 @@ pub enum Parameters {
     },
 }
 
+/// The last status with which a peer answers a request for the address of datagrams
+/// (`IB_SIDR_UNSUPPORTED_VERSION`).
+const LAST_ANSWER: u32 = 5;
+
 impl Event {
     /// Returns an error if the event reports a failure.
     ///
     /// # Errors
-    /// The errno of the event; `ECONNREFUSED` for a rejection.
+    /// The errno of the event; `ECONNREFUSED` for a rejection. `ETIMEDOUT` of `rdma_connect`: the
+    /// peer neither accepted nor rejected the request.
     pub fn outcome(&self) -> Result<()> {
         let status = i32::try_from(self.status).unwrap_or(libc::EPROTO);
         let (call, errno) = match self.kind {
             EventKind::AddressError => ("rdma_resolve_addr", status),
             EventKind::RouteError => ("rdma_resolve_route", status),
+            // A status of the service ID resolution protocol, and not an errno.
+            EventKind::Unreachable
+                if self.status <= LAST_ANSWER
+                    && matches!(self.parameters, Parameters::Datagram { .. }) =>
+            {
+                ("rdma_connect", libc::ECONNREFUSED)
+            }
             EventKind::ConnectError | EventKind::Unreachable => ("rdma_connect", status),
             EventKind::Rejected => ("rdma_connect", libc::ECONNREFUSED),
             EventKind::MulticastError => ("rdma_join_multicast", status),
@@ -223,4 +237,53 @@ unsafe fn bytes(from: *const u8, length: u8) -> Vec<u8> {
     }
     // SAFETY: the caller guarantees `length` bytes.
     unsafe { std::slice::from_raw_parts(from, usize::from(length)) }.to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: EventKind, status: i32, parameters: Parameters) -> Event {
+        let (private_data, status) = (Vec::new(), status.unsigned_abs());
+        let (request, multicast_key) = (None, None);
+        Event { kind, key: 7, request, status, private_data, parameters, multicast_key }
+    }
+
+    const CONNECTION: Parameters = Parameters::Connection {
+        responder_resources: 0,
+        initiator_depth: 0,
+        flow_control: false,
+        retry_count: 0,
+        rnr_retry_count: 0,
+        shared_receive: false,
+        queue_pair: 0,
+    };
+
+    #[test]
+    fn the_errno_of_an_event_is_that_of_the_call_that_began_the_operation() {
+        for (kind, status, call, errno) in [
+            (EventKind::AddressError, libc::ENODEV, "rdma_resolve_addr", libc::ENODEV),
+            (EventKind::AddressError, libc::EHOSTUNREACH, "rdma_resolve_addr", libc::EHOSTUNREACH),
+            (EventKind::RouteError, libc::ETIMEDOUT, "rdma_resolve_route", libc::ETIMEDOUT),
+            (EventKind::Unreachable, libc::ETIMEDOUT, "rdma_connect", libc::ETIMEDOUT),
+            (EventKind::Rejected, 28, "rdma_connect", libc::ECONNREFUSED),
+        ] {
+            let error = event(kind, -status, CONNECTION).outcome().expect_err("a failure");
+            assert_eq!((error.call, error.errno), (call, errno), "{kind}");
+        }
+    }
+
+    #[test]
+    fn an_answer_for_datagrams_is_a_refusal_and_its_absence_is_not() {
+        let address = AddressVector::from_c(&crate::sys::verbs::ibv_ah_attr::default());
+        let parameters = Parameters::Datagram { address, queue_pair: 0, queue_key: 0 };
+        let errno = |status| {
+            let event = event(EventKind::Unreachable, status, parameters);
+            event.outcome().expect_err("a failure").errno
+        };
+        for status in 1..=5 {
+            assert_eq!(errno(status), libc::ECONNREFUSED, "{status}");
+        }
+        assert_eq!(errno(-libc::ETIMEDOUT), libc::ETIMEDOUT);
+    }
 }
