@@ -4,6 +4,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use super::in_flight::{Posted, Posting, Uses};
+use super::memory::{NO_MEMORY, reserved};
 use super::post::Checked;
 use super::region::RegionUse;
 use super::{
@@ -156,9 +157,15 @@ impl SendBatch<'_> {
         let checked = request.check(self.queue_pair, "ibv_wr_send")?;
         self.check_operation(request.operation.to_raw())?;
         let inline = if checked.is_inline { sys::IBV_SEND_INLINE } else { 0 };
+        let mut bytes = Vec::new();
+        if let (true, Data::Inline(parts)) = (checked.is_inline, request.data) {
+            bytes = reserved(parts.iter().map(|part| part.len()).sum())?;
+            parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        }
+        self.posting.reserve()?;
         self.begin(request.flags.bits() | inline);
         self.operation(request.operation.to_raw())?;
-        self.data(request, &checked)?;
+        self.data(request, &checked, bytes)?;
         self.record(request.id, checked.uses);
         Ok(())
     }
@@ -185,6 +192,8 @@ impl SendBatch<'_> {
             return Err(refused(libc::EPERM));
         }
         let binding = RegionUse::new(region, CALL)?;
+        self.posting.reserve()?;
+        self.bound.try_reserve(1).map_err(|_| NO_MEMORY)?;
         let key = window.take_key();
         self.begin(flags.bits());
         let call = |mr| {
@@ -285,7 +294,8 @@ impl SendBatch<'_> {
         if has { Ok(()) } else { Err(self.not_supported("ibv_wr_send")) }
     }
 
-    fn data(&self, request: &SendRequest<'_>, checked: &Checked) -> Result<()> {
+    /// Passes the data of a request; `bytes` are those of inline data.
+    fn data(&self, request: &SendRequest<'_>, checked: &Checked, mut bytes: Vec<u8>) -> Result<()> {
         let sges = &checked.sges;
         if matches!(request.operation, Operation::Invalidate(_)) {
             return Ok(());
@@ -294,8 +304,6 @@ impl SendBatch<'_> {
             return call!(self.wr_set_sge_list(sges.len(), sges.as_ptr()));
         }
         // The call for several buffers accepts only one in some libraries (librxe of rdma-core 44).
-        let Data::Inline(parts) = request.data else { return Ok(()) };
-        let mut bytes = parts.concat();
         call!(self.wr_set_inline_data(bytes.as_mut_ptr().cast(), bytes.len()))
     }
 

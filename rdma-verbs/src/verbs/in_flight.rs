@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 
 use dat_sync::{Mutex, MutexGuard};
 
+use super::memory::NO_MEMORY;
 use super::region::RegionUse;
 use super::{AddressHandle, MemoryWindow, Result};
 
@@ -71,6 +72,7 @@ impl InFlight {
     /// succeeds.
     pub(crate) fn post(&self, post: Posted, call: impl FnOnce(u64) -> Result<()>) -> Result<()> {
         let mut posting = self.begin();
+        posting.reserve()?;
         call(posting.next())?;
         posting.push(post);
         Ok(())
@@ -97,15 +99,23 @@ impl InFlight {
         let mut ring = self.ring.lock();
         let index = sequence.wrapping_sub(ring.oldest) as usize;
         let done = ring.posts.get_mut(index)?.take();
-        let end = match self.order {
-            Order::Posted => index + 1,
-            Order::Any => ring.posts.iter().take_while(|post| post.is_none()).count(),
-        };
-        let before: Vec<Option<Posted>> = ring.posts.drain(..end).collect();
-        ring.oldest = ring.oldest.wrapping_add(end as u32);
-        // Dropping what the posts kept alive takes other locks.
+        loop {
+            let is_over = match self.order {
+                // Compared as a difference, because sequence numbers wrap around.
+                Order::Posted => (sequence.wrapping_sub(ring.oldest) as i32) >= 0,
+                Order::Any => matches!(ring.posts.front(), Some(None)),
+            };
+            let before = if is_over { ring.posts.pop_front() } else { None };
+            let Some(before) = before else { break };
+            ring.oldest = ring.oldest.wrapping_add(1);
+            if before.is_some() {
+                // Dropping what the post kept alive takes other locks.
+                drop(ring);
+                drop(before);
+                ring = self.ring.lock();
+            }
+        }
         drop(ring);
-        drop(before);
         done.map(|post| post.id)
     }
 }
@@ -124,7 +134,12 @@ impl Posting<'_> {
         u64::from(self.number) << 32 | u64::from(sequence)
     }
 
-    /// Records the next post.
+    /// Reserves space for the record of the next post.
+    pub(crate) fn reserve(&mut self) -> Result<()> {
+        self.ring.posts.try_reserve(1).map_err(|_| NO_MEMORY)
+    }
+
+    /// Records the next post, for which space is reserved.
     pub(crate) fn push(&mut self, post: Posted) {
         self.ring.posts.push_back(Some(post));
     }
@@ -183,6 +198,18 @@ mod tests {
         assert_eq!(records.complete(ids[1]), None, "it is complete already");
         assert_eq!(records.complete(ids[3]), Some(13));
         assert_eq!(record.len(), 0);
+    }
+
+    #[test]
+    fn posts_complete_in_order_where_sequence_numbers_wrap_around() {
+        let (records, record) = (Records::default(), InFlight::new(Order::Posted));
+        records.insert(&record);
+        record.ring.lock().oldest = u32::MAX - 1;
+        let ids: Vec<u64> = (10..14).map(|id| post(&record, id)).collect();
+        assert_eq!(records.complete(ids[2]), Some(12));
+        assert_eq!(record.len(), 1);
+        assert_eq!(records.complete(ids[0]), None, "it is complete already");
+        assert_eq!(records.complete(ids[3]), Some(13));
     }
 
     #[test]

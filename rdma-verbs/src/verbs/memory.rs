@@ -3,6 +3,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::{self, NonNull};
 
+use crate::{Error, Result};
+
 /// Memory of the program that a [`MemoryRegion`](super::MemoryRegion) can own: zeroed pages, or a
 /// copy of a slice.
 #[derive(Debug)]
@@ -25,18 +27,27 @@ impl Memory {
     ///
     /// # Panics
     /// If the length exceeds `isize::MAX`. If no memory is left, the process aborts, as for a
-    /// vector.
+    /// vector; see [`try_zeroed`](Self::try_zeroed).
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
-        let Ok(layout) = Layout::from_size_align(length.max(1), PAGE) else {
+        let Some(layout) = layout(length) else {
             panic!("capacity overflow: {length} bytes");
         };
-        // Whole pages, so that no other allocation lies in the last one.
-        let layout = layout.pad_to_align();
+        Self::allocate(length, layout).unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
+    }
+
+    /// As [`zeroed`](Self::zeroed), for a length that does not come from the program itself.
+    ///
+    /// # Errors
+    /// `ENOMEM`: the system has no memory of that length.
+    pub fn try_zeroed(length: usize) -> Result<Self> {
+        layout(length).and_then(|layout| Self::allocate(length, layout)).ok_or(NO_MEMORY)
+    }
+
+    fn allocate(length: usize, layout: Layout) -> Option<Self> {
         // SAFETY: the layout has a size above 0.
-        let start = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start) else { std::alloc::handle_alloc_error(layout) };
-        Self { start, length, layout }
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Self { start, length, layout })
     }
 
     /// Its length in bytes.
@@ -56,6 +67,22 @@ impl Memory {
     pub fn as_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
     }
+}
+
+/// Whole pages, so that no other allocation lies in the last one; `None` for more than an address
+/// space has.
+fn layout(length: usize) -> Option<Layout> {
+    Layout::from_size_align(length.max(1), PAGE).ok().map(|layout| layout.pad_to_align())
+}
+
+/// The error of a call for which the system has no memory.
+pub(crate) const NO_MEMORY: Error = Error::new("allocate", libc::ENOMEM);
+
+/// An empty vector with space for that number of elements.
+pub(super) fn reserved<T>(count: usize) -> Result<Vec<T>> {
+    let mut elements = Vec::new();
+    elements.try_reserve_exact(count).map_err(|_| NO_MEMORY)?;
+    Ok(elements)
 }
 
 impl From<&[u8]> for Memory {
@@ -78,6 +105,18 @@ impl Drop for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_the_system_does_not_have_is_an_error() {
+        for length in [usize::MAX, isize::MAX as usize, isize::MAX as usize - 2 * PAGE] {
+            let error = Memory::try_zeroed(length).expect_err("longer than the address space");
+            assert_eq!(error.errno, libc::ENOMEM);
+            assert!(error.to_string().contains("free memory"), "{error}");
+        }
+        assert_eq!(Memory::try_zeroed(PAGE + 1).expect("memory").len(), PAGE + 1);
+        assert_eq!(reserved::<u64>(usize::MAX / 16).expect_err("too many").errno, libc::ENOMEM);
+        assert!(reserved::<u64>(3).expect("memory").capacity() >= 3);
+    }
 
     #[test]
     fn memory_consists_of_whole_pages_of_its_own() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::in_flight::Uses;
+use super::memory::reserved;
 use super::segment::gather;
 use super::{
     AddressHandle, Error, QueuePair, QueuePairKind, RemoteAddress, Result, Segment, SendFlags, Sge,
@@ -158,6 +159,9 @@ impl SendRequest<'_> {
             uses._handle = Some(Arc::clone(handle));
         }
         let (sges, is_inline) = match self.data {
+            Data::Segments(segments) if segments.len() > limits.max_send_sge as usize => {
+                return refused(libc::EINVAL);
+            }
             Data::Segments(segments) => {
                 let (sges, regions) = gather(segments, call)?;
                 uses._regions = regions;
@@ -172,17 +176,19 @@ impl SendRequest<'_> {
                 if length > limits.max_inline_data as usize {
                     return refused(libc::EMSGSIZE);
                 }
+                if parts.len() > limits.max_send_sge as usize {
+                    return refused(libc::EINVAL);
+                }
                 let sge = |part: &&[u8]| Sge {
                     addr: part.as_ptr().expose_provenance() as u64,
                     length: part.len() as u32,
                     lkey: 0,
                 };
-                (parts.iter().map(sge).collect(), true)
+                let mut sges = reserved(parts.len())?;
+                sges.extend(parts.iter().map(sge));
+                (sges, true)
             }
         };
-        if sges.len() > limits.max_send_sge as usize {
-            return refused(libc::EINVAL);
-        }
         Ok(Checked { sges, is_inline, uses })
     }
 }

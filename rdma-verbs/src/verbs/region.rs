@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dat_sync::{Mutex, RwLock};
 
+use super::memory::reserved;
 use super::{
     Access, Error, Memory, ProtectionDomain, RemoteAddress, Result, Segment, Subject, library,
 };
@@ -256,7 +257,8 @@ impl MemoryRegion {
     pub fn to_vec(&self, range: Range<usize>) -> Result<Vec<u8>> {
         let length = range.end.checked_sub(range.start).filter(|_| range.end <= self.length);
         let length = length.ok_or_else(|| self.out_of_range())?;
-        let mut bytes = vec![0; length];
+        let mut bytes = reserved(length).map_err(|error| error.on(self.subject()))?;
+        bytes.resize(length, 0);
         self.read(range.start, &mut bytes)?;
         Ok(bytes)
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::memory::reserved;
 use super::region::RegionUse;
 use super::{Error, MemoryRegion, Result, Sge};
 
@@ -52,9 +53,12 @@ pub(super) fn gather(
     segments: &[Segment],
     call: &'static str,
 ) -> Result<(Vec<Sge>, Vec<RegionUse>)> {
-    let regions = segments.iter().map(|segment| RegionUse::new(&segment.region, call));
-    let regions = regions.collect::<Result<Vec<_>>>()?;
-    Ok((segments.iter().map(|segment| segment.sge).collect(), regions))
+    let (mut sges, mut regions) = (reserved(segments.len())?, reserved(segments.len())?);
+    for segment in segments {
+        regions.push(RegionUse::new(&segment.region, call)?);
+        sges.push(segment.sge);
+    }
+    Ok((sges, regions))
 }
 
 /// Memory of the peer, starting at an address.
