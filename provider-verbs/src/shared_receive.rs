@@ -32,6 +32,7 @@ pub(crate) struct Shared {
 }
 
 /// The buffers, by the slot that their identifier names.
+#[derive(Default)]
 struct Places {
     buffers: Vec<Buffer>,
     free: Vec<u32>,
@@ -44,6 +45,40 @@ struct Places {
     outstanding: u32,
     /// The armed watermark, or 0.
     watermark: u32,
+}
+
+impl Places {
+    /// Fills a free slot with a buffer; there may be none, but then there is memory for one more, and for the end of
+    /// each buffer.
+    fn fill(&mut self, buffer: Buffer) -> Result<u32> {
+        if let Some(place) = self.free.pop() {
+            if let Some(slot) = self.buffers.get_mut(place as usize) {
+                *slot = buffer;
+            }
+            return Ok(place);
+        }
+        let place = u32::try_from(self.buffers.len()).map_err(|_| no_room())?;
+        self.buffers.try_reserve(1).map_err(|_| no_room())?;
+        self.free.try_reserve(self.buffers.len() + 1).map_err(|_| no_room())?;
+        self.buffers.push(buffer);
+        Ok(place)
+    }
+
+    /// Frees the slot of a posted buffer, and returns the buffer.
+    fn free(&mut self, place: u32) -> Option<Buffer> {
+        let buffer = self.buffers.get_mut(place as usize)?;
+        if !std::mem::take(&mut buffer.posted) {
+            return None;
+        }
+        let buffer = *buffer;
+        self.free.push(place);
+        Some(buffer)
+    }
+}
+
+/// There is no memory for the buffers that a queue may have.
+fn no_room() -> Error {
+    Error::no_memory("the buffers of the shared receive queue")
 }
 
 #[derive(Clone, Copy, Default)]
@@ -70,15 +105,8 @@ pub(crate) fn create(
         key,
     )
     .map_err(|failure| exhausted(failure, Subtype::ResourceSrq, "shared receive queue"))?;
-    let places = Places {
-        buffers: Vec::new(),
-        free: Vec::new(),
-        max: limits.max_receives,
-        made: limits.max_receives,
-        queued: 0,
-        outstanding: 0,
-        watermark: 0,
-    };
+    let max = limits.max_receives;
+    let places = Places { max, made: max, ..Places::default() };
     let shared = Arc::new_cyclic(|me: &Weak<Shared>| {
         device.engine.register(key, Target::SharedReceive(me.clone()));
         let (device, places) = (Arc::clone(device), Mutex::new(places));
@@ -99,12 +127,7 @@ impl Shared {
     /// Completes the buffer in a slot, on the queue pair with that tag.
     pub(crate) fn complete(&self, place: u32, tag: u64, status: DtoStatus) -> Option<Done> {
         let mut places = self.places.lock();
-        let buffer = places.buffers.get_mut(place as usize)?;
-        if !std::mem::take(&mut buffer.posted) {
-            return None;
-        }
-        let Buffer { cookie, flags, .. } = *buffer;
-        places.free.push(place);
+        let Buffer { cookie, flags, .. } = places.free(place)?;
         places.queued -= 1;
         let failed = status != DtoStatus::Success;
         let completion = Completion {
@@ -159,22 +182,12 @@ impl SharedReceiveQueue for SharedReceiveHandle {
             return Err(no_credit());
         }
         let buffer = Buffer { cookie: receive.cookie, flags: receive.flags, posted: true };
-        let place = match places.free.pop() {
-            Some(place) => {
-                places.buffers[place as usize] = buffer;
-                place
-            }
-            None => {
-                places.buffers.push(buffer);
-                u32::try_from(places.buffers.len() - 1).unwrap_or(u32::MAX)
-            }
-        };
+        let place = places.fill(buffer)?;
         let posted = segments::with(receive.segments, |segments| {
             shared.hardware.post_receive_raw(shared_identifier(place), segments)
         });
         if let Err(failure) = posted {
-            places.buffers[place as usize].posted = false;
-            places.free.push(place);
+            places.free(place);
             return Err(match failure.errno {
                 libc::ENOMEM => no_credit(),
                 _ => internal(failure, "cannot post the receive"),
@@ -235,5 +248,25 @@ impl SharedReceiveQueue for SharedReceiveHandle {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.device.engine.forget(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_buffer_has_a_slot_of_its_own_and_space_for_its_end() {
+        let mut places = Places::default();
+        let buffer = |cookie| Buffer { cookie, posted: true, ..Buffer::default() };
+        for number in 0..100 {
+            assert_eq!(places.fill(buffer(number)).expect("memory"), number as u32);
+            assert!(places.free.capacity() >= places.buffers.len());
+        }
+        assert_eq!(places.free(7).expect("posted").cookie, 7);
+        assert!(places.free(7).is_none(), "it is free already");
+        assert!(places.free(100).is_none(), "a device may name any slot");
+        assert_eq!(places.fill(buffer(200)).expect("memory"), 7, "free slots are used first");
+        assert_eq!(places.free(7).expect("posted").cookie, 200);
     }
 }

@@ -127,7 +127,8 @@ impl Queue {
             .map_err(|failure| exhausted(failure, Subtype::ResourceTevd, "completion queue"))?;
         let inner = Inner {
             batch: Batch::new(),
-            work_queue_table: WorkQueueTable::new(&device.limits),
+            work_queue_table: WorkQueueTable::new(&device.limits)
+                .ok_or_else(|| Error::no_memory("the completion queue"))?,
             taken: VecDeque::new(),
             depth,
             needed: 0,
@@ -176,6 +177,9 @@ impl Queue {
                 .resize(larger)
                 .or_else(|_| self.hardware.resize(needed))
                 .map_err(|failure| self.too_short(needed, failure))?;
+        }
+        if !inner.work_queue_table.reserve() {
+            return Err(Error::no_memory("another endpoint of the dispatcher"));
         }
         let Some((index, place)) = inner.work_queue_table.add(work_queue, shared, datagrams) else {
             return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTevd)

@@ -66,11 +66,12 @@ impl Credit {
 const VACANT: u32 = u32::MAX;
 
 impl WorkQueueTable {
-    pub(super) fn new(limits: &Limits) -> Self {
-        Self {
+    /// `None` if there is no memory for it.
+    pub(super) fn new(limits: &Limits) -> Option<Self> {
+        Some(Self {
             entries: Vec::new(),
             vacant: Vec::new(),
-            unused: WorkQueue::create(0, 0, 0, 0).work_queue,
+            unused: WorkQueue::create(0, 0, 0, 0)?.work_queue,
             by_number: HashMap::new(),
             invalidated: match limits.quirks.invalidation_flag_is_internal {
                 true => sys::IBV_WC_WITH_INV | sys::IBV_WC_IP_CSUM_OK,
@@ -78,10 +79,20 @@ impl WorkQueueTable {
             },
             // On iWARP, requests are also flushed when the peer disconnects.
             flush_is_trouble: !limits.is_iwarp,
-        }
+        })
     }
 
-    /// Adds a work queue; returns the index of its entry and the identifier of its post number 0.
+    /// Reserves space for one more work queue, and for the end of each; returns whether there is memory for that.
+    pub(super) fn reserve(&mut self) -> bool {
+        let count = self.entries.len().saturating_add(1);
+        let names = count.saturating_sub(self.by_number.len());
+        let vacant = count.saturating_sub(self.vacant.len());
+        self.entries.try_reserve(1).is_ok()
+            && self.vacant.try_reserve(vacant).is_ok()
+            && self.by_number.try_reserve(names).is_ok()
+    }
+
+    /// Adds a work queue, for which space is [reserved](Self::reserve); returns the index of its entry and the identifier of its post number 0.
     /// `None` if all entries are in use.
     pub(super) fn add(
         &mut self,
@@ -285,11 +296,14 @@ mod tests {
 
     #[test]
     fn every_index_is_used_and_reused_with_a_new_identifier() {
-        let mut work_queue_table = WorkQueueTable::new(&Limits::default());
-        let work_queue = WorkQueue::create(1, 0, 1, 0).work_queue;
+        let mut work_queue_table = WorkQueueTable::new(&Limits::default()).expect("memory");
+        let work_queue = WorkQueue::create(1, 0, 1, 0).expect("memory").work_queue;
         let mut seen = std::collections::HashSet::new();
         while let Some((_, place)) = work_queue_table.add(&work_queue, None, false) {
             assert!(seen.insert(place) && !is_shared(place));
+            assert!(work_queue_table.reserve());
+            let table = &work_queue_table;
+            assert!(table.vacant.capacity() > table.entries.len(), "all can be removed");
         }
         assert_eq!(seen.len(), usize::from(SHARED));
         assert!(work_queue_table.remove(7).is_some());

@@ -11,6 +11,7 @@ use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, uns
 use dat_provider_kit::errors::wrong_state;
 use dat_sync::Mutex;
 
+use super::post::no_room;
 use super::state::{Link, Mode, PostQueue, Receiver, Sender, State, VerbsQp};
 use crate::completion_queue::{self, Attachment};
 use crate::device::{Device, INTERNAL_REQUESTS};
@@ -75,8 +76,9 @@ impl Parts {
             Some(shared) => (0, shared.max()),
             None => (limits.max_receives, 0),
         };
-        let requested = WorkQueue::create(spec.tag, key, limits.max_requests, INTERNAL_REQUESTS);
-        let received = WorkQueue::create(spec.tag, key, own, 0);
+        let requested = WorkQueue::create(spec.tag, key, limits.max_requests, INTERNAL_REQUESTS)
+            .ok_or_else(|| Error::no_memory("the requests of the endpoint"))?;
+        let received = WorkQueue::create(spec.tag, key, own, 0).ok_or_else(no_room)?;
         let entries = limits.max_requests.saturating_add(INTERNAL_REQUESTS);
         let requests = requests.attach(&requested.work_queue, None, entries, datagrams)?;
         let entries = own.saturating_add(of_shared);
@@ -212,7 +214,7 @@ impl VerbsQp {
             let fresh = &mut parts.receiver;
             let number =
                 fresh.queue.posts.write(&record).ok_or_else(dat_provider_kit::errors::no_credit)?;
-            fresh.early.push_back((number, segments.clone()));
+            fresh.keep_early(number, segments)?;
         }
         let before = (
             replace(&mut *link, parts.link),

@@ -50,6 +50,7 @@ impl Remote {
         }
         let fresh = AddressHandle::new(domain, &self.way)
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "address handle"))?;
+        handles.try_reserve(1).map_err(|_| Error::no_memory("the address handle"))?;
         handles.push(Arc::clone(&fresh));
         Ok(fresh)
     }
@@ -86,6 +87,11 @@ impl VerbsQp {
         };
         Sender::submit(self.sender.lock(), record, |sender, hardware, id, mut flags| {
             let handle = remote.handle(hardware.domain())?;
+            sender
+                .handles
+                .borrow_mut()
+                .try_reserve(1)
+                .map_err(|_| Error::no_memory("the requests of the endpoint"))?;
             if request.length <= sender.inline {
                 flags |= sys::IBV_SEND_INLINE;
             }
@@ -158,7 +164,7 @@ impl VerbsQp {
 }
 
 impl Sender {
-    /// Keeps an address handle alive until the post with that sequence number has completed.
+    /// Keeps an address handle alive until the post with that sequence number has completed. Space for it is reserved.
     fn keep(&self, number: u32, handle: Arc<AddressHandle>) {
         let mut handles = self.handles.borrow_mut();
         while handles.front().is_some_and(|(number, _)| {

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "the device may read inline segments at once")]
 
 use dat_core::Operation;
-use dat_core::error::{Result, Subtype};
+use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{
     BindRequest, Outstanding, ReceiveRequest, Request, Segment, Work, unsupported,
@@ -17,6 +17,11 @@ use crate::sys::verbs as sys;
 use crate::verbs::{self, Error as Failure, Post, What};
 use crate::window;
 use crate::work_queue::Record;
+
+/// There is no memory for the receives that an endpoint may have.
+pub(super) fn no_room() -> Error {
+    Error::no_memory("the receives of the endpoint")
+}
 
 impl Receiver {
     /// Posts a receive on the slow path.
@@ -38,8 +43,9 @@ impl Receiver {
                 })
             }
             None if receiver.queue.mode() == Mode::Early => {
-                receiver.early.push_back((number, segments.to_vec()));
-                Ok(())
+                receiver.keep_early(number, segments).inspect_err(|_| {
+                    receiver.queue.posts.unwrite();
+                })
             }
             None => {
                 let completing = receiver.queue.to_flush();
@@ -47,6 +53,16 @@ impl Receiver {
                 flush(completing)
             }
         }
+    }
+
+    /// Keeps a recorded receive until there is a connection.
+    pub(super) fn keep_early(&mut self, number: u32, segments: &[Segment]) -> Result<()> {
+        let mut list = Vec::new();
+        list.try_reserve_exact(segments.len()).map_err(|_| no_room())?;
+        list.extend_from_slice(segments);
+        self.early.try_reserve(1).map_err(|_| no_room())?;
+        self.early.push_back((number, list));
+        Ok(())
     }
 
     /// The device refused the receive that was recorded last, with this result.
@@ -292,7 +308,7 @@ fn late_or_refused(failure: Failure) -> Result<()> {
 
 /// The error of a post that the device refused.
 #[cold]
-pub(super) fn refused(failure: Failure) -> dat_core::Error {
+pub(super) fn refused(failure: Failure) -> Error {
     match failure.errno {
         libc::ENOMEM => no_credit(),
         _ => internal(failure, "the device rejected the request"),

@@ -62,8 +62,9 @@ pub(crate) struct Done {
 
 impl WorkQueue {
     /// Creates a work queue for `max` posts of the consumer and `internal` posts of the provider.
-    pub(crate) fn create(tag: u64, owner: u64, max: u32, internal: u32) -> Posts {
-        let slots = Slots::new(max.saturating_add(internal));
+    /// `None` if there is no memory for them.
+    pub(crate) fn create(tag: u64, owner: u64, max: u32, internal: u32) -> Option<Posts> {
+        let slots = Slots::new(max.saturating_add(internal))?;
         let work_queue = Self {
             tag,
             slots: slots.clone(),
@@ -73,7 +74,7 @@ impl WorkQueue {
             failure_reported: AtomicBool::new(false),
             failure: Mutex::new(None),
         };
-        Posts::new(slots, max, Arc::new(work_queue))
+        Some(Posts::new(slots, max, Arc::new(work_queue)))
     }
 
     /// Clears the failure state for a new connection, from any thread.

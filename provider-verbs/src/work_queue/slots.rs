@@ -1,6 +1,7 @@
 //! The slots of a work queue, and what they record of a post.
 #![allow(unsafe_code, reason = "each post and each completion finds its slot")]
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -107,32 +108,48 @@ impl Traits {
 /// outstanding from its fill until it is freed.
 #[derive(Clone)]
 pub(super) struct Slots {
-    slots: Arc<[Slot]>,
+    /// The first of them.
+    first: NonNull<Slot>,
     /// The number of slots, less one.
     mask: u32,
+    /// The owner of the slots. It is boxed because the allocation of an `Arc` of that size could not fail.
+    _owner: Arc<Box<[Slot]>>,
 }
 
+// SAFETY: the slots are atomics, and their owner may be shared between threads.
+unsafe impl Send for Slots {}
+// SAFETY: the slots are atomics, and their owner may be shared between threads.
+unsafe impl Sync for Slots {}
+
 impl Slots {
-    /// At least that number of free slots.
-    pub(super) fn new(least: u32) -> Self {
-        let count = least.max(1).next_power_of_two();
+    /// At least that number of free slots; `None` if there is no memory for them.
+    pub(super) fn new(least: u32) -> Option<Self> {
+        let count = least.max(1).checked_next_power_of_two()?;
+        let length = usize::try_from(count).ok()?;
         let free = || Slot {
             cookie: AtomicU64::new(0),
             length: AtomicU32::new(0),
             traits: AtomicU32::new(Traits::FREE.0),
             extra: AtomicU64::new(0),
         };
-        Self { slots: (0..count).map(|_| free()).collect(), mask: count - 1 }
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(length).ok()?;
+        slots.resize_with(length, free);
+        let owner = Arc::new(slots.into_boxed_slice());
+        let first = NonNull::from(&owner[..]).cast();
+        Some(Self { first, mask: count - 1, _owner: owner })
     }
 
     pub(super) fn count(&self) -> u32 {
-        self.slots.len() as u32
+        self.mask + 1
     }
 
     #[inline(always)]
     fn slot(&self, number: u32) -> &Slot {
         // SAFETY: the masked index is below the number of slots, which never changes.
-        unsafe { self.slots.get_unchecked((number & self.mask) as usize) }
+        let slot = unsafe { self.first.add((number & self.mask) as usize) };
+        // SAFETY: the owner keeps the slots where they are, and there are only shared references to them.
+        unsafe { slot.as_ref() }
     }
 
     /// Fills a free slot with a post that is not a bind. A receive needs no length: the length of
@@ -201,6 +218,18 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slots_for_which_there_is_no_memory_are_refused() {
+        assert!(Slots::new(u32::MAX).is_none(), "their number is not a power of two of 32 bits");
+        for (least, count) in [(0, 1), (1, 1), (3, 4), (4, 4), (1000, 1024)] {
+            let slots = Slots::new(least).expect("memory");
+            assert_eq!(slots.count(), count);
+            let kept = slots.clone();
+            drop(slots);
+            assert!((0..2 * count).all(|number| kept.read(number).is_none()), "they are free");
+        }
+    }
 
     #[test]
     fn every_operation_survives_the_slot() {

@@ -4,7 +4,7 @@ use super::*;
 
 /// An open work queue.
 fn open(tag: u64, max: u32, internal: u32) -> (Posts, Arc<WorkQueue>) {
-    let mut posts = WorkQueue::create(tag, 0, max, internal);
+    let mut posts = WorkQueue::create(tag, 0, max, internal).expect("memory");
     posts.set_open(true);
     let work_queue = Arc::clone(&posts.work_queue);
     (posts, work_queue)
