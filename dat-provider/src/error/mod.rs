@@ -1,7 +1,6 @@
 //! The one error type: the DAT code, and what a person needs to act on it.
 
 mod codes;
-mod other_process;
 mod plain;
 mod return_type;
 mod subtype;
@@ -13,6 +12,8 @@ pub use terms::Terms;
 
 use std::borrow::Cow;
 use std::fmt;
+
+use dat_sync::Process;
 
 use plain::Plain;
 
@@ -67,6 +68,18 @@ impl Error {
         Self::new(ReturnType::InsufficientResources, Subtype::ResourceMemory)
             .because(format!("the system has no memory for {what}"))
             .advise("free memory of the process, or request less")
+    }
+
+    /// A call in the child of a fork on an adapter of its parent, or on an object of that adapter.
+    #[cold]
+    #[must_use]
+    pub fn other_process(owner: Process) -> Self {
+        let (owner, here) = (owner.id(), std::process::id());
+        Self::new(ReturnType::InvalidState, Subtype::NoSubtype)
+            .because(format!(
+                "the adapter belongs to process {owner}, from which this process, {here}, was forked"
+            ))
+            .advise("open the adapter in this process")
     }
 
     /// Names the call that failed, as its manual page does. The text of the error shows the name

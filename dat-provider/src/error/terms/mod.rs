@@ -4,7 +4,6 @@
 //! Where an error is shown, the names become those of the program's language.
 
 mod calls;
-mod constants;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +19,23 @@ pub enum Terms {
     /// `dat_ep_connect`, `DAT_EVD_DTO_FLAG`, as in the manual pages.
     C,
 }
+
+/// The constants and parameters of C that an error may name, except the bits of flags, and what Rust has
+/// instead.
+const CONSTANTS: &[(&str, &str)] = &[
+    ("DAT_CLOSE_ABRUPT_FLAG", "Close::Abrupt"),
+    ("DAT_CLOSE_GRACEFUL_FLAG", "Close::Graceful"),
+    ("DAT_TIMEOUT_INFINITE", "Timeout::Infinite"),
+    ("DAT_PSP_CONSUMER_FLAG", "PspMaker::Consumer"),
+    ("DAT_PSP_PROVIDER_FLAG", "PspMaker::Provider"),
+    ("DAT_CONNECT_MULTIPATH_FLAG", "ConnectFlags::MULTIPATH"),
+    ("DAT_MEM_PRIV_ALL_FLAG", "Privileges::ALL"),
+    ("DAT_SERVICE_TYPE_RC", "EpAttributes::SERVICE_CONNECTION"),
+    ("DAT_COMPLETION_DEFAULT_FLAG", "CompletionFlags::empty()"),
+    ("DAT_MEM_PRIV_NONE_FLAG", "Privileges::empty()"),
+    ("DAT_QOS_BEST_EFFORT", "Qos::BEST_EFFORT"),
+    ("dup_ep_handle", "other"),
+];
 
 static IS_C: AtomicBool = AtomicBool::new(false);
 
@@ -45,7 +61,7 @@ impl Terms {
         match self {
             Self::C => in_c,
             Self::Rust => of(calls::CALLS)
-                .or_else(|| of(constants::CONSTANTS))
+                .or_else(|| of(CONSTANTS))
                 .or_else(|| flag_names::TERMS.iter().find_map(|flags| of(flags)))
                 .unwrap_or(in_c),
         }
@@ -90,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_name_has_one_translation() {
-        let all: Vec<&str> = [calls::CALLS, constants::CONSTANTS]
+        let all: Vec<&str> = [calls::CALLS, CONSTANTS]
             .iter()
             .chain(flag_names::TERMS)
             .flat_map(|table| table.iter().map(|(c, _)| *c))
