@@ -6,9 +6,7 @@
 #[cfg(all(test, loom))]
 mod modelled;
 #[cfg(not(all(test, loom)))]
-mod readable;
-#[cfg(not(all(test, loom)))]
-mod wake_word;
+mod sleep;
 
 #[cfg(not(all(test, loom)))]
 pub(crate) use dat_sync::Mutex;
@@ -22,11 +20,9 @@ pub(crate) use dat_sync::modelled::Mutex;
 #[cfg(all(test, loom))]
 pub(crate) use modelled::{LateInit, WakeWord, await_readable};
 #[cfg(not(all(test, loom)))]
-pub(crate) use readable::await_readable;
+pub(crate) use sleep::{WakeWord, await_readable};
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::OnceLock as LateInit;
-#[cfg(not(all(test, loom)))]
-pub(crate) use wake_word::WakeWord;
 
 /// A pause between two checks of a value that another thread changes.
 #[inline]

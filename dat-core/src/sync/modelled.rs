@@ -12,7 +12,7 @@ use crate::blocking::WaitOutcome;
 
 const NO_PANIC: &str = "no model goes on after a panic";
 
-/// A word to sleep on, like [`WakeWord`](super::wake_word::WakeWord). The count is read under the
+/// A word to sleep on, like [`WakeWord`](super::sleep::WakeWord). The count is read under the
 /// lock of its wakers, so only the sleep and the wake-up are switching points for loom.
 #[derive(Debug, Default)]
 pub(crate) struct WakeWord {

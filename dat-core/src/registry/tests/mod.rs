@@ -8,7 +8,6 @@ mod properties;
 mod providers;
 mod resolve;
 mod source;
-mod suggest;
 mod syntax;
 
 use std::sync::Arc;
