@@ -1,16 +1,15 @@
 //! The thread `dat-events`: its commands, and what it does.
 
-use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dat_core::provider::AsyncUpcall;
+use dat_core::provider::{AsyncUpcall, ConnectionUpcall};
 use dat_sync::descriptors::is_lost;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
-use super::command::Command;
 use super::target::{QueueEvents, QueuePairEvents, Target};
 use super::{EVENTS, Engine, LONGEST_SLEEP, pause_unless_empty, source};
 use crate::cm;
@@ -25,6 +24,24 @@ const LENT_TICK: Duration = Duration::from_millis(20);
 
 /// Maximum number of descriptors that one epoll_wait(2) returns.
 const BATCH: usize = 32;
+
+/// What another thread asks the thread to do.
+pub(crate) enum Command {
+    /// An event of a connection or a listener.
+    Event(cm::Event),
+    /// Something failed on the queue pair with that key.
+    Trouble(u64),
+    /// A completion queue has upcalls to make: whether it is ready, whether it overflowed.
+    Report(u64, bool, bool),
+    /// Complete the end of a queue pair's connection.
+    Finish(Arc<dyn QueuePairEvents>),
+    /// Disconnect a queue pair when its requests have finished.
+    Close(Weak<dyn QueuePairEvents>),
+    /// The channel of a queue was lent to a waiter.
+    Lent(Weak<dyn QueueEvents>),
+    /// A connection attempt failed before it was sent.
+    Fail(Weak<dyn QueuePairEvents>, u64, ConnectionUpcall<'static>),
+}
 
 /// What the thread checks periodically.
 #[derive(Default)]

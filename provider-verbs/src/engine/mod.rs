@@ -11,7 +11,6 @@
 //! are made by this thread. It holds no unacknowledged event, so destroying an object in it blocks
 //! on no other thread.
 
-mod command;
 mod events;
 mod share;
 mod target;
@@ -32,7 +31,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-pub(crate) use self::command::Command;
+pub(crate) use self::events::Command;
 pub(crate) use self::share::shared;
 pub(crate) use self::target::{
     InstanceEvents, ListenerEvents, QueueEvents, QueuePairEvents, SharedReceiveEvents, Target,
