@@ -10,7 +10,6 @@ use super::*;
 mod versions;
 
 mod address;
-mod async_error;
 mod base;
 mod cno;
 mod cr;
@@ -33,7 +32,6 @@ mod slots;
 mod srq;
 
 pub use address::*;
-pub use async_error::*;
 pub use base::*;
 pub use cno::*;
 pub use cr::*;

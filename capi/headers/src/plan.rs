@@ -194,7 +194,7 @@ pub(crate) const HEADERS: &[Header] = &[
             types("Endpoints.", &["ep"], Rest),
             types("Service points.", &["service_point"], Rest),
             types("Connection requests.", &["cr"], Rest),
-            types("Events.", &["event", "async_error"], Rest),
+            types("Events.", &["event"], Rest),
             types("Adapters.", &["ia"], Rest),
             types("Provider attributes.", &["provider_attr"], Rest),
             types("The registry.", &["registry"], Rest),

@@ -9,10 +9,12 @@
 
 use std::marker::PhantomData;
 use std::ptr::{self, null_mut, without_provenance_mut};
+#[cfg(not(all(test, loom)))]
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 
 use dat_sync::biased::token_again;
-
-use super::sync::{AtomicPtr, AtomicUsize, Ordering, fence};
+#[cfg(all(test, loom))]
+use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 
 /// Announces one cell at a time. Records are reused and never freed.
 #[repr(align(64))]

@@ -10,23 +10,19 @@
 //! outlives the calls that still use it. Freed cells are reused oldest first, so that a stale
 //! handle is detected as long as possible.
 
-mod argument;
 mod c_storage;
 mod cell;
 mod chunks;
 mod hazard;
-mod inherited;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod object;
 mod stable_box;
 mod store;
-mod sync;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod thread;
 
-pub(crate) use argument::{invalid_handle, object, object_as, optional_object};
 pub(crate) use c_storage::{Agent, CStorage, Region};
 pub(crate) use object::{AnyObject, Object};
 pub(crate) use stable_box::StableBox;
@@ -36,7 +32,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 
 use dat_core::ObjectKind;
-use dat_core::error::Result;
+use dat_core::error::{Error, Result, ReturnType, Subtype};
 
 use crate::abi::DAT_HANDLE;
 use cell::Cell;
@@ -131,6 +127,36 @@ pub(crate) fn take_found_empty() -> Option<u64> {
 #[inline]
 pub(crate) fn get<T: Object>(handle: DAT_HANDLE) -> Option<T> {
     with(handle, T::clone)
+}
+
+/// The object of a mandatory handle.
+#[inline]
+pub(crate) fn object<T: Object>(handle: DAT_HANDLE) -> Result<T> {
+    object_as(handle, T::SUBTYPE)
+}
+
+/// As [`object`], with the subtype of the error.
+#[inline]
+pub(crate) fn object_as<T: Object>(handle: DAT_HANDLE, subtype: Subtype) -> Result<T> {
+    get(handle).ok_or_else(|| invalid_handle(handle, subtype))
+}
+
+/// The error for a handle that does not refer to a live object of its kind.
+#[cold]
+pub(crate) fn invalid_handle(handle: DAT_HANDLE, subtype: Subtype) -> Error {
+    // In a child of `fork` the objects of inherited handles belong to its parent.
+    match chunks::locate(handle.addr()).and_then(object::owner) {
+        Some(owner) => Error::other_process(owner),
+        None => Error::new(ReturnType::InvalidHandle, subtype),
+    }
+}
+
+/// The object of a handle that may be `DAT_HANDLE_NULL`.
+pub(crate) fn optional_object<T: Object>(
+    handle: DAT_HANDLE,
+    subtype: Subtype,
+) -> Result<Option<T>> {
+    if handle.is_null() { Ok(None) } else { object_as(handle, subtype).map(Some) }
 }
 
 /// The handle of an object of the core, by its id.

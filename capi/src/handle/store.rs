@@ -10,7 +10,6 @@ use dat_sync::{ProcessLock, Rank};
 
 use super::cell::{Cell, Phase};
 use super::chunks::{self, Chunks};
-use super::inherited;
 use super::object::{self, Object};
 use super::thread;
 use crate::abi::{DAT_HANDLE, DAT_PROVIDER};
@@ -19,8 +18,12 @@ use crate::abi::{DAT_HANDLE, DAT_PROVIDER};
 /// threads execute a fence.
 const BATCH: usize = 64;
 
-static STORE: ProcessLock<Store> =
-    ProcessLock::with_child(Rank::Handles, Store::new(), |_| inherited::leave_to_parent());
+/// In a child of `fork` the objects belong to its parent: a handler marks their cells, so that no lookup finds
+/// them and posts are refused there too. In a process that was not forked, lookups do no work for this. The
+/// child's other threads are gone, and the memory of cells is never freed.
+static STORE: ProcessLock<Store> = ProcessLock::with_child(Rank::Handles, Store::new(), |_| {
+    chunks::for_each(|cell| cell.leave_to_parent());
+});
 
 struct Store {
     chunks: Chunks,

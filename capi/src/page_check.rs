@@ -1,11 +1,13 @@
 //! Checks that memory that a consumer registers, or passes as an array, is mapped. A hardware
 //! adapter finds out when it pins the pages; loopback only copies, and must not find out too late.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::ops::Range;
+
 use dat_sync::Lazy;
 
 use crate::foreign::peek;
-
-mod mappings;
 
 static PAGE: Lazy<usize> = Lazy::new(|| {
     // SAFETY: the call only returns a number.
@@ -51,7 +53,7 @@ pub(crate) fn check(address: usize, length: usize, write: bool) -> Result<(), i3
     }
     match errno() {
         // The kernel cannot populate, the range has no such access, or it is device memory.
-        libc::EINVAL if *POPULATES => mappings::permit(first..first + length, write),
+        libc::EINVAL if *POPULATES => permit(first..first + length, write),
         libc::EINVAL => is_resident(first, length, *PAGE),
         // Memory that cannot be brought in, such as device memory, is mapped nevertheless.
         libc::EHWPOISON | libc::EFAULT if is_resident(first, length, *PAGE).is_err() => {
@@ -59,6 +61,41 @@ pub(crate) fn check(address: usize, length: usize, write: bool) -> Result<(), i3
         }
         other => Err(other),
     }
+}
+
+/// Checks that mappings of the process with read access, and with write access if `write` is set,
+/// cover a range (proc_pid_maps(5)). Fails with `EFAULT` if they do not. Without `/proc` every range
+/// passes.
+///
+/// It takes a system call for every few mappings, so it is used only if no cheaper call can tell:
+/// device memory cannot be populated, and neither can memory without access.
+fn permit(range: Range<usize>, write: bool) -> Result<(), i32> {
+    let Ok(maps) = File::open("/proc/self/maps") else { return Ok(()) };
+    let mut covered = range.start;
+    for line in BufReader::new(maps).split(b'\n') {
+        let Some((mapping, access)) = line.ok().as_deref().and_then(parse) else { continue };
+        if mapping.end <= covered {
+            continue;
+        }
+        if mapping.start > covered || access[0] != b'r' || (write && access[1] != b'w') {
+            return Err(libc::EFAULT);
+        }
+        covered = mapping.end;
+        if covered >= range.end {
+            return Ok(());
+        }
+    }
+    Err(libc::EFAULT)
+}
+
+/// Parses the range and the access of one line: `7f0000001000-7f0000003000 rw-p 00000000 00:00 0`.
+fn parse(line: &[u8]) -> Option<(Range<usize>, [u8; 2])> {
+    let text = std::str::from_utf8(line.get(..line.len().min(40))?).ok();
+    let mut words = text?.split(' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let access = words.next()?.as_bytes();
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    Some((number(start)?..number(end)?, [*access.first()?, *access.get(1)?]))
 }
 
 fn is_resident(first: usize, length: usize, page: usize) -> Result<(), i32> {
@@ -111,5 +148,27 @@ mod tests {
         assert!(!is_mapped_to_end(end - 8, 9));
         // SAFETY: the rest of the mapping, which is not used any more.
         assert_eq!(unsafe { libc::munmap(start, 2 * *PAGE) }, 0);
+    }
+
+    #[test]
+    fn a_line_has_a_range_and_an_access() {
+        let line = b"7f00001000-7f00003000 rw-p 00000000 00:00 0   /memfd:x";
+        assert_eq!(parse(line), Some((0x7f_0000_1000..0x7f_0000_3000, *b"rw")));
+        for broken in [&b""[..], b"7f", b"7f-80", b"7f-80 r", b"x-80 rw-p 0", b"\xff-80 rw-p"] {
+            assert_eq!(parse(broken), None, "{}", broken.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn memory_is_covered_as_far_as_it_is_mapped() {
+        static READ_ONLY: [u64; 1024] = [7; 1024];
+        let here = (&raw const READ_ONLY).addr();
+        let range = here..here + size_of_val(&READ_ONLY);
+        assert_eq!(permit(range.clone(), false), Ok(()));
+        assert_eq!(permit(range, true), Err(libc::EFAULT));
+        assert_eq!(permit(0..4096, false), Err(libc::EFAULT));
+        let local = [0_u8; 64];
+        let here = local.as_ptr().addr();
+        assert_eq!(permit(here..here + local.len(), true), Ok(()));
     }
 }
