@@ -1,12 +1,14 @@
 //! Constants of DAT 1.2, and conversion of the values that differ from DAT 2.0.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 use real::error::{ReturnType, Subtype};
 use real::{ApiVersion, DtoCompletion, LmrTriplet, ObjectKind, Operation, RmrScope, RmrTriplet};
 
 use crate::abi::*;
+use crate::api::Event;
+use crate::api::adapter::Adapter;
 use crate::api::convert::{id, status};
 use crate::api::shared_object::Shared;
 
@@ -111,6 +113,11 @@ pub(crate) fn completion(from: &DAT_DTO_COMPLETION_EVENT_DATA) -> DtoCompletion 
         status: status(from.status),
         extra: 0,
     }
+}
+
+/// DAT 1.2 has no events of extensions.
+pub(crate) const fn extension_event(_from: &DAT_EVENT, _ia: &Arc<Adapter>) -> Option<Event> {
+    None
 }
 
 /// DAT 1.2 has no zero-based addresses.

@@ -2,8 +2,6 @@
 
 mod calls;
 mod conversion;
-mod extension_event;
 
 pub(crate) use calls::*;
 pub(crate) use conversion::*;
-pub(crate) use extension_event::*;
