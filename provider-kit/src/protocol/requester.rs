@@ -179,7 +179,11 @@ impl Protocol {
         if let Some(receive) = self.inbound.take_announced() {
             queues.receives.fail(receive.posted, DtoStatus::Flushed, upcalls);
         }
+        // The head of the frame that answers a read may count later requests, and the rest of it be lost.
+        let mut has_failed = false;
         while let Some((request, extra, status)) = self.outbound.sends.pop_flushed(failed) {
+            let status = if has_failed { DtoStatus::Flushed } else { status };
+            has_failed = status != DtoStatus::Success;
             queues.complete_request(&request, extra, status, upcalls);
         }
         queues.receives.flush(upcalls);
