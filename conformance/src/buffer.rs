@@ -24,7 +24,8 @@ impl Buffer {
 
     /// Registers new memory with some privileges.
     #[track_caller]
-    pub(crate) fn with(
+    #[must_use]
+    pub fn with(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         len: usize,

@@ -7,6 +7,8 @@
 
 use std::time::{Duration, Instant};
 
+use dat_sync::clock;
+
 /// Number of requests in quick succession that are sent one by one.
 const MIN_STREAK: u32 = 8;
 /// Maximum time between two such requests.
@@ -36,7 +38,7 @@ pub(super) struct Coalescing {
 impl Coalescing {
     /// A request is being written. Returns whether it is one of many in quick succession.
     pub(super) fn note_request(&mut self) -> bool {
-        let now = Instant::now();
+        let now = clock::now();
         let last = self.last_request.replace(now);
         let is_close = last.is_some_and(|last| now.saturating_duration_since(last) <= MAX_GAP);
         self.streak = if is_close { self.streak.saturating_add(1) } else { 0 };
@@ -58,7 +60,7 @@ impl Coalescing {
     #[inline]
     pub(super) fn set_holding(&mut self, held: Option<u32>) {
         if let (Some(number), false) = (held, self.is_holding) {
-            self.since = Some(Instant::now());
+            self.since = Some(clock::now());
             self.first = number;
         }
         self.is_holding = held.is_some();

@@ -2,8 +2,11 @@
 //! that has claimed it.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
+
+use dat_sync::clock;
 
 use rustix::event::{Timespec, epoll};
 
@@ -18,14 +21,17 @@ use super::ready_list::ReadyList;
 use super::shared::{Job, Shared};
 use crate::protocol::REPLY_PATIENCE;
 
+/// Objects by their tokens, which are numbers of our own. Their order is the same in each run.
+type ByToken<T> = HashMap<u64, T, BuildHasherDefault<DefaultHasher>>;
+
 /// The state of the driver. One thread at a time reads the links, in passes, so that events keep the
 /// order of their peers.
 pub(super) struct Driver {
     pub(super) shared: Arc<Shared>,
     /// Queue pairs and listeners, by token.
-    watched: HashMap<u64, Watched>,
+    watched: ByToken<Watched>,
     /// Links that are watched until a deadline, by token.
-    pub(super) timed: HashMap<u64, TimedLink>,
+    pub(super) timed: ByToken<TimedLink>,
     /// Queue pairs whose links hold received data that was not read.
     ready: Vec<Weak<dyn Driven>>,
     lent: LentLinks,
@@ -67,8 +73,8 @@ pub(crate) const IN: epoll::EventFlags = epoll::EventFlags::IN;
 
 impl Driver {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let (watched, timed) = (HashMap::new(), HashMap::new());
-        let (ready, lent, now) = (Vec::new(), LentLinks::default(), Instant::now());
+        let (watched, timed) = (ByToken::default(), ByToken::default());
+        let (ready, lent, now) = (Vec::new(), LentLinks::default(), clock::now());
         Self {
             shared,
             watched,
@@ -181,7 +187,7 @@ impl Driver {
 
     /// The thread is about to sleep: until when; without a limit if nothing is due.
     pub(super) fn begin_sleep(&mut self) -> Option<Instant> {
-        let now = Instant::now();
+        let now = clock::now();
         if self.must_pass() {
             return Some(now);
         }
@@ -197,7 +203,7 @@ impl Driver {
     /// Whether the thread must wake up before the end of its sleep.
     pub(super) fn needs_thread(&self) -> bool {
         let is_later = |due| self.thread_wakes_at.is_none_or(|wakes_at| wakes_at > due);
-        self.must_pass() || self.due(Instant::now()).is_some_and(is_later)
+        self.must_pass() || self.due(clock::now()).is_some_and(is_later)
     }
 
     /// Executes the submitted jobs.
@@ -222,7 +228,7 @@ impl Driver {
                     }
                 }
                 Job::Linger(token, lingering) => {
-                    self.checks_closing_until = Instant::now() + CLOSING_CHECKS;
+                    self.checks_closing_until = clock::now() + CLOSING_CHECKS;
                     self.linger(token, lingering);
                 }
                 Job::Forget(token) => drop(self.watched.remove(&token)),
@@ -242,10 +248,10 @@ impl Driver {
 
     /// Drops the closing links that their peers have closed.
     fn check_closing(&mut self) {
-        if self.lingering == 0 || Instant::now() < self.next_closing_check {
+        if self.lingering == 0 || clock::now() < self.next_closing_check {
             return;
         }
-        self.next_closing_check = Instant::now() + CLOSING_CHECK_INTERVAL;
+        self.next_closing_check = clock::now() + CLOSING_CHECK_INTERVAL;
         let mut closing = ReadyList::new();
         let mut is_complete = false;
         while !is_complete {
@@ -288,7 +294,7 @@ impl Driver {
             LinkStatus::HasMore => self.ready.push(Weak::clone(weak)),
             LinkStatus::Retry(due) => self.retries.push((due, Weak::clone(weak))),
             LinkStatus::AwaitsReply => {
-                let due = Instant::now() + REPLY_PATIENCE;
+                let due = clock::now() + REPLY_PATIENCE;
                 self.await_reply.push_back((due, Weak::clone(weak)));
             }
             LinkStatus::Lent(first_check) => {
@@ -302,7 +308,7 @@ impl Driver {
         if self.await_reply.is_empty() {
             return;
         }
-        let now = Instant::now();
+        let now = clock::now();
         while self.await_reply.front().is_some_and(|(due, _)| *due <= now) {
             let next =
                 self.await_reply.pop_front().and_then(|(_, queue_pair)| queue_pair.upgrade());
@@ -317,7 +323,7 @@ impl Driver {
         if self.retries.is_empty() {
             return;
         }
-        let now = Instant::now();
+        let now = clock::now();
         let all = std::mem::take(&mut self.retries);
         let (due, later): (Vec<_>, Vec<_>) = all.into_iter().partition(|(due, _)| *due <= now);
         self.retries = later;
@@ -345,7 +351,7 @@ impl Driver {
         if self.timed.is_empty() {
             return;
         }
-        let now = Instant::now();
+        let now = clock::now();
         let (shared, pending_handshakes) = (&self.shared, &mut self.pending_handshakes);
         let lingering_links = &mut self.lingering;
         self.timed.retain(|_, timed| {

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use dat_provider::error::{Error, ReturnType, Subtype};
+use dat_sync::clock;
 use rustix::io::Errno;
 use rustix::thread::futex;
 
@@ -61,7 +62,7 @@ impl Failure {
         const DAY: Duration = Duration::from_secs(86_400);
         loop {
             let seen = self.wake_ups.load(Ordering::Acquire);
-            let left = deadline.map(|due| due.saturating_duration_since(Instant::now()).min(DAY));
+            let left = deadline.map(|due| due.saturating_duration_since(clock::now()).min(DAY));
             if take_signal() || left == Some(Duration::ZERO) {
                 return;
             }

@@ -8,6 +8,8 @@
 
 use std::time::{Duration, Instant};
 
+use dat_sync::clock;
+
 use super::attention::LEASE_BOUND;
 
 /// How long a link is not lent after a request of the peer had to wait for a poll; doubled each time.
@@ -56,7 +58,7 @@ impl LeaseHistory {
     /// Whether the link must not be lent now.
     pub(crate) fn forbids_lease(&mut self) -> bool {
         let Some(until) = self.paused_until else { return false };
-        if self.found_by_polls >= MIN_FOUND_BY_POLLS || Instant::now() >= until {
+        if self.found_by_polls >= MIN_FOUND_BY_POLLS || clock::now() >= until {
             self.paused_until = None;
         }
         self.paused_until.is_some()
@@ -82,7 +84,7 @@ impl LeaseHistory {
         match end {
             LeaseEnd::Late => {
                 self.pause = (self.pause * 2).clamp(MIN_PAUSE, MAX_PAUSE);
-                self.paused_until = Some(Instant::now() + self.pause);
+                self.paused_until = Some(clock::now() + self.pause);
                 self.found_by_polls = 0;
                 self.first_interval = MIN_CHECK_INTERVAL;
             }

@@ -3,6 +3,8 @@
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
+use dat_sync::clock;
+
 use super::driven::Driven;
 use super::event_order::EventOrder;
 use super::lease_history::{longest_interval, next_interval};
@@ -25,7 +27,7 @@ impl LentLinks {
     pub(super) fn add(&mut self, queue_pair: &Weak<dyn Driven>, interval: Duration, is_busy: bool) {
         let interval = interval.min(longest_interval(is_busy));
         if !self.0.iter().any(|one| Weak::ptr_eq(&one.queue_pair, queue_pair)) {
-            let (queue_pair, due) = (Weak::clone(queue_pair), Instant::now() + interval);
+            let (queue_pair, due) = (Weak::clone(queue_pair), clock::now() + interval);
             self.0.push(LentLink { queue_pair, interval, due });
         }
     }
@@ -40,7 +42,7 @@ impl LentLinks {
         if self.0.is_empty() {
             return;
         }
-        let now = Instant::now();
+        let now = clock::now();
         self.0.retain_mut(|one| {
             if one.due > now + SLACK {
                 return true;

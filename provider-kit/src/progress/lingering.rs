@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use dat_sync::clock;
+
 use rustix::event::epoll::EventFlags;
 
 use super::link_state::LinkState;
@@ -56,7 +58,7 @@ impl LingeringLink {
         last: Option<Frame>,
     ) -> Self {
         reader.arm(Armed::Descriptor);
-        let deadline = Instant::now() + MAX_LINGER;
+        let deadline = clock::now() + MAX_LINGER;
         Self { reader, writer, last, is_shut: false, watched_in: WatchedIn::Nothing, deadline }
     }
 

@@ -3,6 +3,8 @@
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
+use dat_sync::clock;
+
 use crate::link::Liveness;
 
 /// The links to check.
@@ -19,7 +21,7 @@ impl LivenessChecks {
         let Some(interval) = link.upgrade().map(|link| link.interval()) else { return };
         self.links.push(link);
         self.interval = interval;
-        self.next.get_or_insert_with(|| Instant::now() + interval);
+        self.next.get_or_insert_with(|| clock::now() + interval);
     }
 
     /// When the next check is due.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dat_sync::clock;
+
 use super::incoming::ListenerState;
 use crate::bytes;
 use crate::frame::{Body, Frame};
@@ -43,7 +45,7 @@ impl PendingHandshake {
         secret: Option<Secret>,
     ) -> Self {
         let handshake = Passive::new(listener.qualifier, secret);
-        let (deadline, received) = (Instant::now() + HANDSHAKE_TIMEOUT, ReceivedFrame::default());
+        let (deadline, received) = (clock::now() + HANDSHAKE_TIMEOUT, ReceivedFrame::default());
         Self { link, listener, deadline, is_watched: false, handshake, received }
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use dat_provider::error::Result;
 use dat_provider::{AdapterSink, AsyncUpcall};
 use dat_sync::Mutex;
+use dat_sync::clock;
 use dat_sync::descriptors::{WatchSets, is_lost};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -61,7 +62,7 @@ const CLOSING_SET: usize = 2;
 #[derive(Default)]
 struct Jobs {
     list: Vec<Job>,
-    /// Whether the thread takes jobs within [`CLOSING_CHECK_INTERVAL`] in any case.
+    /// Whether the thread takes jobs within [`CLOSING_CHECK_INTERVAL`](super::lingering::CLOSING_CHECK_INTERVAL) in any case.
     is_polled: bool,
 }
 
@@ -81,6 +82,17 @@ pub(crate) enum Job {
     Linger(u64, LingeringLink),
     /// Stop watching a link or listener.
     Forget(u64),
+}
+
+/// Why the thread wakes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WakeUp {
+    /// Another thread calls it, or a signal has interrupted its sleep.
+    Called,
+    /// A link is ready.
+    Link,
+    /// The deadline has come.
+    Deadline,
 }
 
 /// The tokens of what wakes the thread.
@@ -240,7 +252,7 @@ impl Shared {
     }
 
     /// Hands over a link that is being closed, whose descriptor is watched. Wakes the thread only if it
-    /// would take no job for longer than [`CLOSING_CHECK_INTERVAL`].
+    /// would take no job for longer than [`CLOSING_CHECK_INTERVAL`](super::lingering::CLOSING_CHECK_INTERVAL).
     fn submit_lingering(&self, token: u64, lingering: LingeringLink) {
         if self.origin.is_here() {
             let mut jobs = self.jobs.lock();
@@ -262,9 +274,9 @@ impl Shared {
     }
 
     /// The thread sleeps until the deadline, until it is woken, or until a link is ready that no waiter
-    /// sleeps on. Returns whether there is another reason to run than a link.
-    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> bool {
-        let left = deadline.map(|due| due.saturating_duration_since(Instant::now()));
+    /// sleeps on. Returns which.
+    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> WakeUp {
+        let left = deadline.map(|due| due.saturating_duration_since(clock::now()));
         let is_longest = left.is_none_or(|left| left > LONGEST_SLEEP);
         let left = if is_longest { LONGEST_SLEEP } else { left.unwrap_or_default() };
         let timeout = Timespec::try_from(left).ok();
@@ -275,7 +287,7 @@ impl Shared {
             // Most likely a signal has interrupted the call.
             Err(errno) => {
                 self.note::<()>(Err(errno));
-                return true;
+                return WakeUp::Called;
             }
         };
         if ready.is_empty() && is_longest {
@@ -284,8 +296,12 @@ impl Shared {
         let is_woken = ready.iter().any(|event| event.data.u64() == WAKEUP);
         if is_woken {
             self.is_signalled.store(false, Ordering::Release);
+            WakeUp::Called
+        } else if ready.is_empty() {
+            WakeUp::Deadline
+        } else {
+            WakeUp::Link
         }
-        is_woken || ready.is_empty()
     }
 
     /// As [`sleep`](Self::sleep), after a failure.
@@ -432,9 +448,9 @@ mod tests {
         for _ in 0..3 {
             shared.wake();
             shared.wake();
-            assert!(shared.sleep(None));
+            assert_eq!(shared.sleep(None), WakeUp::Called);
             let deadline = soon();
-            assert!(shared.sleep(deadline));
+            assert_eq!(shared.sleep(deadline), WakeUp::Deadline);
             assert!(deadline.is_some_and(|deadline| Instant::now() >= deadline));
         }
     }
@@ -445,13 +461,13 @@ mod tests {
     fn a_wake_up_that_completes_late_is_taken_too() {
         let shared = shared();
         shared.is_signalled.store(true, Ordering::Release);
-        assert!(shared.sleep(soon()), "the deadline");
+        assert_eq!(shared.sleep(soon()), WakeUp::Deadline);
         shared.sets.wake(THREAD_SLEEP, WAKEUP).expect("they are there");
-        assert!(shared.sleep(None));
+        assert_eq!(shared.sleep(None), WakeUp::Called);
         let deadline = soon();
-        assert!(shared.sleep(deadline));
+        assert_eq!(shared.sleep(deadline), WakeUp::Deadline);
         assert!(deadline.is_some_and(|deadline| Instant::now() >= deadline));
         shared.wake();
-        assert!(shared.sleep(None), "the next wake-up is not lost");
+        assert_eq!(shared.sleep(None), WakeUp::Called, "the next wake-up is not lost");
     }
 }

@@ -3,17 +3,18 @@
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::{AdapterSink, LocalCause, WaiterProgress};
-use dat_sync::Mutex;
+use dat_sync::{Mutex, clock};
 use rustix::thread::CpuSet;
 
 use super::driver::Driver;
 use super::failure::Successor;
 use super::placement::{Opener, Placement};
 use super::ready_list::ReadyList;
-use super::shared::{Core, Shared};
+use super::shared::{Core, Shared, WakeUp};
 use crate::transport::Transport;
 
 /// Maximum number of passes of a waiter in a row. It leaves the rest to the thread.
@@ -32,12 +33,22 @@ pub(crate) struct ProgressThread {
 /// The thread of an adapter with its objects, and the processors on which it may run.
 pub(crate) type Started = (Arc<Core>, Arc<ProgressThread>, CpuSet);
 
-/// Starts the thread of an adapter, which ends when the core is dropped.
+/// What the thread does next.
+enum Turn {
+    /// It sleeps until this time; without a limit if nothing is due.
+    Sleep(Option<Instant>),
+    /// It ends: all objects of the adapter are gone.
+    End,
+}
+
+/// Creates the driver of an adapter without its thread.
 ///
 /// # Errors
-/// `DAT_INSUFFICIENT_RESOURCES` if a descriptor or the thread cannot be created, `DAT_INVALID_PARAMETER` if it
-/// may not run on the processors that the transport requests.
-pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -> Result<Started> {
+/// `DAT_INSUFFICIENT_RESOURCES` if a descriptor cannot be created.
+pub(crate) fn create(
+    transport: Box<dyn Transport>,
+    sink: Arc<dyn AdapterSink>,
+) -> Result<(Arc<Core>, Arc<ProgressThread>)> {
     let shared = Shared::new(transport, sink).map_err(|errno| {
         let what = "open the descriptors of the adapter (eventfd, epoll)";
         LocalCause { what, errno: errno.raw_os_error() }.error(Subtype::NoSubtype)
@@ -50,6 +61,15 @@ pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -
     let thread = Arc::new(ProgressThread { shared, driver, is_claimed, is_succeeded });
     let successor: Weak<dyn Successor> = Arc::downgrade(&(Arc::clone(&thread) as _));
     thread.shared.set_thread(successor);
+    Ok((core, thread))
+}
+
+/// Starts the thread of an adapter, which ends when the core is dropped.
+///
+/// # Errors
+/// As [`create`], and `DAT_INVALID_PARAMETER` if the thread may not run on the processors that the transport requests.
+pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -> Result<Started> {
+    let (core, thread) = create(transport, sink)?;
     let (report, placed) = std::sync::mpsc::sync_channel(1);
     let run = {
         let thread = Arc::clone(&thread);
@@ -87,20 +107,71 @@ impl ProgressThread {
     fn run(&self, mut before_sleep: impl FnMut(), is_over: impl Fn() -> bool) {
         let mut descriptors = ReadyList::new();
         while !(self.shared.has_failed() && is_over()) {
-            let mut driver = self.driver.lock();
-            while driver.pass(&mut descriptors) {}
-            if driver.is_finished() {
-                return;
-            }
-            let deadline = driver.begin_sleep();
-            drop(driver);
+            let Turn::Sleep(deadline) = self.turn(&mut descriptors) else { return };
             before_sleep();
             if !self.shared.has_failed() {
                 // A waiter that claimed the work while the thread woke up for a link reads that link.
-                while !self.shared.sleep(deadline) && self.is_claimed.load(Ordering::Relaxed) {}
+                while self.shared.sleep(deadline) == WakeUp::Link
+                    && self.is_claimed.load(Ordering::Relaxed)
+                {}
             } else if !is_over() {
                 self.shared.sleep_after_failure(deadline);
             }
+        }
+    }
+}
+
+impl ProgressThread {
+    /// What the thread does between two sleeps.
+    fn turn(&self, descriptors: &mut ReadyList) -> Turn {
+        let mut driver = self.driver.lock();
+        while driver.pass(descriptors) {}
+        if driver.is_finished() { Turn::End } else { Turn::Sleep(driver.begin_sleep()) }
+    }
+
+    /// Whether the thread would wake up now, if it sleeps until a deadline.
+    fn would_wake(&self, deadline: Option<Instant>) -> bool {
+        let now = clock::now();
+        match self.shared.sleep(Some(now)) {
+            WakeUp::Called => true,
+            WakeUp::Link => !self.is_claimed.load(Ordering::Relaxed),
+            WakeUp::Deadline => deadline.is_some_and(|deadline| deadline <= now),
+        }
+    }
+}
+
+/// The thread of an adapter in a simulation.
+#[doc(hidden)]
+pub struct SimulatedThread {
+    thread: Arc<ProgressThread>,
+    wakes_at: Option<Instant>,
+}
+
+impl SimulatedThread {
+    pub(crate) fn new(thread: &Arc<ProgressThread>) -> Self {
+        Self { thread: Arc::clone(thread), wakes_at: Some(clock::now()) }
+    }
+
+    /// When it wakes up if nothing wakes it before.
+    #[must_use]
+    pub fn wakes_at(&self) -> Option<Instant> {
+        self.wakes_at
+    }
+
+    /// Whether it would wake up now. If so, [`run`](Self::run) must follow.
+    #[must_use]
+    pub fn is_woken(&self) -> bool {
+        self.thread.would_wake(self.wakes_at)
+    }
+
+    /// Runs until its next sleep. Returns whether it goes on.
+    pub fn run(&mut self) -> bool {
+        match self.thread.turn(&mut ReadyList::new()) {
+            Turn::Sleep(until) => {
+                self.wakes_at = until;
+                true
+            }
+            Turn::End => false,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The protocol of a connection, without I/O: frames of the peer and posted requests go in; frames, completions and
 //! the end of the connection come out.
 //!
-//! A [`Protocol`] has no lock, no descriptor and no clock. It writes its frames to a [`Transmit`], its [`Receiver`]
-//! takes those of the peer, and both get the [`WorkQueues`](crate::work_queues::WorkQueues) from their caller.
+//! A [`Protocol`] has no lock, no descriptor and no clock. It writes its frames to a [`Transmit`], and its [`Receiver`]
+//! takes the frames of the peer. The caller passes the [`WorkQueues`] to both.
 //!
 //! Both sides count in sequence numbers modulo 2^32: the requests that they executed, and the receives that they
 //! posted. Each frame carries the current [counts](counts::Counts) of its sender.

@@ -59,13 +59,15 @@ impl Outbound {
         }
     }
 
-    pub(super) fn apply_peer_info(&mut self, side: &SideInfo) {
+    /// Applies what the handshake says about the peer.
+    pub(crate) fn apply_peer_info(&mut self, side: &SideInfo) {
         self.peer_uses_srq = side.is_shared;
         self.max_reads = side.reads.max(1);
         self.peer_posted = side.posted;
     }
 
-    /// As [`Protocol::apply_counts`].
+    /// Applies the counts in a frame of the peer. Returns false if they are impossible: a count went
+    /// back, or requests were executed that were not sent.
     #[inline]
     pub(super) fn apply_counts(&mut self, done: u32, posted: u32) -> bool {
         let is_possible =

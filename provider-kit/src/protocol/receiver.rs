@@ -40,7 +40,7 @@ impl<O: Transmit> FrameSink for Receiver<'_, O> {
         let Some((posted, place)) = receives.front_span(head.length).filter(|_| is_plain) else {
             return Ok(false);
         };
-        if !protocol.apply_counts(head.done, head.posted) {
+        if !protocol.outbound.apply_counts(head.done, head.posted) {
             return Err(Refused);
         }
         if !transfer::copy_span(payload, place) {
@@ -229,7 +229,7 @@ impl<O: Transmit> Receiver<'_, O> {
     /// Applies the counts in a frame.
     #[inline]
     fn apply_counts(&mut self, done: u32, posted: u32) -> Accepted {
-        if self.protocol.apply_counts(done, posted) { Ok(()) } else { Err(Refused) }
+        if self.protocol.outbound.apply_counts(done, posted) { Ok(()) } else { Err(Refused) }
     }
 
     /// The passive side has sent `CHALLENGE` or `ANSWER`.
@@ -243,7 +243,7 @@ impl<O: Transmit> Receiver<'_, O> {
                 return Ok(());
             }
             Step::Established(ready, side) => {
-                protocol.apply_peer_info(&side);
+                protocol.outbound.apply_peer_info(&side);
                 protocol.open(self.out, self.queues, side.private_data);
                 protocol.send_handshake(&ready, self.out);
                 return Ok(());

@@ -15,7 +15,7 @@ use super::transmit::{RequestFrame, Sent, Transmit, Unreadable};
 use crate::bytes;
 use crate::direct::{self, Grant};
 use crate::frame::{AckHead, Body, Frame, MessageHead, Reason};
-use crate::handshake::{Active, Message, SideInfo};
+use crate::handshake::{Active, Message};
 use crate::link::End;
 use crate::transfer::{self, LocalMemory};
 use crate::work_queues::WorkQueues;
@@ -122,11 +122,6 @@ impl Protocol {
         self.send_handshake(hello, out);
     }
 
-    /// Applies what the handshake says about the peer.
-    pub(crate) fn apply_peer_info(&mut self, side: &SideInfo) {
-        self.outbound.apply_peer_info(side);
-    }
-
     /// The connection is established: the peer may send requests, and access memory directly.
     pub(super) fn open(
         &mut self,
@@ -183,16 +178,6 @@ impl Protocol {
     pub(crate) fn last_frame(&self, reason: Reason) -> Frame {
         self.frame(Body::End { reason })
     }
-}
-
-/// The counts in frames.
-impl Protocol {
-    /// Applies the counts in a frame of the peer. Returns false if they are impossible: a count went
-    /// back, or requests were executed that were not sent.
-    #[inline]
-    pub(super) fn apply_counts(&mut self, done: u32, posted: u32) -> bool {
-        self.outbound.apply_counts(done, posted)
-    }
 
     /// Number of requests of the peer whose execution was not reported, answered or not.
     #[inline]
@@ -217,10 +202,7 @@ impl Protocol {
             let _ = self.write(Body::Ack, &[], out);
         }
     }
-}
 
-/// Writing.
-impl Protocol {
     /// Writes a frame. Returns whether the link took it.
     pub(crate) fn write(&mut self, body: Body, payload: &[Span], out: &mut impl Transmit) -> bool {
         self.try_write(body, payload, out) == Ok(true)

@@ -52,7 +52,7 @@ impl Connection {
         (peer, side): (&SideInfo, &SideInfo),
     ) -> Box<Self> {
         let mut conn = Self::new(Stage::AwaitReady, halves, token, ends, side.posted);
-        conn.protocol.apply_peer_info(peer);
+        conn.protocol.outbound.apply_peer_info(peer);
         let acceptance = Message::acceptance(side);
         conn.protocol.send_handshake(&acceptance, &mut conn.link);
         conn

@@ -4,6 +4,7 @@ use std::sync::Weak;
 use std::sync::atomic::Ordering;
 
 use dat_sync::biased::BiasedGuard;
+use dat_sync::clock;
 use rustix::event::epoll::EventFlags;
 
 use super::connect::Next;
@@ -30,7 +31,12 @@ impl SoftQp {
                 self.core.watch(descriptor, conn.token, interest);
             }
         }
-        if conn.attention.is_lent() {
+        if conn.attention.is_read_by_poll_set() {
+            // Nothing makes a poll read what was received before.
+            if conn.has_unread {
+                self.core.submit(Job::Progress(self.driven()));
+            }
+        } else if conn.attention.is_lent() {
             if conn.has_unread || conn.protocol.owes_acknowledgement() {
                 conn.attention.ring();
             }
@@ -112,7 +118,7 @@ impl Driven for SoftQp {
         let state = if self.was_polled() { self.state.try_lock() } else { Some(self.state.lock()) };
         let Some(state) = state else {
             self.thread_waits.store(true, Ordering::Relaxed);
-            std::thread::yield_now();
+            clock::pause();
             return LinkStatus::Lent(MIN_CHECK_INTERVAL);
         };
         let mut status = LinkStatus::Idle;

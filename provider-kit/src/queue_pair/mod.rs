@@ -42,7 +42,7 @@ use crate::shared_receive::Resume;
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
-pub use adapter::open;
+pub use adapter::{open, open_simulated};
 
 /// A queue pair. The crate documentation has the order of its locks.
 struct SoftQp {
@@ -313,7 +313,9 @@ impl SoftQp {
     ) -> (T, bool) {
         let mut upcalls = Upcalls::default();
         let result = act(&mut state, &mut upcalls);
-        state.advance(&self.core, &mut upcalls, false);
+        // An acknowledgement cannot wait for a poll if none need follow.
+        let is_due = state.conn.as_ref().is_some_and(|it| it.attention.is_read_by_poll_set());
+        state.advance(&self.core, &mut upcalls, is_due);
         self.update_interest(&mut state);
         let has_events = !state.events.is_empty();
         drop(state);

@@ -1,10 +1,11 @@
 //! Posting requests.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dat_provider::error::{Error, Result};
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::DtoStatus;
+use dat_sync::clock;
 
 use super::{Phase, QpState, SoftQp};
 use crate::errors::no_credit;
@@ -97,7 +98,7 @@ impl SoftQp {
     /// Reads the link until a condition holds, for at most [`ACK_WAIT`]: a peer that executes requests
     /// at once has acknowledged them by then. The lock is released between reads.
     pub(super) fn read_until(&self, condition: impl Fn(&mut QpState) -> bool) {
-        let deadline = Instant::now() + ACK_WAIT;
+        let deadline = clock::now() + ACK_WAIT;
         loop {
             let is_done = self.with_state(|state, upcalls| {
                 if state.conn.is_none() || condition(state) {
@@ -109,10 +110,10 @@ impl SoftQp {
                 }
                 false
             });
-            if is_done || Instant::now() >= deadline {
+            if is_done || clock::now() >= deadline {
                 return;
             }
-            std::thread::yield_now();
+            clock::pause();
         }
     }
 }

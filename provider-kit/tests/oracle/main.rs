@@ -7,8 +7,8 @@ mod transport;
 
 use dat_conformance::{Buffer, Node, drain, expect_connections, state, until};
 use dat_core::{
-    CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpState, Event, LmrTriplet, Memory,
-    MemorySource, Privileges, Registry,
+    CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpState, Event, LmrTriplet,
+    Privileges, Registry,
 };
 use transport::Memories;
 
@@ -104,10 +104,8 @@ fn run(
     let (client, server) = node.pair();
     let size = RECEIVED + RECEIVES as usize * LONG;
     let buffer = || {
-        let memory = Memory::zeroed(size).expect("memory");
         let privileges = Privileges::ALL | Privileges::REMOTE_ATOMIC;
-        let lmr = node.ia.lmr_create(MemorySource::Memory(&memory), &node.pz, privileges);
-        Buffer { lmr: lmr.expect("a region"), memory }
+        Buffer::with(&node.ia, &node.pz, size, privileges)
     };
     let buffers = [buffer(), buffer()];
     for (index, buffer) in buffers.iter().enumerate() {

@@ -154,6 +154,11 @@ impl Attention {
         std::mem::replace(&mut self.armed, armed) != armed && reader.arm(armed)
     }
 
+    /// Whether polls read the link only when its descriptor is readable, so that none need follow.
+    pub(crate) fn is_read_by_poll_set(&self) -> bool {
+        self.state == State::PollSet
+    }
+
     /// Makes the pollers read the link, if they wait for the doorbell.
     pub(crate) fn ring(&self) {
         if let (Armed::Doorbell, Some(Signal::Doorbell(doorbell))) = (self.armed, &self.signal) {

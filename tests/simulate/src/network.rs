@@ -1,0 +1,250 @@
+//! The network of the simulated machines, and the provider whose adapters are on it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex};
+
+use dat_core::provider::error::{Error, Result, ReturnType, Subtype};
+use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
+use dat_provider_kit::engine::{
+    self, Acceptor, Attempt, ConnectFailure, Connected, Identity, SimulatedThread, Transport,
+};
+use dat_provider_kit::handshake::Secret;
+use dat_provider_kit::link::{Reader, Writer};
+use dat_provider_kit::parameters::Limits;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::ring::{self, Bells, Ring};
+use crate::stream::{self, Carrier};
+
+/// How a network behaves, as the seed says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habits {
+    /// Links are rings, not streams.
+    pub(crate) are_rings: bool,
+    pub(crate) has_doorbells: bool,
+    pub(crate) has_secret: bool,
+    /// Bytes that a link holds.
+    pub(crate) capacity: usize,
+}
+
+/// The halves of the link of a process.
+pub(crate) type Halves = (Box<dyn Reader>, Box<dyn Writer>);
+
+/// A link, as the network has it.
+pub(crate) enum Link {
+    Stream(Carrier),
+    Ring(Ring),
+}
+
+impl Link {
+    /// If a process has not read all that has arrived in a direction: how many bytes it has read.
+    pub(crate) fn unread(&self, direction: usize) -> Option<u64> {
+        match self {
+            Self::Stream(stream) => stream.unread(direction),
+            Self::Ring(ring) => ring.unread(direction),
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Stream(stream) => stream.describe(),
+            Self::Ring(ring) => format!("unread {:?}", [0, 1].map(|one| ring.unread(one))),
+        }
+    }
+
+    pub(crate) fn cut(&mut self) {
+        match self {
+            Self::Stream(stream) => stream.cut(),
+            Self::Ring(ring) => ring.cut(),
+        }
+    }
+}
+
+/// A listener, as peers find it.
+struct Port {
+    process: usize,
+    waiting: Mutex<Vec<Connected>>,
+    bell: OwnedFd,
+}
+
+/// What the simulated machines share.
+pub(crate) struct Network {
+    habits: Habits,
+    ports: HashMap<(IpAddr, u64), Arc<Port>>,
+    next_port: u64,
+    /// The links, with the processes at their ends.
+    pub(crate) links: Vec<([usize; 2], Link)>,
+    bells: Vec<Arc<Bells>>,
+    /// The threads of the adapters that were opened, by process.
+    pub(crate) threads: Vec<Option<(usize, SimulatedThread)>>,
+}
+
+thread_local! {
+    static NETWORK: RefCell<Option<Network>> = const { RefCell::new(None) };
+}
+
+/// Calls a function with the network of this thread.
+pub(crate) fn with<T>(act: impl FnOnce(&mut Network) -> T) -> T {
+    NETWORK.with_borrow_mut(|network| act(network.as_mut().expect("a simulation")))
+}
+
+/// Begins with an empty network.
+pub(crate) fn begin(habits: Habits, processes: usize) {
+    let network = Network {
+        habits,
+        ports: HashMap::new(),
+        next_port: 1,
+        links: Vec::new(),
+        bells: (0..processes).map(|_| Bells::new()).collect(),
+        threads: Vec::new(),
+    };
+    NETWORK.set(Some(network));
+}
+
+/// Delivers everything that is on its way.
+pub(crate) fn deliver_all() {
+    with(|network| {
+        for (_, link) in &mut network.links {
+            if let Link::Stream(stream) = link {
+                while stream.deliver(0, 1 << 20) | stream.deliver(1, 1 << 20) {}
+            }
+        }
+    });
+}
+
+/// A descriptor that is not readable until it is written.
+pub(crate) fn signal() -> OwnedFd {
+    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor")
+}
+
+/// The address of the machine of a process.
+pub(crate) fn address(process: usize) -> IpAddr {
+    Ipv4Addr::new(10, 0, 0, process as u8 + 1).into()
+}
+
+/// The provider of the simulated adapters, which are named by their processes.
+pub(crate) struct Simulated;
+
+impl Provider for Simulated {
+    fn describe(&self) -> Description {
+        Description { name: "simulated", vendor: "tests", version: (1, 0), reach: Reach::Process }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        vec![Discovered { name: "simulated".to_owned(), summary: String::new(), unusable: None }]
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        let process: usize = request.parameters.parse().expect("a process");
+        let name = request.name.to_owned();
+        let identity = Identity { name, vendor: "tests", version: (1, 0), specific: Vec::new() };
+        let transport = Box::new(Machine { process });
+        let limits = Limits::default();
+        let (adapter, thread) =
+            engine::open_simulated(identity, address(process), limits, transport, request.sink)?;
+        with(|network| network.threads.push(Some((process, thread))));
+        Ok(adapter)
+    }
+}
+
+/// The machine of a process.
+struct Machine {
+    process: usize,
+}
+
+impl Transport for Machine {
+    fn connect(
+        &self,
+        address: IpAddr,
+        qualifier: u64,
+    ) -> std::result::Result<Attempt, ConnectFailure> {
+        with(|network| {
+            let port = network.ports.get(&(address, qualifier)).ok_or(ConnectFailure::Refused)?;
+            let port = Arc::clone(port);
+            let (from, to) = (self.process, port.process);
+            let Habits { are_rings, has_doorbells, capacity, .. } = network.habits;
+            let (halves, link) = if are_rings {
+                let bells = |process: usize| has_doorbells.then(|| &network.bells[process]);
+                let (halves, ring) = ring::connect(capacity, [bells(from), bells(to)]);
+                (halves, Link::Ring(ring))
+            } else {
+                let (halves, stream) = stream::connect(capacity);
+                (halves, Link::Stream(stream))
+            };
+            network.links.push(([from, to], link));
+            network.next_port += 1;
+            let local_port = network.next_port;
+            let [near, far] = halves;
+            let connected = |(reader, writer), address, local_port| Connected {
+                reader,
+                writer,
+                address,
+                local_port,
+            };
+            let mut waiting = port.waiting.lock().expect("one thread");
+            waiting.push(connected(far, crate::network::address(from), qualifier));
+            let _ = rustix::io::write(&port.bell, &1_u64.to_ne_bytes());
+            Ok(Attempt::Connected(connected(near, address, local_port)))
+        })
+    }
+
+    fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
+        with(|network| {
+            network.next_port += 1;
+            let qualifier = qualifier.unwrap_or(network.next_port);
+            let (process, waiting, bell) = (self.process, Mutex::default(), signal());
+            let port = Arc::new(Port { process, waiting, bell });
+            let key = (address(self.process), qualifier);
+            if network.ports.contains_key(&key) {
+                return Err(Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype));
+            }
+            network.ports.insert(key, Arc::clone(&port));
+            Ok(Box::new(Listening { key, port }) as _)
+        })
+    }
+
+    fn secret(&self) -> Option<Secret> {
+        with(|network| network.habits.has_secret)
+            .then(|| Secret::new(b"of all simulated machines").expect("long enough"))
+    }
+}
+
+struct Listening {
+    key: (IpAddr, u64),
+    port: Arc<Port>,
+}
+
+impl Acceptor for Listening {
+    fn qualifier(&self) -> u64 {
+        self.key.1
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.port.bell.as_fd()
+    }
+
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn accept(&mut self) -> Option<Connected> {
+        let mut waiting = self.port.waiting.lock().expect("one thread");
+        if waiting.is_empty() {
+            let _ = rustix::io::read(&self.port.bell, &mut [0; 8]);
+            return None;
+        }
+        Some(waiting.remove(0))
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // The network may be gone at the end of the thread.
+        NETWORK.with_borrow_mut(|network| {
+            network.as_mut().and_then(|network| network.ports.remove(&self.key))
+        });
+    }
+}

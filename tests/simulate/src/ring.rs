@@ -1,0 +1,289 @@
+//! A link like shared memory: the bytes arrive at once, and the receiver is signalled only as it has armed the link.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use dat_core::provider::mem::Span;
+use dat_provider_kit::bytes;
+use dat_provider_kit::doorbell::{Board, Doorbell};
+use dat_provider_kit::frame::Frame;
+use dat_provider_kit::link::{Armed, Budget, End, FrameSink, Progress, Reader, Writer, Written};
+use dat_provider_kit::stream_link::{Stream, StreamReader, StreamWriter};
+
+use crate::network::{self, Halves};
+
+/// The doorbells of a process. Its links never run out of them.
+#[derive(Debug)]
+pub(crate) struct Bells {
+    words: Vec<AtomicU64>,
+    free: Mutex<Vec<u32>>,
+}
+
+impl Bells {
+    pub(crate) fn new() -> Arc<Self> {
+        let words = (0..4).map(|_| AtomicU64::new(0)).collect();
+        Arc::new(Self { words, free: Mutex::new((0..256).rev().collect()) })
+    }
+
+    fn take(self: &Arc<Self>) -> Option<Arc<Doorbell>> {
+        let number = self.free.lock().expect("one thread").pop()?;
+        Some(Arc::new(Doorbell::new(Arc::clone(self) as _, number)))
+    }
+}
+
+impl Board for Bells {
+    fn words(&self) -> &[AtomicU64] {
+        &self.words
+    }
+
+    fn free(&self, number: u32) {
+        self.free.lock().expect("one thread").push(number);
+    }
+}
+
+/// One direction.
+struct Lane {
+    bytes: VecDeque<u8>,
+    capacity: usize,
+    /// Number of bytes that were read.
+    taken: u64,
+    is_shut: bool,
+    /// The reader is gone, or the machine.
+    is_cut: bool,
+    armed: Armed,
+    doorbell: Option<Arc<Doorbell>>,
+    /// Readable while the reader has been signalled.
+    signal: Arc<OwnedFd>,
+    /// The writer was refused, and is to be signalled when there is space.
+    wants_room: bool,
+    /// The signal of the writer.
+    room: Arc<OwnedFd>,
+}
+
+type Shared = Arc<Mutex<Lane>>;
+
+fn lock(lane: &Shared) -> MutexGuard<'_, Lane> {
+    lane.lock().expect("one thread")
+}
+
+fn signal(descriptor: &OwnedFd) {
+    let _ = rustix::io::write(descriptor, &1_u64.to_ne_bytes());
+}
+
+impl Lane {
+    /// Signals that data has arrived, as the reader has armed the lane.
+    fn announce(&self) {
+        match (self.armed, &self.doorbell) {
+            (Armed::Nothing, _) => {}
+            (Armed::Doorbell, Some(doorbell)) => doorbell.ring(),
+            _ => signal(&self.signal),
+        }
+    }
+
+    fn has_news(&self) -> bool {
+        !self.bytes.is_empty() || self.is_shut || self.is_cut
+    }
+}
+
+/// The end of a process.
+struct RingEnd {
+    out: Shared,
+    inbound: Shared,
+    signal: Arc<OwnedFd>,
+}
+
+impl Drop for RingEnd {
+    fn drop(&mut self) {
+        for lane in [&self.out, &self.inbound] {
+            let mut lane = lock(lane);
+            lane.is_cut = true;
+            signal(&lane.signal);
+            signal(&lane.room);
+        }
+    }
+}
+
+impl Stream for RingEnd {
+    fn write(&self, from: &[Span]) -> Result<usize, End> {
+        let mut out = lock(&self.out);
+        if out.is_cut || out.is_shut {
+            return Err(End::Gone);
+        }
+        let length = bytes::total(from);
+        let count = length.min(out.capacity - out.bytes.len());
+        let mut all = Vec::new();
+        bytes::gather(from, 0, &mut all).map_err(|_| End::Inaccessible)?;
+        out.bytes.extend(&all[..count]);
+        out.wants_room |= count < length;
+        if count > 0 {
+            out.announce();
+        }
+        Ok(count)
+    }
+
+    fn read(&self, into: &[Span]) -> Result<Option<usize>, End> {
+        let mut inbound = lock(&self.inbound);
+        if inbound.bytes.is_empty() {
+            return match (inbound.is_shut, inbound.is_cut) {
+                (true, _) => Err(End::Closed),
+                (_, true) => Err(End::Gone),
+                _ => Ok(None),
+            };
+        }
+        let count = bytes::total(into).min(inbound.bytes.len());
+        let part: Vec<u8> = inbound.bytes.drain(..count).collect();
+        inbound.taken += count as u64;
+        bytes::scatter(&part, into).map_err(|_| End::Inaccessible)?;
+        if std::mem::take(&mut inbound.wants_room) {
+            signal(&inbound.room);
+        }
+        Ok(Some(count))
+    }
+
+    fn shut_down(&self) -> Result<(), End> {
+        let mut out = lock(&self.out);
+        out.is_shut = true;
+        signal(&out.signal);
+        Ok(())
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.signal.as_fd())
+    }
+}
+
+/// The reading half: that of a stream, with signals.
+struct RingReader {
+    inner: StreamReader<RingEnd>,
+    end: Arc<RingEnd>,
+    doorbell: Option<Arc<Doorbell>>,
+}
+
+impl Reader for RingReader {
+    fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
+        self.inner.read(sink, budget)
+    }
+
+    fn note_readable(&mut self) {
+        let _ = rustix::io::read(&*self.end.signal, &mut [0; 8]);
+        self.inner.note_readable();
+        // The end stays readable.
+        let inbound = lock(&self.end.inbound);
+        if inbound.is_shut || inbound.is_cut {
+            signal(&inbound.signal);
+        }
+    }
+
+    fn discard(&mut self) -> Result<(), End> {
+        self.inner.discard()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.end.signal.as_fd())
+    }
+
+    fn doorbell(&self) -> Option<Arc<Doorbell>> {
+        self.doorbell.clone()
+    }
+
+    fn arm(&mut self, armed: Armed) -> bool {
+        let mut inbound = lock(&self.end.inbound);
+        inbound.armed = armed;
+        inbound.has_news()
+    }
+
+    fn is_readable_for_room(&self) -> bool {
+        true
+    }
+}
+
+/// The writing half: that of a stream, with small pieces.
+struct RingWriter(StreamWriter<RingEnd>);
+
+/// The answers to reads, and the rest of long requests, come in pieces of this many bytes.
+const PIECE: u64 = 10_000;
+
+impl Writer for RingWriter {
+    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+        self.0.write(frame, payload)
+    }
+
+    fn hold(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+        self.0.hold(frame, payload)
+    }
+
+    fn max_next_piece(&self) -> u64 {
+        PIECE
+    }
+
+    fn can_hold(&self) -> bool {
+        self.0.can_hold()
+    }
+
+    fn flush(&mut self) -> Result<bool, End> {
+        self.0.flush()
+    }
+
+    fn shut_down(&mut self) -> Result<(), End> {
+        self.0.shut_down()
+    }
+}
+
+/// A connection, as the world has it.
+pub(crate) struct Ring {
+    lanes: [Shared; 2],
+}
+
+impl Ring {
+    /// Ends both directions at once.
+    pub(crate) fn cut(&self) {
+        for lane in &self.lanes {
+            let mut lane = lock(lane);
+            lane.is_cut = true;
+            lane.announce();
+            signal(&lane.signal);
+            signal(&lane.room);
+        }
+    }
+
+    /// If a direction has bytes that were not read: how many were.
+    pub(crate) fn unread(&self, direction: usize) -> Option<u64> {
+        let lane = lock(&self.lanes[direction]);
+        (!lane.bytes.is_empty() && !lane.is_cut).then_some(lane.taken)
+    }
+}
+
+/// The halves of both ends of a new connection between processes with these doorbells.
+pub(crate) fn connect(capacity: usize, bells: [Option<&Arc<Bells>>; 2]) -> ([Halves; 2], Ring) {
+    let signals = [0, 1].map(|_| Arc::new(network::signal()));
+    let doorbells = bells.map(|bells| bells.and_then(Bells::take));
+    // The lane of direction 0 leads from end 0 to end 1.
+    let lane = |to: usize| {
+        Arc::new(Mutex::new(Lane {
+            bytes: VecDeque::new(),
+            capacity,
+            taken: 0,
+            is_shut: false,
+            is_cut: false,
+            armed: Armed::Descriptor,
+            doorbell: doorbells[to].clone(),
+            signal: Arc::clone(&signals[to]),
+            wants_room: false,
+            room: Arc::clone(&signals[1 - to]),
+        }))
+    };
+    let lanes = [lane(1), lane(0)];
+    let halves = [0, 1].map(|end| {
+        let signal = Arc::clone(&signals[end]);
+        let (out, inbound) = (Arc::clone(&lanes[end]), Arc::clone(&lanes[1 - end]));
+        let ring = Arc::new(RingEnd { out, inbound, signal });
+        let inner = StreamReader::new(Arc::clone(&ring));
+        let writer: Box<dyn Writer> = Box::new(RingWriter(StreamWriter::new(Arc::clone(&ring))));
+        let doorbell = doorbells[end].clone();
+        let reader: Box<dyn Reader> = Box::new(RingReader { inner, end: ring, doorbell });
+        (reader, writer)
+    });
+    (halves, Ring { lanes })
+}
