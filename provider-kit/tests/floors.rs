@@ -24,11 +24,14 @@ const FLOORS: [(&str, &[&str]); 3] = [
     ("queue_pair", &["crate::engine"]),
 ];
 
+/// The sources in a folder, without the tests.
 fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            sources(&path, into);
+            if !path.ends_with("tests") {
+                sources(&path, into);
+            }
         } else {
             into.push(path);
         }

@@ -29,6 +29,8 @@ mod requester;
 mod responder;
 mod send_queue;
 mod state;
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests;
 mod transmit;
 
 use crate::upcalls::Upcalls;

@@ -32,9 +32,9 @@ pub(crate) struct Outbound {
     /// Maximum number of reads and atomics that the peer executes at once.
     pub(super) max_reads: u32,
     /// Number of receives that the peer has posted.
-    peer_posted: u32,
+    pub(super) peer_posted: u32,
     /// Number of receives of the peer that sent messages consume.
-    peer_receives_used: u32,
+    pub(super) peer_receives_used: u32,
     /// Sequence numbers of the eager messages that the peer has not acknowledged.
     pub(super) unacked_eager: VecDeque<u32>,
     pub(super) rendezvous: Rendezvous,

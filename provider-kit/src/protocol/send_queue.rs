@@ -26,7 +26,7 @@ pub(crate) struct SendQueue {
     pub(crate) unanswered: u32,
     /// Number of requests that completed and had a sequence number, which is the sequence number of
     /// the oldest request in flight.
-    first: u32,
+    pub(super) first: u32,
     /// Number of requests that the peer has executed.
     pub(crate) executed: u32,
 }
