@@ -57,7 +57,7 @@ impl Driver {
         if matches!(outcome, HandshakeOutcome::Waiting) {
             if !std::mem::replace(&mut handshake.is_watched, true) {
                 let descriptor = handshake.link.reader.descriptor();
-                if descriptor.is_some_and(|it| !self.shared.watch(it, token, IN)) {
+                if descriptor.is_some_and(|it| self.shared.watch(it, token, IN).is_err()) {
                     // The system has no memory for it: the link closes.
                     self.pending_handshakes -= 1;
                     return;

@@ -329,23 +329,40 @@ impl Shared {
         self.is_closed.load(Ordering::Acquire) && self.jobs.lock().list.is_empty()
     }
 
-    /// Makes the driver wait for a descriptor, or changes the events that it waits for. Returns
-    /// whether that succeeded.
+    /// Makes the driver wait for a descriptor, which may be that of an attempt to connect.
+    ///
+    /// # Errors
+    /// The system has no memory for that, or the adapter has failed.
     pub(crate) fn watch(
         &self,
         descriptor: BorrowedFd<'_>,
         token: u64,
         interest: epoll::EventFlags,
-    ) -> bool {
+    ) -> rustix::io::Result<()> {
         if self.has_failed() {
             self.wake();
-            return false;
+            return Err(Errno::BADF);
         }
         let data = epoll::EventData::new_u64(token);
-        self.note(match epoll::add(self.links(), descriptor, data, interest) {
+        let result = match epoll::add(self.links(), descriptor, data, interest) {
             Err(Errno::EXIST) => epoll::modify(self.links(), descriptor, data, interest),
             added => added,
-        })
+        };
+        self.note(result);
+        result
+    }
+
+    /// Changes the events of a watched descriptor that the driver waits for. This takes no memory.
+    pub(crate) fn change_interest(
+        &self,
+        descriptor: BorrowedFd<'_>,
+        token: u64,
+        interest: epoll::EventFlags,
+    ) {
+        if !self.has_failed() {
+            let data = epoll::EventData::new_u64(token);
+            self.note(epoll::modify(self.links(), descriptor, data, interest));
+        }
     }
 
     /// Waits for what a closing link needs next. Returns false if the system has no memory for that: the link is
@@ -353,8 +370,9 @@ impl Shared {
     pub(super) fn watch_lingering(&self, token: u64, lingering: &mut LingeringLink) -> bool {
         let Some(descriptor) = lingering.reader.descriptor() else { return true };
         if !lingering.awaits_close() {
+            let is_watched = lingering.watched_in == WatchedIn::Links;
             lingering.watched_in = WatchedIn::Links;
-            return self.watch(descriptor, token, lingering.interest());
+            return is_watched || self.watch(descriptor, token, lingering.interest()).is_ok();
         }
         if lingering.watched_in != WatchedIn::Closing {
             self.forget_lingering(lingering);

@@ -130,7 +130,7 @@ impl SoftAdapter {
         let acceptor = listen(&*self.core.transport)?;
         let (token, qualifier) = (self.core.token(), acceptor.qualifier());
         // A link that arrives before the job is taken stays ready.
-        if !self.core.watch(acceptor.descriptor(), token, IN) {
+        if self.core.watch(acceptor.descriptor(), token, IN).is_err() {
             return Err(Error::no_memory("the descriptors that the adapter waits for"));
         }
         let requests = Requests { core: Arc::downgrade(&self.core), sink };

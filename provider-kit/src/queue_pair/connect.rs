@@ -97,15 +97,19 @@ impl SoftQp {
             Ok(Attempt::Pending(dial)) => {
                 state.local_port = dial.local_port();
                 let next = match dial.awaits() {
-                    Awaited::Time(at) => Next::Retry(at),
+                    Awaited::Time(at) => Ok(Next::Retry(at)),
                     Awaited::Writable(descriptor) => {
                         self.announce_link(token, None);
-                        self.core.watch(descriptor, token, EventFlags::OUT);
-                        Next::Nothing
+                        let watched = self.core.watch(descriptor, token, EventFlags::OUT);
+                        watched.map(|()| Next::Nothing)
                     }
                 };
                 state.dialling = Some(Box::new(Dialling { dial, token, request }));
-                next
+                next.unwrap_or_else(|errno| {
+                    let what = "wait until the connection is established (epoll)";
+                    state.fail_dialling(&self.core, upcalls, what, errno);
+                    Next::Nothing
+                })
             }
             Err(failure) => {
                 state.end_attempt(&self.core, upcalls, token, failure);
@@ -157,11 +161,16 @@ impl QpState {
         self.push_event(failed(failure));
     }
 
-    /// The adapter has failed: so does the attempt whose link is being connected, if there is one.
-    pub(super) fn fail_dialling(&mut self, core: &Core, upcalls: &mut Upcalls) {
+    /// The attempt whose link is being connected, if there is one, fails for a local cause.
+    pub(super) fn fail_dialling(
+        &mut self,
+        core: &Core,
+        upcalls: &mut Upcalls,
+        what: &'static str,
+        errno: Errno,
+    ) {
         if let Some(dialling) = self.dialling.take() {
-            let what = "connect with descriptors that the program has closed";
-            let cause = LocalCause { what, errno: Errno::BADF.raw_os_error() };
+            let cause = LocalCause { what, errno: errno.raw_os_error() };
             self.end_attempt(core, upcalls, dialling.token, ConnectFailure::Local(cause));
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use dat_sync::biased::BiasedGuard;
 use dat_sync::clock;
 use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
 
 use super::connect::Next;
 use super::{Delivery, QpState, SoftQp};
@@ -28,7 +29,7 @@ impl SoftQp {
         let is_read = !conn.protocol.inbound.has_failed();
         if let Some(interest) = conn.attention.changed_interest(&conn.link, is_read) {
             if let Some(descriptor) = conn.reader.descriptor() {
-                self.core.watch(descriptor, conn.token, interest);
+                self.core.change_interest(descriptor, conn.token, interest);
             }
         }
         if conn.attention.is_read_by_poll_set() {
@@ -56,16 +57,15 @@ impl SoftQp {
     pub(super) fn watch(&self, token: u64) {
         let mut state = self.state.lock();
         let Some(conn) = state.conn.as_mut().filter(|conn| conn.token == token) else { return };
-        conn.attention.set_watched(Some(EventFlags::IN));
         let descriptor = conn.reader.descriptor();
-        if descriptor.is_some_and(|it| !self.core.watch(it, token, EventFlags::IN)) {
-            conn.attention.set_watched(None);
+        if descriptor.is_some_and(|it| self.core.watch(it, token, EventFlags::IN).is_err()) {
             return self.with_locked_state(state, |state, _| {
                 if let Some(conn) = &mut state.conn {
                     conn.protocol.end(EndCause::Broken, Some(Reason::Abrupt));
                 }
             });
         }
+        conn.attention.set_watched(EventFlags::IN);
         self.update_interest(&mut state);
         drop(state);
         self.polled_by.lock().iter().for_each(|one| one.queue.links.linked(one.key));
@@ -107,7 +107,8 @@ impl SoftQp {
 impl Driven for SoftQp {
     fn break_off(&self, order: &mut EventOrder) {
         self.with_state_in_order(self.state.lock(), order, |state, upcalls| {
-            state.fail_dialling(&self.core, upcalls);
+            let what = "connect with descriptors that the program has closed";
+            state.fail_dialling(&self.core, upcalls, what, Errno::BADF);
             if let Some(conn) = &mut state.conn {
                 conn.lose_descriptor();
             }

@@ -101,9 +101,9 @@ impl Attention {
         before != self.state
     }
 
-    /// The driver has begun to wait for the descriptor, or cannot wait for it.
-    pub(crate) const fn set_watched(&mut self, watched: Option<EventFlags>) {
-        self.watched = watched;
+    /// The driver has begun to wait for these events of the descriptor.
+    pub(crate) const fn set_watched(&mut self, interest: EventFlags) {
+        self.watched = Some(interest);
     }
 
     /// The events of the descriptor that the driver must wait for, if they have changed and the link is watched.
