@@ -16,6 +16,7 @@
 //! - [`prefetch`](fn@prefetch): a hint to the processor;
 //! - [`shortage`]: whether the process is short of memory;
 //! - [`thread`]: the threads of the library;
+//! - [`transition_table!`]: tables of state machines, which the compiler proves complete;
 //! - [`without_signals`]: calls that send no signals.
 
 #![deny(unsafe_code)]
@@ -45,6 +46,7 @@ mod signals;
 mod slab_arc;
 mod sync;
 pub mod thread;
+mod transition_table;
 
 pub use descriptors::Private;
 pub use epoch::{Epoch, Epochs};

@@ -338,36 +338,4 @@ const RULES: &[Rule] = &[
 ];
 
 /// The table; the build fails if a cell is missing or set twice.
-const TABLE: [[Step; EVENTS]; STATES] = {
-    let mut table = [[None; EVENTS]; STATES];
-    let mut rule = 0;
-    while rule < RULES.len() {
-        let Rule(events, states, step) = &RULES[rule];
-        let mut state = 0;
-        while state < states.len() {
-            let mut event = 0;
-            while event < events.len() {
-                let cell = &mut table[states[state] as usize][events[event] as usize];
-                assert!(cell.is_none(), "two rules for one state and event");
-                *cell = Some(*step);
-                event += 1;
-            }
-            state += 1;
-        }
-        rule += 1;
-    }
-    let mut full = [[Step::Ignore; EVENTS]; STATES];
-    let mut state = 0;
-    while state < STATES {
-        let mut event = 0;
-        while event < EVENTS {
-            full[state][event] = match table[state][event] {
-                Some(step) => step,
-                None => panic!("no rule for a state and event"),
-            };
-            event += 1;
-        }
-        state += 1;
-    }
-    full
-};
+const TABLE: [[Step; EVENTS]; STATES] = dat_sync::transition_table!(RULES, Rule, STATES, EVENTS);

@@ -123,7 +123,10 @@ impl State {
     /// The state after an event.
     #[inline]
     pub(crate) const fn after(self, event: Event) -> Self {
-        TABLE[self as usize][event as usize]
+        match TABLE[self as usize][event as usize] {
+            Some(next) => next,
+            None => self,
+        }
     }
 }
 
@@ -160,42 +163,8 @@ const RULES: &[Rule] = &[
 ];
 
 /// The table; the build fails if a cell is missing or set twice.
-const TABLE: [[State; EVENTS]; STATES] = {
-    let mut table = [[None; EVENTS]; STATES];
-    let mut rule = 0;
-    while rule < RULES.len() {
-        let Rule(events, states, next) = &RULES[rule];
-        let mut state = 0;
-        while state < states.len() {
-            let mut event = 0;
-            while event < events.len() {
-                let cell = &mut table[states[state] as usize][events[event] as usize];
-                assert!(cell.is_none(), "two rules for one state and event");
-                *cell = Some(match *next {
-                    Some(next) => next,
-                    None => states[state],
-                });
-                event += 1;
-            }
-            state += 1;
-        }
-        rule += 1;
-    }
-    let mut full = [[State::Closed; EVENTS]; STATES];
-    let mut state = 0;
-    while state < STATES {
-        let mut event = 0;
-        while event < EVENTS {
-            full[state][event] = match table[state][event] {
-                Some(next) => next,
-                None => panic!("no rule for a state and event"),
-            };
-            event += 1;
-        }
-        state += 1;
-    }
-    full
-};
+const TABLE: [[Option<State>; EVENTS]; STATES] =
+    dat_sync::transition_table!(RULES, Rule, STATES, EVENTS);
 
 /// An arrival is always seen: a lent link returns to the driver when the consumer does not poll, and each state of an
 /// open link names a bound.
