@@ -4,7 +4,8 @@
 //! A consumer may poll its dispatcher until its own operation is done and then spin on memory, without a call,
 //! until the peer has written there; MPI libraries do. Such polls say nothing about the time after them, so a
 //! lease that made the peer wait is followed by a pause, which only requests of the peer that polls find can end
-//! before its time.
+//! before its time. A consumer that polls all the time is late, too, when the system takes its processor away or it
+//! computes for a while; so a lease in which polls have found enough to pay for that is followed by no pause.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +14,17 @@ use dat_sync::clock;
 use super::attention::LEASE_BOUND;
 
 /// How long a link is not lent after a request of the peer had to wait for a poll; doubled each time.
-const MIN_PAUSE: Duration = Duration::from_millis(10);
-const MAX_PAUSE: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_millis(2);
+const MAX_PAUSE: Duration = Duration::from_millis(200);
 /// Number of requests of the peer, all found by polls and none by the driver, that end the pause.
 const MIN_FOUND_BY_POLLS: u32 = 64;
+/// Number of requests that arrive or complete during a lease that is worth it: the wake-ups that they save take longer
+/// than a late check.
+const WORTHWHILE: u32 = 16;
 /// When the driver checks a lease for the first time. It doubles the interval while the consumer polls.
 pub(crate) const MIN_CHECK_INTERVAL: Duration = Duration::from_micros(50);
-/// The longest interval while every processor is busy: the thread would take time from the consumer.
+/// The shortest and the longest interval while every processor is busy: the thread would take time from the consumer.
+const BUSY_FIRST_INTERVAL: Duration = Duration::from_micros(500);
 const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The end of a lease.
@@ -29,8 +34,8 @@ pub(crate) enum LeaseEnd {
     Late,
     /// The consumer did not poll, and nothing waited.
     Unused,
-    /// The consumer still polls; the driver needs the link for another reason.
-    Recalled,
+    /// The consumer polled until the driver needed the link for another reason, or until it went to sleep.
+    Polled,
 }
 
 /// The leases of a link so far.
@@ -40,6 +45,8 @@ pub(crate) struct LeaseHistory {
     pause: Duration,
     /// Requests of the peer that polls found in a row during the pause.
     found_by_polls: u32,
+    /// The activity of the connection when the link was lent last.
+    activity_at_begin: u32,
     first_interval: Duration,
 }
 
@@ -49,6 +56,7 @@ impl Default for LeaseHistory {
             paused_until: None,
             pause: Duration::ZERO,
             found_by_polls: 0,
+            activity_at_begin: 0,
             first_interval: MIN_CHECK_INTERVAL,
         }
     }
@@ -80,7 +88,17 @@ impl LeaseHistory {
         self.first_interval
     }
 
-    pub(crate) fn note_end(&mut self, end: LeaseEnd) {
+    /// The link is lent. `activity` counts the requests that have arrived or completed so far.
+    pub(crate) fn begin(&mut self, activity: u32) {
+        self.activity_at_begin = activity;
+    }
+
+    /// The lease ends; `activity` as for [`begin`](Self::begin), before the driver reads.
+    pub(crate) fn end(&mut self, end: LeaseEnd, activity: u32) {
+        if activity.wrapping_sub(self.activity_at_begin) >= WORTHWHILE {
+            self.pause = Duration::ZERO;
+            return;
+        }
         match end {
             LeaseEnd::Late => {
                 self.pause = (self.pause * 2).clamp(MIN_PAUSE, MAX_PAUSE);
@@ -92,7 +110,7 @@ impl LeaseHistory {
                 self.pause /= 2;
                 self.first_interval = next_interval(self.first_interval);
             }
-            LeaseEnd::Recalled => {}
+            LeaseEnd::Polled => {}
         }
     }
 }
@@ -102,9 +120,13 @@ pub(crate) fn next_interval(interval: Duration) -> Duration {
     (interval * 2).min(MAX_CHECK_INTERVAL)
 }
 
-/// The longest time between two checks.
-pub(crate) const fn longest_interval(is_busy: bool) -> Duration {
-    if is_busy { MAX_CHECK_INTERVAL } else { LEASE_BOUND }
+/// The shortest time to the first check of a lease, and the longest time between two checks.
+pub(crate) const fn intervals(is_busy: bool) -> (Duration, Duration) {
+    if is_busy {
+        (BUSY_FIRST_INTERVAL, MAX_CHECK_INTERVAL)
+    } else {
+        (MIN_CHECK_INTERVAL, LEASE_BOUND)
+    }
 }
 
 #[cfg(test)]
@@ -114,7 +136,7 @@ mod tests {
     fn late() -> LeaseHistory {
         let mut history = LeaseHistory::default();
         assert!(!history.forbids_lease(), "nothing was late");
-        history.note_end(LeaseEnd::Late);
+        history.end(LeaseEnd::Late, 0);
         history
     }
 
@@ -136,7 +158,7 @@ mod tests {
         let mut history = late();
         let first = history.paused_until.take().expect("a pause");
         assert!(!history.forbids_lease());
-        history.note_end(LeaseEnd::Late);
+        history.end(LeaseEnd::Late, 0);
         let second = history.paused_until.expect("a pause");
         assert!(second.duration_since(first) >= MIN_PAUSE);
         assert_eq!(history.pause, MIN_PAUSE * 2);
@@ -145,14 +167,25 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_that_is_worth_it_is_followed_by_no_pause() {
+        let mut history = LeaseHistory::default();
+        history.begin(u32::MAX);
+        history.end(LeaseEnd::Late, WORTHWHILE - 1);
+        assert!(!history.forbids_lease());
+        history.begin(1);
+        history.end(LeaseEnd::Late, WORTHWHILE);
+        assert!(history.forbids_lease());
+    }
+
+    #[test]
     fn a_consumer_that_polls_rarely_without_harm_is_checked_later() {
         let mut history = LeaseHistory::default();
         for _ in 0..10 {
-            history.note_end(LeaseEnd::Unused);
+            history.end(LeaseEnd::Unused, 0);
         }
         assert_eq!(history.first_interval(), MAX_CHECK_INTERVAL);
         assert!(!history.forbids_lease());
-        history.note_end(LeaseEnd::Late);
+        history.end(LeaseEnd::Late, 0);
         assert_eq!(history.first_interval(), MIN_CHECK_INTERVAL);
     }
 }

@@ -7,7 +7,7 @@ use dat_sync::clock;
 
 use super::driven::Driven;
 use super::event_order::EventOrder;
-use super::lease_history::{longest_interval, next_interval};
+use super::lease_history::{intervals, next_interval};
 
 /// Checks that are due within this time are made together.
 const SLACK: Duration = Duration::from_micros(20);
@@ -23,9 +23,10 @@ struct LentLink {
 }
 
 impl LentLinks {
-    /// A link is lent, and checked after `interval` for the first time, or sooner unless the machine `is_busy`.
+    /// A link is lent, and checked after `interval` for the first time; sooner, or later if the machine `is_busy`.
     pub(super) fn add(&mut self, queue_pair: &Weak<dyn Driven>, interval: Duration, is_busy: bool) {
-        let interval = interval.min(longest_interval(is_busy));
+        let (shortest, longest) = intervals(is_busy);
+        let interval = interval.clamp(shortest, longest);
         if !self.0.iter().any(|one| Weak::ptr_eq(&one.queue_pair, queue_pair)) {
             let (queue_pair, due) = (Weak::clone(queue_pair), clock::now() + interval);
             self.0.push(LentLink { queue_pair, interval, due });
@@ -47,7 +48,7 @@ impl LentLinks {
             if one.due > now + SLACK {
                 return true;
             }
-            one.interval = next_interval(one.interval).min(longest_interval(is_busy));
+            one.interval = next_interval(one.interval).min(intervals(is_busy).1);
             one.due = now + one.interval;
             one.queue_pair.upgrade().is_some_and(|queue_pair| queue_pair.check_lease(order))
         });

@@ -136,7 +136,8 @@ impl Driven for SoftQp {
                 return;
             }
             let may_lend = !conn.attention.is_lent() && conn.protocol.is_open();
-            if may_lend && conn.attention.lend(queues) {
+            let activity = conn.activity();
+            if may_lend && conn.attention.lend(queues, activity) {
                 status = LinkStatus::Lent(conn.attention.leases.first_interval());
                 return;
             }
@@ -195,16 +196,17 @@ impl Driven for SoftQp {
             }
             // A link that is not lent has frames that the driver was to read when it did not get the lock.
             if !conn.is_ending() {
-                let executed = conn.protocol.inbound.executed;
+                let (executed, activity) = (conn.protocol.inbound.executed, conn.activity());
                 let is_holding = conn.link.is_holding();
                 conn.read(queues, upcalls);
                 if is_lent {
                     let has_waited = is_holding || executed != conn.protocol.inbound.executed;
-                    conn.attention.leases.note_end(match (is_polled, has_waited) {
-                        (true, _) => LeaseEnd::Recalled,
+                    let end = match (is_polled, has_waited) {
+                        (true, _) => LeaseEnd::Polled,
                         (false, true) => LeaseEnd::Late,
                         (false, false) => LeaseEnd::Unused,
-                    });
+                    };
+                    conn.attention.leases.end(end, activity);
                 }
             }
             false

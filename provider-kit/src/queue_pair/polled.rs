@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::connection::Connection;
 use super::{PolledBy, QpState, SoftQp};
 use crate::polled_links::{Found, PolledLink, Signal, Visit};
-use crate::progress::{Event, Job};
+use crate::progress::{Event, Job, LeaseEnd};
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
@@ -73,7 +73,8 @@ impl SoftQp {
         let may_lend = !conn.attention.is_lent() && conn.protocol.is_open();
         if self.thread_waits.load(Ordering::Relaxed) && may_lend {
             self.thread_waits.store(false, Ordering::Relaxed);
-            is_changed |= conn.attention.lend(queues);
+            let activity = conn.activity();
+            is_changed |= conn.attention.lend(queues, activity);
         }
         conn.protocol.credit_delay.note_poll();
         is_changed
@@ -92,7 +93,9 @@ impl SoftQp {
         let ended = Found { is_active: true, ..Found::default() };
         let QpState { conn: Some(conn), queues, .. } = &mut *state else { return ended };
         let may_lend = !conn.attention.is_lent() && conn.protocol.is_open() && !conn.is_ending();
-        if may_lend && conn.attention.note_poller_read(queues, has_arrived, requests) {
+        let activity = conn.activity();
+        let attention = &mut conn.attention;
+        if may_lend && attention.note_poller_read(queues, has_arrived, requests, activity) {
             self.core.submit(Job::Progress(self.driven()));
         }
         state.advance(&self.core, &mut upcalls, is_due);
@@ -149,6 +152,8 @@ impl PolledLink for SoftQp {
         let mut state = self.state.lock();
         let state = &mut *state;
         if let Some(conn) = state.conn.as_mut().filter(|conn| conn.attention.is_lent()) {
+            let activity = conn.activity();
+            conn.attention.leases.end(LeaseEnd::Polled, activity);
             conn.attention.note(Event::ConsumerSleeps, &state.queues);
             conn.acknowledge(false);
             conn.send_held();

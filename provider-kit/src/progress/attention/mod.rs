@@ -250,6 +250,7 @@ impl Attention {
         queues: &WorkQueues,
         has_arrived: bool,
         requests: u32,
+        activity: u32,
     ) -> bool {
         self.leases.note_poll(requests);
         self.poller_reads += if has_arrived { IDLE_PER_READ } else { 1 };
@@ -257,12 +258,12 @@ impl Attention {
         if is_faster {
             self.poller_reads = 0;
         }
-        is_faster && self.lend(queues)
+        is_faster && self.lend(queues, activity)
     }
 
     /// Lends the link if the completion queues were polled since the last check. Returns whether it
-    /// is lent.
-    pub(crate) fn lend(&mut self, queues: &WorkQueues) -> bool {
+    /// is lent. `activity` counts the requests of the connection that have arrived or completed so far.
+    pub(crate) fn lend(&mut self, queues: &WorkQueues, activity: u32) -> bool {
         let polls = queues.polls();
         let count = polls.wrapping_sub(std::mem::replace(&mut self.polls_seen, polls));
         if count == 0 || self.leases.forbids_lease() {
@@ -275,6 +276,7 @@ impl Attention {
         }
         self.state = self.state.after(self.way(queues));
         self.poller_reads = 0;
+        self.leases.begin(activity);
         true
     }
 }
@@ -295,8 +297,8 @@ mod tests {
         let [(reader, _), _] = links(Wire::default());
         let mut attention = Attention::new(&*reader);
         attention.note_polls(&queues);
-        assert!(!attention.lend(&queues));
+        assert!(!attention.lend(&queues, 0));
         assert!(!polled.poll(), "the link is quiet");
-        assert!(attention.lend(&queues));
+        assert!(attention.lend(&queues, 0));
     }
 }
