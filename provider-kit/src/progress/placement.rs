@@ -7,6 +7,7 @@
 
 #![allow(unsafe_code, reason = "no safe wrapper of sched_getscheduler(2) and sched_setattr(2)")]
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
@@ -14,11 +15,27 @@ use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
 use crate::processors::{Processors, ranges};
 
-/// How often the thread looks whether every processor is busy.
+/// How often the thread looks whether it is on the right processors.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// How often it looks whether every processor is busy while it sleeps for shorter times than this: the looks take less
+/// than a hundredth of a processor.
+const BUSY_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 /// The time slice that the thread requests, in nanoseconds; the shortest that Linux grants. A thread that
 /// wakes up with a shorter slice than that of the running thread preempts it (Linux 6.12, sched_setattr(2)).
 const TIME_SLICE: u64 = 100_000;
+
+/// The processors of the control group, as the first thread without an affinity has found them.
+static OF_CONTROL_GROUP: OnceLock<CpuSet> = OnceLock::new();
+
+/// The processors on which a thread of an adapter may run, if that is known before it runs: an opener that waits for
+/// the thread takes twice as long.
+pub(super) fn known_processors(opener: Opener, requested: Processors) -> Option<CpuSet> {
+    match requested {
+        Processors::Any => OF_CONTROL_GROUP.get().copied(),
+        Processors::Opener => Some(opener.processors),
+        Processors::Range(..) => None,
+    }
+}
 
 /// The thread that opened the adapter.
 #[derive(Clone, Copy)]
@@ -54,6 +71,7 @@ pub(super) struct Placement {
     allowed: CpuSet,
     station: Station,
     next_check: Instant,
+    next_busy_check: Instant,
 }
 
 /// The processors on which the thread runs now.
@@ -89,13 +107,17 @@ impl Placement {
             })?;
         }
         let allowed = Opener::current()?.processors;
+        if processors == Processors::Any {
+            let _ = OF_CONTROL_GROUP.set(allowed);
+        }
         let station = if processors == Processors::Any && opener.processors != allowed {
             Station::Roaming
         } else {
             Station::Fixed
         };
-        let next_check = Instant::now() + CHECK_INTERVAL;
-        Ok(Self { opener, allowed, station, next_check })
+        let now = Instant::now();
+        let (next_check, next_busy_check) = (now + CHECK_INTERVAL, now);
+        Ok(Self { opener, allowed, station, next_check, next_busy_check })
     }
 
     /// The processors on which the thread may run.
@@ -103,14 +125,25 @@ impl Placement {
         self.allowed
     }
 
-    /// Moves the thread if the machine has become busy or idle. Returns which it is, if it was time to look.
-    pub(super) fn update(&mut self) -> Option<bool> {
+    /// The thread is about to sleep until `deadline`. Moves it if the machine has become busy or idle. Returns which it
+    /// is, if it was time to look.
+    pub(super) fn update(&mut self, deadline: Option<Instant>) -> Option<bool> {
         let now = Instant::now();
-        if now < self.next_check {
+        let sleeps_shortly = deadline.is_some_and(|deadline| deadline < now + BUSY_CHECK_INTERVAL);
+        let must_look = sleeps_shortly && now >= self.next_busy_check;
+        if !must_look && now < self.next_check {
             return None;
         }
-        self.next_check = now + CHECK_INTERVAL;
+        self.next_busy_check = now + BUSY_CHECK_INTERVAL;
         let running = running_threads()?;
+        if now >= self.next_check {
+            self.next_check = now + CHECK_INTERVAL;
+            self.place(running);
+        }
+        Some(running > self.processors())
+    }
+
+    fn place(&mut self, running: usize) {
         let station = self.next_station(running);
         if station != self.station {
             let at_opener = station == Station::AtOpener;
@@ -119,7 +152,6 @@ impl Placement {
             let _ = sched_setaffinity(None, set);
             self.station = station;
         }
-        Some(running > self.processors())
     }
 
     fn processors(&self) -> usize {

@@ -12,7 +12,7 @@ use rustix::thread::CpuSet;
 
 use super::driver::Driver;
 use super::failure::Successor;
-use super::placement::{Opener, Placement};
+use super::placement::{self, Opener, Placement};
 use super::ready_list::ReadyList;
 use super::shared::{Core, Shared, WakeUp};
 use crate::transport::Transport;
@@ -70,27 +70,32 @@ pub(crate) fn create(
 /// As [`create`], and `DAT_INVALID_PARAMETER` if the thread may not run on the processors that the transport requests.
 pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -> Result<Started> {
     let (core, thread) = create(transport, sink)?;
+    let opener = Opener::current()?;
+    let requested = thread.shared.transport.processors();
+    let known = placement::known_processors(opener, requested);
     let (report, placed) = std::sync::mpsc::sync_channel(1);
     let run = {
         let thread = Arc::clone(&thread);
-        let (opener, processors) = (Opener::current()?, thread.shared.transport.processors());
         move || {
-            let placement = Placement::of_thread(opener, processors);
-            let _ = report.send(placement.as_ref().map(Placement::allowed).map_err(Error::clone));
-            if let Ok(mut placement) = placement {
-                let shared = &thread.shared;
-                let look = || {
-                    if let Some(is_busy) = placement.update() {
-                        shared.set_busy(is_busy);
-                    }
-                };
+            let mut placement = Placement::of_thread(opener, requested);
+            let allowed = placement.as_ref().map(Placement::allowed).map_err(Error::clone);
+            let is_refused = allowed.is_err() && known.is_none();
+            // The opener does not wait for it if the processors are known.
+            let _ = report.send(allowed);
+            let look = |deadline| {
+                let placement = placement.as_mut().ok();
+                if let Some(is_busy) = placement.and_then(|placement| placement.update(deadline)) {
+                    thread.shared.set_busy(is_busy);
+                }
+            };
+            if !is_refused {
                 thread.run(look, || thread.is_succeeded.load(Ordering::Acquire));
             }
         }
     };
     spawn(run).map_err(|error| cannot_start(&error))?;
     let ended = |_| cannot_start(&std::io::Error::from_raw_os_error(libc::EINTR));
-    let processors = placed.recv().map_err(ended)??;
+    let processors = known.map_or_else(|| placed.recv().map_err(ended)?, Ok)?;
     Ok((core, thread, processors))
 }
 
@@ -104,11 +109,11 @@ fn cannot_start(error: &std::io::Error) -> Error {
 
 impl ProgressThread {
     /// The loop of the thread, until `is_over` says that another one has taken its place.
-    fn run(&self, mut before_sleep: impl FnMut(), is_over: impl Fn() -> bool) {
+    fn run(&self, mut before_sleep: impl FnMut(Option<Instant>), is_over: impl Fn() -> bool) {
         let mut descriptors = ReadyList::new();
         while !(self.shared.has_failed() && is_over()) {
             let Turn::Sleep(deadline) = self.turn(&mut descriptors) else { return };
-            before_sleep();
+            before_sleep(deadline);
             if !self.shared.has_failed() {
                 // A waiter that claimed the work while the thread woke up for a link reads that link.
                 while self.shared.sleep(deadline) == WakeUp::Link
@@ -183,7 +188,7 @@ impl Successor for ProgressThread {
             while !thread.shared.has_failed() {
                 std::thread::yield_now();
             }
-            thread.run(|| {}, || false);
+            thread.run(|_| {}, || false);
         };
         self.is_succeeded.store(spawn(run).is_ok(), Ordering::Release);
     }
