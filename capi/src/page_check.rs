@@ -37,7 +37,7 @@ fn is_mapped_across_pages(address: usize, length: usize) -> bool {
     let second = (address | (*PAGE - 1)).wrapping_add(1);
     let Some(end) = address.checked_add(length) else { return false };
     // The kernel reads a word of each page. Memory without read access does not end a mapping.
-    end <= second || (second..end).step_by(*PAGE).all(|page| peek::word(page).is_some())
+    end <= second || !(second..end).step_by(*PAGE).any(peek::is_unreadable)
 }
 
 /// Checks that every page of a range can be read, or written. Fails with the errno.
@@ -53,8 +53,11 @@ pub(crate) fn check(address: usize, length: usize, write: bool) -> Result<(), i3
     }
     match errno() {
         // The kernel cannot populate, the range has no such access, or it is device memory.
-        libc::EINVAL if *POPULATES => permit(first..first + length, write),
-        libc::EINVAL => is_resident(first, length, *PAGE),
+        libc::EINVAL if !*POPULATES => is_resident(first, length, *PAGE),
+        // Neither do these say whether it is mapped: the call lacks something, or is forbidden.
+        libc::EINVAL | libc::EAGAIN | libc::EPERM | libc::EACCES | libc::ENOSYS => {
+            permit(first..first + length, write)
+        }
         // Memory that cannot be brought in, such as device memory, is mapped nevertheless.
         libc::EHWPOISON | libc::EFAULT if is_resident(first, length, *PAGE).is_err() => {
             Err(libc::EFAULT)
@@ -64,7 +67,7 @@ pub(crate) fn check(address: usize, length: usize, write: bool) -> Result<(), i3
 }
 
 /// Checks that mappings of the process with read access, and with write access if `write` is set,
-/// cover a range (proc_pid_maps(5)). Fails with `EFAULT` if they do not. Without `/proc` every range
+/// cover a range (proc_pid_maps(5)). Fails with `EFAULT` if they do not. If `/proc` cannot be read, every range
 /// passes.
 ///
 /// It takes a system call for every few mappings, so it is used only if no cheaper call can tell:
@@ -73,7 +76,8 @@ fn permit(range: Range<usize>, write: bool) -> Result<(), i32> {
     let Ok(maps) = File::open("/proc/self/maps") else { return Ok(()) };
     let mut covered = range.start;
     for line in BufReader::new(maps).split(b'\n') {
-        let Some((mapping, access)) = line.ok().as_deref().and_then(parse) else { continue };
+        let Ok(line) = line else { return Ok(()) };
+        let Some((mapping, access)) = parse(&line) else { continue };
         if mapping.end <= covered {
             continue;
         }

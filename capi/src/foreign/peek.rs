@@ -4,15 +4,26 @@ use std::ffi::c_void;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The word at an address, if it is readable. The kernel reads it, so an invalid address causes an
-/// error and not a signal.
+/// The word at an address, if it is known to be readable.
 pub(crate) fn word(address: usize) -> Option<usize> {
+    read(address).ok()
+}
+
+/// Whether no word can be read at an address. If the system refuses to tell, the address is trusted.
+pub(crate) fn is_unreadable(address: usize) -> bool {
+    read(address) == Err(libc::EFAULT)
+}
+
+/// The kernel reads the word, so an invalid address causes `EFAULT` and not a signal. Any other error says
+/// nothing of the address.
+fn read(address: usize) -> Result<usize, i32> {
     /// Whether the system forbids the call, as some containers do.
     static REFUSED: AtomicBool = AtomicBool::new(false);
     if !REFUSED.load(Ordering::Relaxed) {
         match by_call(address) {
             Err(libc::EPERM | libc::ENOSYS) => REFUSED.store(true, Ordering::Relaxed),
-            read => return read.ok(),
+            read @ (Ok(_) | Err(libc::EFAULT)) => return read,
+            Err(_) => {}
         }
     }
     by_pipe(address)
@@ -30,17 +41,21 @@ fn by_call(address: usize) -> Result<usize, i32> {
     match usize::try_from(read) {
         Ok(read) if read == size_of::<usize>() => Ok(word),
         Ok(_) => Err(libc::EFAULT),
-        Err(_) => Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EFAULT)),
+        Err(_) => Err(errno()),
     }
+}
+
+fn errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
 /// Sends the word through a pipe, which is created each time: a permanent one would be shared with
 /// forked children.
-fn by_pipe(address: usize) -> Option<usize> {
+fn by_pipe(address: usize) -> Result<usize, i32> {
     let mut ends = [0; 2];
     // SAFETY: the call writes two descriptors to the array.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
-        return None;
+        return Err(errno());
     }
     // SAFETY: the descriptor was just created and is owned here alone.
     let from = unsafe { OwnedFd::from_raw_fd(ends[0]) };
@@ -48,14 +63,19 @@ fn by_pipe(address: usize) -> Option<usize> {
     let to = unsafe { OwnedFd::from_raw_fd(ends[1]) };
     // SAFETY: the kernel reads the memory, or fails if it cannot.
     let sent = unsafe { libc::write(to.as_raw_fd(), place(address), size_of::<usize>()) };
-    if usize::try_from(sent) != Ok(size_of::<usize>()) {
-        return None;
+    if sent < 0 {
+        return Err(errno());
     }
     let mut word = 0_usize;
     let place = (&raw mut word).cast();
     // SAFETY: the kernel writes to the local word, which has this size.
     let read = unsafe { libc::read(from.as_raw_fd(), place, size_of::<usize>()) };
-    (usize::try_from(read) == Ok(size_of::<usize>())).then_some(word)
+    // Fewer bytes arrive if the memory ends inside of the word.
+    match usize::try_from(read) {
+        Ok(read) if read == size_of::<usize>() => Ok(word),
+        Ok(_) => Err(libc::EFAULT),
+        Err(_) => Err(errno()),
+    }
 }
 
 fn place(address: usize) -> *mut c_void {
@@ -71,11 +91,11 @@ mod tests {
         let word = 0x1234_5678_9abc_usize;
         let address = (&raw const word).expose_provenance();
         assert_eq!(by_call(address), Ok(word));
-        assert_eq!(by_pipe(address), Some(word));
+        assert_eq!(by_pipe(address), Ok(word));
         for nowhere in [0, 8, 0x7fff_ffff_e000, usize::MAX & !7] {
             assert_eq!(super::word(nowhere), None);
             assert_eq!(by_call(nowhere), Err(libc::EFAULT));
-            assert_eq!(by_pipe(nowhere), None);
+            assert_eq!(by_pipe(nowhere), Err(libc::EFAULT));
         }
     }
 }
