@@ -41,6 +41,9 @@ impl LocalCause {
             libc::EPERM | libc::EACCES | libc::ENOSYS => {
                 "a security profile, a firewall or a file permission of this machine forbids it: permit it"
             }
+            libc::ENOSPC => {
+                "the descriptors that are watched exceed the limit: raise it (sysctl fs.epoll.max_user_watches)"
+            }
             libc::EFBIG => {
                 "raise the limit of the size of files (ulimit -f unlimited), or use an adapter over TCP"
             }

@@ -3,9 +3,13 @@
 //!
 //! An adapter leaves the limit alone unless the parameter says otherwise. It holds for the whole process and for the
 //! programs that it starts, and select(2) overruns its sets if a descriptor has a number above 1023.
+#![allow(
+    clippy::useless_conversion,
+    reason = "the numbers of limits have 32 bits on some machines"
+)]
 
 use dat_provider::error::Result;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::parameters::{Limits, invalid};
 
@@ -65,19 +69,25 @@ impl Descriptors {
     }
 }
 
+/// The soft and the hard limit; none if the system forbids to read them. A call that exceeds one fails then.
+fn limits() -> (u64, u64) {
+    let number = |limit| u64::try_from(limit).unwrap_or(u64::MAX);
+    getrlimit(Resource::RLIMIT_NOFILE)
+        .map_or((u64::MAX, u64::MAX), |(soft, hard)| (number(soft), number(hard)))
+}
+
 /// The soft limit.
 fn soft() -> u64 {
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+    limits().0
 }
 
 /// The hard limit.
 fn hard() -> u64 {
-    getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
+    limits().1
 }
 
 /// Raises the soft limit to a number, unless it is higher.
 fn raise(number: u64) -> Result<()> {
-    let limit = getrlimit(Resource::Nofile);
     if soft() >= number {
         return Ok(());
     }
@@ -90,9 +100,11 @@ fn raise(number: u64) -> Result<()> {
             "use {parameter}=hard, or raise the hard limit (LimitNOFILE= of systemd, limits.conf)"
         )));
     }
-    setrlimit(Resource::Nofile, Rlimit { current: Some(number), ..limit }).map_err(|errno| {
+    let raised = libc::rlim_t::try_from(number).unwrap_or(libc::RLIM_INFINITY);
+    let hard = libc::rlim_t::try_from(hard()).unwrap_or(libc::RLIM_INFINITY);
+    setrlimit(Resource::RLIMIT_NOFILE, raised, hard).map_err(|errno| {
         refused("the system forbids it")
-            .errno(errno.raw_os_error())
+            .errno(errno as i32)
             .advise(format!("leave {parameter}= out, and raise the limit before: ulimit -n"))
     })
 }

@@ -32,7 +32,7 @@ static OF_CONTROL_GROUP: OnceLock<CpuSet> = OnceLock::new();
 pub(super) fn known_processors(opener: Opener, requested: Processors) -> Option<CpuSet> {
     match requested {
         Processors::Any => OF_CONTROL_GROUP.get().copied(),
-        Processors::Opener => Some(opener.processors),
+        Processors::Opener => opener.processors,
         Processors::Range(..) => None,
     }
 }
@@ -41,18 +41,26 @@ pub(super) fn known_processors(opener: Opener, requested: Processors) -> Option<
 #[derive(Clone, Copy)]
 pub(super) struct Opener {
     thread: Pid,
-    processors: CpuSet,
+    /// Its processors, if the system says which they are.
+    processors: Option<CpuSet>,
+}
+
+/// The processors of the current thread. The call fails if a security profile forbids it, or if the kernel has more
+/// processors than the set.
+fn own_processors() -> Option<CpuSet> {
+    sched_getaffinity(None).ok()
+}
+
+fn every_processor() -> CpuSet {
+    let mut set = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|processor| set.set(processor));
+    set
 }
 
 impl Opener {
     /// The current thread.
-    ///
-    /// # Errors
-    /// `DAT_INVALID_PARAMETER` if its processors cannot be read.
-    pub(super) fn current() -> Result<Self> {
-        let processors = sched_getaffinity(None)
-            .map_err(|_| cannot_place("the processors of the thread cannot be read"))?;
-        Ok(Self { thread: gettid(), processors })
+    pub(super) fn current() -> Self {
+        Self { thread: gettid(), processors: own_processors() }
     }
 
     /// Whether it keeps every thread of an ordinary policy from running while it spins.
@@ -94,7 +102,11 @@ impl Placement {
         request_short_slice();
         let requested = match processors {
             Processors::Any => None,
-            Processors::Opener => Some(opener.processors),
+            Processors::Opener => Some(
+                opener
+                    .processors
+                    .ok_or_else(|| cannot_place("the processors of the thread cannot be read"))?,
+            ),
             Processors::Range(first, last) => {
                 let mut set = CpuSet::new();
                 (first..=last).for_each(|processor| set.set(processor));
@@ -106,11 +118,13 @@ impl Placement {
                 cannot_place(&format!("the process may not use the processors {}", ranges(&set)))
             })?;
         }
-        let allowed = Opener::current()?.processors;
-        if processors == Processors::Any {
-            let _ = OF_CONTROL_GROUP.set(allowed);
+        let found = own_processors();
+        if let (Processors::Any, Some(found)) = (processors, found) {
+            let _ = OF_CONTROL_GROUP.set(found);
         }
-        let station = if processors == Processors::Any && opener.processors != allowed {
+        let allowed = found.unwrap_or_else(every_processor);
+        let is_elsewhere = opener.processors.is_some_and(|own| own != allowed);
+        let station = if processors == Processors::Any && is_elsewhere {
             Station::Roaming
         } else {
             Station::Fixed
@@ -147,9 +161,9 @@ impl Placement {
         let station = self.next_station(running);
         if station != self.station {
             let at_opener = station == Station::AtOpener;
-            let set = if at_opener { &self.opener.processors } else { &self.allowed };
+            let set = if at_opener { self.opener.processors } else { Some(self.allowed) };
             // Fails only if the control group was changed, which has moved the thread already.
-            let _ = sched_setaffinity(None, set);
+            let _ = set.map(|set| sched_setaffinity(None, &set));
             self.station = station;
         }
     }
@@ -231,7 +245,7 @@ mod tests {
     fn placed(opener: Opener, processors: Processors) -> Placement {
         let thread = dat_sync::thread::start("dat-test", move || {
             let placement = Placement::of_thread(opener, processors)?;
-            assert_eq!(placement.allowed, Opener::current()?.processors);
+            assert_eq!(placement.allowed, own_processors().expect("own processors"));
             Ok::<_, Error>(placement)
         });
         thread.expect("a thread").join().expect("no panic").expect("own processors")
@@ -241,7 +255,7 @@ mod tests {
     fn a_bound_opener_does_not_bind_the_thread() {
         in_thread(|| {
             let (all, first, one) = bind();
-            let opener = Opener::current().expect("own processors");
+            let opener = Opener::current();
             assert_eq!(placed(opener, Processors::Opener).allowed, one);
             let any = placed(opener, Processors::Any).allowed;
             assert!((0..CpuSet::MAX_CPU).all(|one| any.is_set(one) >= all.is_set(one)));
@@ -257,7 +271,7 @@ mod tests {
                 println!("NOT RUN: this machine has one processor");
                 return;
             }
-            let mut placement = placed(Opener::current().expect("own processors"), Processors::Any);
+            let mut placement = placed(Opener::current(), Processors::Any);
             let processors = placement.allowed.count() as usize;
             assert!(placement.station == Station::Roaming);
             assert!(placement.next_station(processors) == Station::Roaming);
@@ -273,7 +287,7 @@ mod tests {
     fn the_thread_is_never_at_an_opener_with_a_real_time_policy() {
         in_thread(|| {
             bind();
-            let opener = Opener::current().expect("own processors");
+            let opener = Opener::current();
             let mut placement = placed(opener, Processors::Any);
             let parameters = libc::sched_param { sched_priority: 1 };
             // SAFETY: the parameters are valid for reads.
@@ -292,7 +306,7 @@ mod tests {
     fn processors_that_do_not_exist_are_an_error() {
         in_thread(|| {
             let last = CpuSet::MAX_CPU - 1;
-            let opener = Opener::current().expect("own processors");
+            let opener = Opener::current();
             let error = Placement::of_thread(opener, Processors::Range(last, last))
                 .err()
                 .expect("an error");

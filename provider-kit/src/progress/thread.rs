@@ -70,7 +70,7 @@ pub(crate) fn create(
 /// As [`create`], and `DAT_INVALID_PARAMETER` if the thread may not run on the processors that the transport requests.
 pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -> Result<Started> {
     let (core, thread) = create(transport, sink)?;
-    let opener = Opener::current()?;
+    let opener = Opener::current();
     let requested = thread.shared.transport.processors();
     let known = placement::known_processors(opener, requested);
     let (report, placed) = std::sync::mpsc::sync_channel(1);

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dat_provider::attr::NamedAttr;
-use dat_provider::error::{Error, Result};
+use dat_provider::error::{Result, Subtype};
 use dat_provider::{
     Adapter, AdapterAttributes, AdapterSink, Address, CompletionQueueParts, CompletionSink,
-    ListenSink, ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, Service,
+    ListenSink, ListenerParts, LocalCause, ProtectionDomain, QueuePair, QueuePairSpec, Service,
     SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, WaiterProgress, unsupported,
 };
 use dat_sync::Mutex;
@@ -130,9 +130,9 @@ impl SoftAdapter {
         let acceptor = listen(&*self.core.transport)?;
         let (token, qualifier) = (self.core.token(), acceptor.qualifier());
         // A link that arrives before the job is taken stays ready.
-        if self.core.watch(acceptor.descriptor(), token, IN).is_err() {
-            return Err(Error::no_memory("the descriptors that the adapter waits for"));
-        }
+        self.core.watch(acceptor.descriptor(), token, IN).map_err(|errno| {
+            LocalCause::new("watch a descriptor", &errno.into()).error(Subtype::ResourceMemory)
+        })?;
         let requests = Requests { core: Arc::downgrade(&self.core), sink };
         let open = Mutex::new(Some((acceptor, Arc::new(requests) as _)));
         let state = Arc::new(ListenerState { token, qualifier, open });
