@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
+use crate::fork::Private;
 use dat_provider::LocalCause;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
@@ -77,7 +78,7 @@ pub fn source_of(peer: SocketAddr) -> io::Result<SocketAddr> {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let socket = UdpSocket::bind((from, 0))?;
+    let socket = Private::create(|| UdpSocket::bind((from, 0)))?;
     socket.connect(peer)?;
     socket.local_addr()
 }

@@ -36,9 +36,16 @@ pub fn refused(call: &str, errno: i32, qualifier: Option<u64>) -> Error {
         libc::EADDRINUSE => Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype)
             .because(format!("connection qualifier {named} is already in use")),
         libc::EACCES | libc::EPERM => {
+            let is_reserved = qualifier.is_some_and(|qualifier| to_port(qualifier) < 1024);
             Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
-                .because(format!("no permission to listen on connection qualifier {named}"))
-                .advise("choose one above 1023, or let dat_psp_create_any choose")
+                .because(format!(
+                    "no permission to listen on connection qualifier {named}: {call} failed"
+                ))
+                .advise(if is_reserved {
+                    "choose one above 1023, or let dat_psp_create_any choose"
+                } else {
+                    LocalCause { what: "listen", errno }.advice()
+                })
         }
         libc::EADDRNOTAVAIL => Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
             .because(format!(

@@ -5,6 +5,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use dat_provider_kit::fork::Private;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::io::{Errno, Result};
@@ -24,11 +25,11 @@ const NUMBER: usize = size_of::<u32>();
 const MOST: usize = 4;
 
 /// A board of doorbells, and the number of one of them.
-pub(crate) type SentDoorbell = (OwnedFd, u32);
+pub(crate) type SentDoorbell = (Private<OwnedFd>, u32);
 
 /// What the active side has sent.
 pub(crate) struct Greeting {
-    pub(crate) segment: OwnedFd,
+    pub(crate) segment: Private<OwnedFd>,
     pub(crate) doorbell: Option<SentDoorbell>,
 }
 
@@ -99,7 +100,7 @@ pub(crate) fn receive_doorbell(socket: BorrowedFd<'_>) -> Result<Option<Option<S
 /// What bytes and descriptors say of a doorbell.
 fn doorbell(
     number: &[u8],
-    mut descriptors: impl Iterator<Item = OwnedFd>,
+    mut descriptors: impl Iterator<Item = Private<OwnedFd>>,
 ) -> Result<Option<SentDoorbell>> {
     let (board, more) = (descriptors.next(), descriptors.next());
     match (board, number.try_into()) {
@@ -115,21 +116,27 @@ fn doorbell(
 struct Packet {
     bytes: [u8; MAGIC.len() + NUMBER + 1],
     length: usize,
-    descriptors: Vec<OwnedFd>,
+    descriptors: Vec<Private<OwnedFd>>,
 }
 
 /// Receives a packet, if there is one.
 fn receive_packet(socket: BorrowedFd<'_>) -> Result<Option<Packet>> {
+    let mut bytes = [0; MAGIC.len() + NUMBER + 1];
+    // A child of a fork must not hold the descriptors of the peer open.
+    match Private::create_all(|| receive_bytes(socket, &mut bytes)) {
+        Ok((descriptors, length)) => Ok(Some(Packet { bytes, length, descriptors })),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Receives the bytes and descriptors of a packet; returns the descriptors and the number of bytes.
+fn receive_bytes(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<(Vec<OwnedFd>, usize)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut bytes = [0; MAGIC.len() + NUMBER + 1];
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let mut places = [IoSliceMut::new(&mut bytes)];
-    let length = match rustix::net::recvmsg(socket, &mut places, &mut control, flags) {
-        Ok(received) => received.bytes,
-        Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
-        Err(errno) => return Err(errno),
-    };
+    let mut places = [IoSliceMut::new(bytes)];
+    let length = rustix::net::recvmsg(socket, &mut places, &mut control, flags)?.bytes;
     let descriptors = control
         .drain()
         .filter_map(|message| match message {
@@ -138,7 +145,7 @@ fn receive_packet(socket: BorrowedFd<'_>) -> Result<Option<Packet>> {
         })
         .flatten()
         .collect();
-    Ok(Some(Packet { bytes, length, descriptors }))
+    Ok((descriptors, length))
 }
 
 /// The process that connected, or that listens; nothing if it is outside of this PID namespace.

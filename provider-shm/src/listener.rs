@@ -157,7 +157,8 @@ impl Acceptor for Listening {
                 Ok(accepted) => accepted,
                 Err(Errno::MFILE | Errno::NFILE) => {
                     drop(self.reserve.take());
-                    drop(rustix::net::accept_with(&self.socket, flags));
+                    // A child of a fork must not hold it open.
+                    drop(Private::create(|| rustix::net::accept_with(&self.socket, flags)));
                     self.reserve = reserve();
                     return None;
                 }

@@ -46,23 +46,23 @@ fn listen_at_all(
     mut wanted: Option<u64>,
     timeout: Duration,
 ) -> Result<Box<dyn Acceptor>> {
-    let (mut all, mut left_out) = (Vec::<Box<dyn Acceptor>>::new(), None);
+    if wanted == Some(0) {
+        return Err(Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
+            .because("connection qualifier 0 is not a port"));
+    }
+    let mut all = Vec::<Box<dyn Acceptor>>::new();
     for address in addresses {
         match PortListener::new(*address, wanted, timeout) {
             Ok(listener) => {
                 wanted = Some(listener.qualifier);
                 all.push(Box::new(listener));
             }
-            Err(error) if error.return_type() == ReturnType::ConnQualUnavailable => {
-                left_out = left_out.or(Some(error));
-            }
-            Err(error) => return Err(error),
+            Err((_, libc::EADDRNOTAVAIL)) => {}
+            Err((call, errno)) => return Err(qualifier::refused(call, errno, wanted)),
         }
     }
     let (Some(listener), Some(qualifier)) = (all.pop(), wanted) else {
-        return Err(
-            left_out.unwrap_or_else(|| qualifier::refused("bind", libc::EADDRNOTAVAIL, wanted))
-        );
+        return Err(qualifier::refused("bind", libc::EADDRNOTAVAIL, wanted));
     };
     if all.is_empty() {
         return Ok(listener);
@@ -98,16 +98,16 @@ struct PortListener {
 
 impl PortListener {
     /// Listens on the port of a qualifier, or on one that the system chooses.
-    fn new(mut own: SocketAddr, wanted: Option<u64>, timeout: Duration) -> Result<Self> {
-        if wanted == Some(0) {
-            return Err(Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
-                .because("connection qualifier 0 is not a port"));
-        }
-        let refused = |call: &'static str| {
-            move |error: io::Error| {
-                qualifier::refused(call, error.raw_os_error().unwrap_or(0), wanted)
-            }
-        };
+    ///
+    /// # Errors
+    /// The system call that failed, and its error.
+    fn new(
+        mut own: SocketAddr,
+        wanted: Option<u64>,
+        timeout: Duration,
+    ) -> std::result::Result<Self, (&'static str, i32)> {
+        let refused =
+            |call: &'static str| move |error: io::Error| (call, error.raw_os_error().unwrap_or(0));
         let port = wanted.map_or(0, qualifier::to_port);
         own.set_port(port);
         let socket = bound(own).map_err(refused("bind"))?;
@@ -122,7 +122,8 @@ impl PortListener {
     /// Closes the oldest waiting connection with the descriptor in reserve.
     fn refuse_one(&mut self) {
         drop(self.reserve.take());
-        drop(self.socket.accept());
+        // A child of a fork must not hold it open.
+        drop(Private::create(|| self.socket.accept().map(|(socket, _)| socket)));
         self.reserve = reserve();
     }
 }

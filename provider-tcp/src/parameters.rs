@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dat_provider::error::Result;
 use dat_provider_kit::descriptors::{Descriptors, MAX_EPS_FROM_LIMIT};
+use dat_provider_kit::fork::Private;
 use dat_provider_kit::handshake::{MAX_PRIVATE_DATA, Secret};
 use dat_provider_kit::network::is_link_local;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
@@ -116,7 +117,8 @@ impl Parameters {
         if address.is_unspecified() {
             return Err(wrong("peers cannot connect to it".to_owned()));
         }
-        TcpListener::bind((address, 0)).map_err(|error| wrong(error.to_string()))?;
+        Private::create(|| TcpListener::bind((address, 0)))
+            .map_err(|error| wrong(error.to_string()))?;
         self.address = Some(address);
         Ok(())
     }

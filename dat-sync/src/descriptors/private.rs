@@ -38,6 +38,22 @@ impl<T: AsFd> Private<T> {
     pub fn create_with<X, E>(make: impl FnOnce() -> Result<(T, X), E>) -> Result<(Self, X), E> {
         Self::holding(make, |value| [value.as_fd().as_raw_fd()])
     }
+
+    /// As [`create_with`](Self::create_with), for any number of descriptors that appear at once.
+    ///
+    /// # Errors
+    /// The error of the function.
+    pub fn create_all<X, E>(
+        make: impl FnOnce() -> Result<(Vec<T>, X), E>,
+    ) -> Result<(Vec<Self>, X), E> {
+        let mut table = TABLE.lock();
+        let (values, other) = make()?;
+        let private = |value: T| {
+            let entries = [table.add(Entry::file(value.as_fd().as_raw_fd()))];
+            Self { value: ManuallyDrop::new(value), entries }
+        };
+        Ok((values.into_iter().map(private).collect(), other))
+    }
 }
 
 impl<T, const N: usize> Private<T, N> {
@@ -144,6 +160,25 @@ mod tests {
         // The child lives and holds no copy, so this is the end of the stream.
         assert_eq!(near.read(&mut [0; 1]).expect("an end"), 0);
         assert!(near.write(&[1]).is_err());
+        kill(child, Signal::SIGKILL).expect("it lives");
+        waitpid(child, None).expect("its end");
+    }
+
+    #[test]
+    fn a_child_keeps_none_of_several() {
+        let ((mut near, far), (mut near2, far2)) =
+            (UnixStream::pair().expect("descriptors"), UnixStream::pair().expect("descriptors"));
+        let all = Private::create_all(|| Ok::<_, io::Error>((vec![far, far2], 7)));
+        let (all, seven) = all.expect("they exist");
+        assert_eq!((all.len(), seven), (2, 7));
+        let child = child(|| {
+            pause();
+            false
+        });
+        drop(all);
+        for near in [&mut near, &mut near2] {
+            assert_eq!(near.read(&mut [0; 1]).expect("an end"), 0);
+        }
         kill(child, Signal::SIGKILL).expect("it lives");
         waitpid(child, None).expect("its end");
     }

@@ -38,15 +38,29 @@ pub(super) struct Entry {
 /// How a file is recognised, after the program may have closed its descriptor and opened another one.
 #[derive(Clone, Copy)]
 enum Identity {
-    /// By its device and inode; `None` if the number denotes no file.
-    Inode(Option<(u64, u64)>),
+    /// By its device and inode.
+    Inode((u64, u64)),
+    /// The system, for example a filter of system calls, did not say what it is.
+    Unknown,
+    /// The number denotes no file.
+    Closed,
     /// An epoll set, by the descriptor that is registered in it.
     Anchor(RawFd),
 }
 
+impl Identity {
+    fn of(number: RawFd) -> Self {
+        match inode(number) {
+            Ok(inode) => Self::Inode(inode),
+            Err(Errno::BADF) => Self::Closed,
+            Err(_) => Self::Unknown,
+        }
+    }
+}
+
 impl Entry {
     pub(super) fn file(number: RawFd) -> Self {
-        Self { number, identity: Identity::Inode(inode(number)), is_replaced: false }
+        Self { number, identity: Identity::of(number), is_replaced: false }
     }
 
     /// An epoll set in which the anchor is registered, which a child loses too.
@@ -56,7 +70,12 @@ impl Entry {
 
     fn is_there(&self) -> bool {
         match self.identity {
-            Identity::Inode(before) => inode(self.number) == before,
+            Identity::Inode(before) => match inode(self.number) {
+                Ok(now) => now == before,
+                Err(errno) => errno != Errno::BADF,
+            },
+            Identity::Unknown => inode(self.number) != Err(Errno::BADF),
+            Identity::Closed => inode(self.number) == Err(Errno::BADF),
             Identity::Anchor(anchor) => {
                 // SAFETY: the borrows are only used to query what the numbers denote.
                 let [set, anchor] =
@@ -68,19 +87,19 @@ impl Entry {
 
     const fn numbers(&self) -> [Option<RawFd>; 2] {
         match self.identity {
-            Identity::Inode(_) => [Some(self.number), None],
+            Identity::Inode(_) | Identity::Unknown | Identity::Closed => [Some(self.number), None],
             Identity::Anchor(anchor) => [Some(self.number), Some(anchor)],
         }
     }
 }
 
-fn inode(number: RawFd) -> Option<(u64, u64)> {
+fn inode(number: RawFd) -> Result<(u64, u64)> {
     if number < 0 {
-        return None;
+        return Err(Errno::BADF);
     }
     // SAFETY: the borrow is only used to query what the number denotes.
-    let status = fstat(unsafe { BorrowedFd::borrow_raw(number) }).ok()?;
-    Some((status.st_dev, status.st_ino))
+    let status = fstat(unsafe { BorrowedFd::borrow_raw(number) })?;
+    Ok((status.st_dev, status.st_ino))
 }
 
 /// Checks that both numbers denote an epoll set and the descriptor that is registered in it. Changes nothing.
@@ -144,7 +163,7 @@ impl Table {
             unsafe { libc::close(null) };
         }
         for entry in self.entries.iter_mut().flatten().filter(|entry| entry.is_replaced) {
-            entry.identity = Identity::Inode(inode(entry.number));
+            entry.identity = Identity::of(entry.number);
         }
     }
 }
