@@ -45,7 +45,7 @@ impl Bell {
     }
 
     /// Rings. A peer that has not read earlier rings is woken by those; one that is gone is
-    /// found by the reader.
+    /// found by the reader. If the system refuses to ring, the connection ends, because the peer would sleep forever.
     ///
     /// # Errors
     /// The program has closed the socket.
@@ -55,8 +55,12 @@ impl Bell {
         loop {
             match rustix::net::send(&self.socket, &[RING], flags) {
                 Err(Errno::INTR) => {}
+                Ok(_) | Err(Errno::AGAIN) => return Ok(()),
                 Err(errno) if matches!(Heard::failed(errno), Heard::Lost(_)) => return Err(errno),
-                _ => return Ok(()),
+                Err(_) => {
+                    self.hang_up();
+                    return Ok(());
+                }
             }
         }
     }
