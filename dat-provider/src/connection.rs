@@ -67,6 +67,8 @@ pub enum RefusalCause {
     Unknown,
     /// The address answered, and nothing listens on the qualifier.
     NoListener,
+    /// The other side took the connection of the transport, and closed it before it answered.
+    Closed,
     /// The two sides speak different versions of the provider's protocol.
     Version,
     /// The two sides have different secrets, or only one of them has a secret.
@@ -96,6 +98,10 @@ impl RefusalCause {
             Self::NoListener => {
                 "The address answered, and nothing listens on this qualifier there. Start the server first, and compare \
                  the qualifier with that of its service point."
+            }
+            Self::Closed => {
+                "The other side took the connection and closed it without an answer. Look there: its process has ended, or \
+                 lacks descriptors or memory (ulimit -n, ulimit -a), or another program listens on the qualifier."
             }
             Self::Version => {
                 "The two sides speak different versions of the provider's protocol. Install the same release on both."

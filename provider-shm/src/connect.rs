@@ -135,8 +135,8 @@ fn is_passing(errno: Errno) -> bool {
 
 fn failed(what: &'static str) -> impl Fn(Errno) -> ConnectFailure {
     move |errno| match errno {
-        // The process that listens has ended.
-        Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => ConnectFailure::Refused,
+        // The process that listens has ended, or has no descriptor for the connection.
+        Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => ConnectFailure::Closed,
         errno => ConnectFailure::Local(LocalCause { what, errno: errno.raw_os_error() }),
     }
 }
@@ -160,6 +160,13 @@ pub(crate) fn bound(space: Space, address: IpAddr) -> rustix::io::Result<(Privat
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_listener_that_closes_the_link_was_there() {
+        for errno in [Errno::PIPE, Errno::CONNRESET, Errno::NOTCONN] {
+            assert_eq!(failed("try")(errno), ConnectFailure::Closed);
+        }
+    }
 
     #[test]
     fn every_errno_that_is_not_known_is_a_local_cause() {

@@ -188,6 +188,7 @@ fn failed(failure: ConnectFailure) -> Event {
     Event::NonPeerRejected(match failure {
         ConnectFailure::Unreachable => return Event::Unreachable,
         ConnectFailure::Refused => RefusalCause::NoListener,
+        ConnectFailure::Closed => RefusalCause::Closed,
         ConnectFailure::OtherUser => RefusalCause::OtherUser,
         ConnectFailure::Local(cause) => RefusalCause::Local(cause),
     })

@@ -233,7 +233,7 @@ impl QpState {
                 Event::PeerRejected(private_data)
             }
             (Stage::AwaitAnswer, EndCause::Refused(cause)) => Event::NonPeerRejected(cause),
-            (Stage::AwaitAnswer, _) => Event::NonPeerRejected(RefusalCause::Unknown),
+            (Stage::AwaitAnswer, _) => Event::NonPeerRejected(RefusalCause::Closed),
             (Stage::AwaitReady, _) => Event::AcceptFailed,
             (Stage::Open, EndCause::Broken) => Event::Broken,
             (Stage::Open, _) => Event::Disconnected,

@@ -33,6 +33,8 @@ pub struct Connected {
 pub enum ConnectFailure {
     /// Nothing listens on the qualifier.
     Refused,
+    /// The listener took the link and closed it.
+    Closed,
     /// The process that listens belongs to another user.
     OtherUser,
     /// There is no route to the address, or no answer from it.
