@@ -114,12 +114,15 @@ enum Opened {
     Foreign(foreign::Opened),
 }
 
+// Not part of the frame of its caller, which is on the stack while an adapter is opened; the same below.
+#[inline(never)]
 fn open_foreign(server: Server, request: &foreign::OpenRequest) -> Result<Opened> {
     let opened = foreign::open(server, request)?;
     version::foreign_opened(opened.table, handle::of_number(opened.address as u64));
     Ok(Opened::Foreign(opened))
 }
 
+#[inline(never)]
 fn open_own(
     candidate: Candidate,
     version: ApiVersion,

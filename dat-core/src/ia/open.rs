@@ -9,6 +9,7 @@ use super::children::ChildTable;
 use super::{AsyncErrorSink, AsyncTarget, IaInner, IaSink, InterfaceAdapter, Opened};
 use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::claim::ClaimableProgress;
+use crate::compat::Compat;
 use crate::counters::Tally;
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -151,6 +152,24 @@ impl Candidate {
         let compat = self.compat.relaxed().map_err(|error| self.describe(error, OPEN))?;
         let sink = Arc::new(IaSink { ia: OnceLock::new() });
         let adapter = self.open_adapter(Arc::clone(&sink) as _, OPEN)?;
+        let ia = self.opened(adapter, compat, &sink)?;
+        match &options.async_evd {
+            AsyncErrors::Make { min_qlen } => ia.make_async_evd(*min_qlen)?,
+            AsyncErrors::To(evd) => ia.use_async_evd(evd, false)?,
+            AsyncErrors::Elsewhere => {}
+        }
+        Ok(ia)
+    }
+
+    /// The adapter as an object. Not part of the frame of [`open`](Self::open), which is on the stack while the
+    /// provider opens the adapter.
+    #[inline(never)]
+    fn opened(
+        self,
+        adapter: Arc<dyn Adapter>,
+        compat: Compat,
+        sink: &IaSink,
+    ) -> Result<InterfaceAdapter> {
         let attributes = within_reach(adapter.attributes());
         let progress = adapter.waiter_progress().and_then(ClaimableProgress::new);
         let id = self.numbering.issue(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
@@ -175,13 +194,7 @@ impl Candidate {
             tally: Tally::default(),
         });
         let _ = sink.ia.set(Arc::downgrade(&inner));
-        let ia = InterfaceAdapter::from_inner(&inner);
-        match &options.async_evd {
-            AsyncErrors::Make { min_qlen } => ia.make_async_evd(*min_qlen)?,
-            AsyncErrors::To(evd) => ia.use_async_evd(evd, false)?,
-            AsyncErrors::Elsewhere => {}
-        }
-        Ok(ia)
+        Ok(InterfaceAdapter::from_inner(&inner))
     }
 
     /// Opens the adapter only to query its attributes (dat_ib_open_query).
