@@ -6,12 +6,7 @@
 
 #define _GNU_SOURCE
 
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,6 +18,7 @@
 #endif
 
 #include "../examples/end.h"
+#include "forbid.h"
 
 #define MOST 1024
 
@@ -43,22 +39,6 @@ static void refused(struct end *end, const char *adapter, const char *what, cons
     if (DAT_GET_TYPE(code) != DAT_INSUFFICIENT_RESOURCES || !strstr(text, what) || !strstr(text, advice)) {
         printf("%s: %#x: %s\n", adapter, (unsigned)code, text);
         failures++;
-    }
-}
-
-static void forbid_memory_files(void)
-{
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {sizeof rules / sizeof rules[0], rules};
-
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0)) {
-        printf("no filter of system calls: errno %d\n", errno);
-        exit(1);
     }
 }
 
@@ -90,7 +70,7 @@ int main(void)
     while (count > 0)
         close(filled[--count]);
 
-    forbid_memory_files();
+    forbid(SYS_memfd_create);
     refused(&ends[0], names[0], "memory file", "security profile");
     CHECK(connect_end(&ends[2]));
     CHECK(dat_evd_wait(ends[2].request_evd, TEN_SECONDS, 1, &event, &more));

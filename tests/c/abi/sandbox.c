@@ -7,36 +7,17 @@
 
 #define _GNU_SOURCE
 
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../objects.h"
+#include "forbid.h"
 
 #define EVENTS 2000
 #define OBJECTS 3000
 
 static DAT_EVD_HANDLE events;
-
-static void forbid_membarrier(void)
-{
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {sizeof rules / sizeof rules[0], rules};
-
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no new privileges: errno %d", errno);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0, "filter: errno %d", errno);
-    CHECK(syscall(SYS_membarrier, 0, 0, 0) == -1 && errno == EPERM, "membarrier works still");
-}
 
 /* Posts the events with numbers from `from` to `to`, in order. */
 static void raise_events(size_t from, size_t to)
@@ -85,7 +66,8 @@ int main(void)
     raise_events(0, EVENTS);
     take_events(0, EVENTS);
 
-    forbid_membarrier();
+    forbid(SYS_membarrier);
+    CHECK(syscall(SYS_membarrier, 0, 0, 0) == -1 && errno == EPERM, "membarrier works still");
 
     /* While this thread dequeues, as before, the other one posts. */
     CHECK(pthread_create(&other, NULL, raise_in_thread, NULL) == 0, "no thread");
