@@ -3,6 +3,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -120,6 +121,18 @@ fn transfer(mut call: impl FnMut() -> libc::c_long) -> Result<Option<usize>, End
     }
 }
 
+impl Socket {
+    /// The peer would wait forever for bytes that the system has refused to take, and so would the reader, which
+    /// finds the end of the link.
+    #[cold]
+    fn cannot_write(&self, end: End) -> End {
+        if matches!(end, End::Lost(errno) if ![libc::EBADF, libc::ENOTSOCK].contains(&errno)) {
+            let _ = self.socket.shutdown(Shutdown::Both);
+        }
+        end
+    }
+}
+
 impl Stream for Socket {
     fn write(&self, from: &[Span]) -> Result<usize, End> {
         let fd = self.socket.as_raw_fd();
@@ -131,14 +144,17 @@ impl Stream for Socket {
             // SAFETY: the caller keeps the memory of the span alive.
             transfer(|| unsafe {
                 libc::syscall(libc::SYS_sendto, fd, iov_base, iov_len, flags, no_address, 0)
-            })?
+            })
         } else {
             let mut vectors = Vectors::new();
             let header = vectors.fill(from);
             // SAFETY: the vectors outlive the call, and the caller keeps the memory of the spans alive.
-            transfer(|| unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const header, flags) })?
+            transfer(|| unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const header, flags) })
         };
-        Ok(written.unwrap_or(0))
+        match written {
+            Ok(written) => Ok(written.unwrap_or(0)),
+            Err(end) => Err(self.cannot_write(end)),
+        }
     }
 
     fn read(&self, into: &[Span]) -> Result<Option<usize>, End> {
@@ -176,7 +192,7 @@ impl Stream for Socket {
     }
 
     fn shut_down(&self) -> Result<(), End> {
-        match self.socket.shutdown(std::net::Shutdown::Write) {
+        match self.socket.shutdown(Shutdown::Write) {
             Err(error) if error.raw_os_error() != Some(libc::ENOTCONN) => {
                 Err(End::Lost(error.raw_os_error().unwrap_or(0)))
             }
@@ -203,7 +219,7 @@ impl Liveness for Socket {
         if self.patience.ends(&self.socket) {
             // Closing it shall not wait for what the peer will never take.
             let _ = self.socket.set_linger(Some(Duration::ZERO));
-            let _ = self.socket.shutdown(std::net::Shutdown::Both);
+            let _ = self.socket.shutdown(Shutdown::Both);
         }
     }
 }
