@@ -12,14 +12,35 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+/* What is refused: allocations, system calls for a lack of something, or by a profile that forbids them. Nothing is
+ * refused if the program forks during a system call. */
+enum kind { MEMORY, CALLS_LACKING, CALLS_FORBIDDEN, FORKS };
+
+/* Of a fork that the runner requests. */
+enum fork_state { NO_FORK, FORK_REQUESTED, FORK_DONE, FORK_BAD };
+
+/* What a program has. */
+struct holdings {
+    int descriptors, threads, mappings, allocations;
+};
+
 struct page {
     /* Requests are counted only while the program is between its begin and its end. */
     atomic_int active;
+    enum kind kind;
     /* The number of the first request that is refused, and how many are refused from there on. */
     atomic_int first, count;
     atomic_int seen, refused;
-    /* What the program had open at its end: file descriptors and threads. */
-    atomic_int descriptors, threads;
+    /* The error of the last system call that was refused, and its name. */
+    atomic_int error;
+    char what[32];
+    _Atomic enum fork_state fork;
+    /* Counted by the allocator. */
+    atomic_int allocations;
+    /* The number of threads that the program has when its adapter is closed; 0 if it is not known yet. */
+    atomic_int threads;
+    /* What is left after the last life of the program, and after the one before. */
+    struct holdings left, left_before;
 };
 
 /* The page; NULL if the program runs on its own. */
@@ -39,7 +60,7 @@ static inline int is_refused(struct page *page)
 {
     int number;
 
-    if (page == NULL || !atomic_load(&page->active))
+    if (!atomic_load(&page->active))
         return 0;
     number = atomic_fetch_add(&page->seen, 1);
     if (number < atomic_load(&page->first) ||
