@@ -1,6 +1,7 @@
 //! The secret that both sides must have (docs/provider-tcp.md, "What is protected"), and the reason of a
 //! refusal.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
 use dat_conformance::{Node, exchange, expect_connection, expect_no_event, link};
@@ -42,6 +43,20 @@ fn a_qualifier_without_a_listener_is_named() {
     let refused = ConnectionEventKind::NonPeerRejected;
     let event = expect_connection(&node.connect, &client, refused);
     assert_eq!(event.cause, RefusalCause::NoListener);
+}
+
+/// As a process does that has ended, or has no descriptor for the connection.
+#[test]
+fn a_peer_that_closes_without_an_answer_is_not_taken_for_one_that_does_not_listen() {
+    let node = with(None);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    let client = node.ep();
+    client.connect(&Connect::to(node.address(), u64::from(port))).expect("an attempt");
+    drop(listener.accept().expect("a connection"));
+    let event = expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    assert_eq!(event.cause, RefusalCause::Closed);
+    assert!(event.cause.text().is_some_and(|text| text.contains("closed it without an answer")));
 }
 
 #[test]
