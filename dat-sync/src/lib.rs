@@ -5,6 +5,7 @@
 //! - [`lock`]: locks whose whole state is a word;
 //! - [`biased`]: a lock that costs its usual owner no locked instruction;
 //! - [`clock`]: the time, which a simulation can replace;
+//! - [`epoll`]: epoll(7), which a simulation can replace;
 //! - [`pages`]: zeroed memory on huge pages, arrays and slabs in it;
 //! - [`SlabArc`]: reference-counted objects in these slabs;
 //! - [`region_table`]: memory contexts, looked up without a lock;
@@ -31,6 +32,7 @@ pub mod biased;
 pub mod clock;
 pub mod descriptors;
 mod epoch;
+pub mod epoll;
 mod lazy;
 pub mod lock;
 #[cfg(all(test, loom))]

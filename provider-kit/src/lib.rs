@@ -32,7 +32,6 @@ pub mod direct;
 pub mod domain;
 pub mod doorbell;
 pub mod engine;
-mod epoll_wait;
 pub mod errors;
 pub mod fault;
 mod fifo;

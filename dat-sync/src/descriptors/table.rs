@@ -7,10 +7,10 @@
 use std::os::fd::{BorrowedFd, RawFd};
 
 use nix::libc;
-use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::fstat;
 use rustix::io::{Errno, Result};
 
+use crate::epoll::{self, EventData, EventFlags};
 use crate::lock::{ProcessLock, Rank};
 
 /// The private descriptors.

@@ -6,13 +6,13 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use dat_sync::descriptors::{WatchSets, is_lost};
+use dat_sync::epoll;
 use rustix::event::Timespec;
 use slab::Slab;
 
 use super::hot::{HotLinks, Rings};
 use super::{PolledLink, Signal, Visit};
 use crate::doorbell::{Doorbell, Doorbells};
-use crate::epoll_wait;
 
 /// Maximum number of polls in a row that read only active links.
 const MAX_SKIPPED: u32 = 4;
@@ -171,7 +171,7 @@ impl List {
         if let Some(set) = set.as_ref().filter(|_| *is_set_used) {
             let mut events = [const { MaybeUninit::uninit() }; MAX_PER_POLL];
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            match epoll_wait::wait(set.set(0), &mut events, Some(&now)) {
+            match epoll::wait(set.set(0), &mut events, Some(&now)) {
                 Ok(events) => {
                     events.iter().for_each(|event| queue(all, again, event.data.u64() as usize));
                 }

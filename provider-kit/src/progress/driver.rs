@@ -6,9 +6,9 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use dat_sync::clock;
+use dat_sync::{clock, epoll};
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::Timespec;
 
 use super::driven::{Driven, LinkStatus};
 use super::event_order::EventOrder;

@@ -2,10 +2,9 @@
 
 use std::os::fd::AsFd;
 
-use rustix::event::{Timespec, epoll};
+use dat_sync::epoll;
+use rustix::event::Timespec;
 use rustix::io::{Errno, Result};
-
-use crate::epoll_wait;
 
 /// Number of descriptors that one call reports at first.
 const INITIAL: usize = 64;
@@ -28,7 +27,7 @@ impl ReadyList {
         if self.0.len() == self.0.capacity() {
             self.0.reserve(self.0.len());
         }
-        match epoll_wait::wait_into(epoll, &mut self.0, timeout) {
+        match epoll::wait_into(epoll, &mut self.0, timeout) {
             Ok(()) => Ok(self.0.len() < self.0.capacity()),
             Err(Errno::INTR) => Ok(false),
             Err(errno) => Err(errno),
@@ -54,7 +53,7 @@ mod tests {
 
     #[test]
     fn it_grows_until_it_has_every_ready_descriptor() {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("one more");
+        let epoll = epoll::create().expect("one more");
         let ready: Vec<_> = (0..INITIAL as u64 + 1)
             .map(|token| {
                 let one = eventfd(1, EventfdFlags::CLOEXEC).expect("one more");

@@ -12,14 +12,14 @@ use dat_provider::{AdapterSink, AsyncUpcall};
 use dat_sync::Mutex;
 use dat_sync::clock;
 use dat_sync::descriptors::{WatchSets, is_lost};
-use rustix::event::{Timespec, epoll};
+use dat_sync::epoll;
+use rustix::event::Timespec;
 use rustix::io::Errno;
 
 use super::driven::Driven;
 use super::failure::{Failure, Successor};
 use super::incoming::ListenerState;
 use super::lingering::{Closing, LingeringLink, WatchedIn};
-use crate::epoll_wait;
 use crate::fork::Origin;
 use crate::link::{Liveness, Reader};
 use crate::transport::Transport;
@@ -282,7 +282,7 @@ impl Shared {
         let timeout = Timespec::try_from(left).ok();
         let mut events = [MaybeUninit::uninit(); 2];
         let set = self.sets.set(THREAD_SLEEP);
-        let ready = match epoll_wait::wait(set, &mut events, timeout.as_ref()) {
+        let ready = match epoll::wait(set, &mut events, timeout.as_ref()) {
             Ok(ready) => ready,
             // Most likely a signal has interrupted the call.
             Err(errno) => {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use dat_sync::biased::BiasedGuard;
-use rustix::event::epoll::{self, EventFlags};
+use dat_sync::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
 use super::connection::Connection;

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_sync::descriptors::WatchSets;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use dat_sync::epoll::{self, EventData, EventFlags};
 
 use super::{Acceptor, Connected};
 
