@@ -6,8 +6,10 @@
 
 mod events;
 mod faults;
+mod memory;
 mod model;
 mod network;
+mod queue;
 mod ring;
 mod stream;
 mod trace;

@@ -3,18 +3,21 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 
 use dat_core::provider::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
+use dat_core::provider::{
+    Adapter, Description, Discovered, LocalCause, OpenRequest, Provider, Reach,
+};
 use dat_provider_kit::engine::{
     self, Acceptor, Attempt, ConnectFailure, Connected, Identity, SimulatedThread, Transport,
 };
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::link::{Reader, Writer};
 use dat_provider_kit::parameters::Limits;
-use rustix::event::{EventfdFlags, eventfd};
+use dat_sync::epoll::EventFlags;
+use dat_sync::epoll::simulated::{self, Descriptor};
 
 use crate::ring::{self, Bells, Ring};
 use crate::stream::{self, Carrier};
@@ -67,7 +70,7 @@ impl Link {
 struct Port {
     process: usize,
     waiting: Mutex<Vec<Connected>>,
-    bell: OwnedFd,
+    bell: Descriptor,
 }
 
 /// What the simulated machines share.
@@ -92,7 +95,8 @@ pub(crate) fn with<T>(act: impl FnOnce(&mut Network) -> T) -> T {
 }
 
 /// Begins with an empty network.
-pub(crate) fn begin(habits: Habits, processes: usize) {
+pub(crate) fn begin(habits: Habits, processes: usize, order: usize) {
+    simulated::begin(order);
     let network = Network {
         habits,
         ports: HashMap::new(),
@@ -113,11 +117,6 @@ pub(crate) fn deliver_all() {
             }
         }
     });
-}
-
-/// A descriptor that is not readable until it is written.
-pub(crate) fn signal() -> OwnedFd {
-    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor")
 }
 
 /// The address of the machine of a process.
@@ -166,14 +165,17 @@ impl Transport for Machine {
             let port = Arc::clone(port);
             let (from, to) = (self.process, port.process);
             let Habits { are_rings, has_doorbells, capacity, .. } = network.habits;
-            let (halves, link) = if are_rings {
+            let made = if are_rings {
                 let bells = |process: usize| has_doorbells.then(|| &network.bells[process]);
-                let (halves, ring) = ring::connect(capacity, [bells(from), bells(to)]);
-                (halves, Link::Ring(ring))
+                let made = ring::connect(capacity, [bells(from), bells(to)]);
+                made.map(|(halves, ring)| (halves, Link::Ring(ring)))
             } else {
-                let (halves, stream) = stream::connect(capacity);
-                (halves, Link::Stream(stream))
+                stream::connect(capacity).map(|(halves, stream)| (halves, Link::Stream(stream)))
             };
+            let (halves, link) = made.map_err(|errno| {
+                let (what, errno) = ("create a link", errno.raw_os_error());
+                ConnectFailure::Local(LocalCause { what, errno })
+            })?;
             network.links.push(([from, to], link));
             network.next_port += 1;
             let local_port = network.next_port;
@@ -186,7 +188,7 @@ impl Transport for Machine {
             };
             let mut waiting = port.waiting.lock().expect("one thread");
             waiting.push(connected(far, crate::network::address(from), qualifier));
-            let _ = rustix::io::write(&port.bell, &1_u64.to_ne_bytes());
+            port.bell.set_ready(EventFlags::IN);
             Ok(Attempt::Connected(connected(near, address, local_port)))
         })
     }
@@ -195,7 +197,11 @@ impl Transport for Machine {
         with(|network| {
             network.next_port += 1;
             let qualifier = qualifier.unwrap_or(network.next_port);
-            let (process, waiting, bell) = (self.process, Mutex::default(), signal());
+            let bell = Descriptor::new().map_err(|errno| {
+                let (what, errno) = ("listen", errno.raw_os_error());
+                LocalCause { what, errno }.error(Subtype::NoSubtype)
+            })?;
+            let (process, waiting) = (self.process, Mutex::default());
             let port = Arc::new(Port { process, waiting, bell });
             let key = (address(self.process), qualifier);
             if network.ports.contains_key(&key) {
@@ -233,7 +239,7 @@ impl Acceptor for Listening {
     fn accept(&mut self) -> Option<Connected> {
         let mut waiting = self.port.waiting.lock().expect("one thread");
         if waiting.is_empty() {
-            let _ = rustix::io::read(&self.port.bell, &mut [0; 8]);
+            self.port.bell.set_ready(EventFlags::empty());
             return None;
         }
         Some(waiting.remove(0))

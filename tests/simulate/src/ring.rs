@@ -1,7 +1,6 @@
 //! A link like shared memory: the bytes arrive at once, and the receiver is signalled only as it has armed the link.
 
-use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -12,7 +11,12 @@ use dat_provider_kit::frame::Frame;
 use dat_provider_kit::link::{Armed, Budget, End, FrameSink, Progress, Reader, Writer, Written};
 use dat_provider_kit::stream_link::{Stream, StreamReader, StreamWriter};
 
-use crate::network::{self, Halves};
+use dat_sync::epoll::EventFlags;
+use dat_sync::epoll::simulated::Descriptor;
+use rustix::io::Result as OsResult;
+
+use crate::network::Halves;
+use crate::queue::Bytes;
 
 /// The doorbells of a process. Its links never run out of them.
 #[derive(Debug)]
@@ -45,7 +49,7 @@ impl Board for Bells {
 
 /// One direction.
 struct Lane {
-    bytes: VecDeque<u8>,
+    bytes: Bytes,
     capacity: usize,
     /// Number of bytes that were read.
     taken: u64,
@@ -55,11 +59,11 @@ struct Lane {
     armed: Armed,
     doorbell: Option<Arc<Doorbell>>,
     /// Readable while the reader has been signalled.
-    signal: Arc<OwnedFd>,
+    signal: Arc<Descriptor>,
     /// The writer was refused, and is to be signalled when there is space.
     wants_room: bool,
     /// The signal of the writer.
-    room: Arc<OwnedFd>,
+    room: Arc<Descriptor>,
 }
 
 type Shared = Arc<Mutex<Lane>>;
@@ -68,8 +72,8 @@ fn lock(lane: &Shared) -> MutexGuard<'_, Lane> {
     lane.lock().expect("one thread")
 }
 
-fn signal(descriptor: &OwnedFd) {
-    let _ = rustix::io::write(descriptor, &1_u64.to_ne_bytes());
+fn signal(descriptor: &Descriptor) {
+    descriptor.set_ready(EventFlags::IN);
 }
 
 impl Lane {
@@ -91,7 +95,7 @@ impl Lane {
 struct RingEnd {
     out: Shared,
     inbound: Shared,
-    signal: Arc<OwnedFd>,
+    signal: Arc<Descriptor>,
 }
 
 impl Drop for RingEnd {
@@ -113,9 +117,7 @@ impl Stream for RingEnd {
         }
         let length = bytes::total(from);
         let count = length.min(out.capacity - out.bytes.len());
-        let mut all = Vec::new();
-        bytes::gather(from, 0, &mut all).map_err(|_| End::Inaccessible)?;
-        out.bytes.extend(&all[..count]);
+        out.bytes.gather(from, count)?;
         out.wants_room |= count < length;
         if count > 0 {
             out.announce();
@@ -132,10 +134,8 @@ impl Stream for RingEnd {
                 _ => Ok(None),
             };
         }
-        let count = bytes::total(into).min(inbound.bytes.len());
-        let part: Vec<u8> = inbound.bytes.drain(..count).collect();
+        let count = inbound.bytes.scatter(into)?;
         inbound.taken += count as u64;
-        bytes::scatter(&part, into).map_err(|_| End::Inaccessible)?;
         if std::mem::take(&mut inbound.wants_room) {
             signal(&inbound.room);
         }
@@ -167,7 +167,7 @@ impl Reader for RingReader {
     }
 
     fn note_readable(&mut self) {
-        let _ = rustix::io::read(&*self.end.signal, &mut [0; 8]);
+        self.end.signal.set_ready(EventFlags::empty());
         self.inner.note_readable();
         // The end stays readable.
         let inbound = lock(&self.end.inbound);
@@ -256,13 +256,19 @@ impl Ring {
 }
 
 /// The halves of both ends of a new connection between processes with these doorbells.
-pub(crate) fn connect(capacity: usize, bells: [Option<&Arc<Bells>>; 2]) -> ([Halves; 2], Ring) {
-    let signals = [0, 1].map(|_| Arc::new(network::signal()));
+///
+/// # Errors
+/// A process is out of descriptors.
+pub(crate) fn connect(
+    capacity: usize,
+    bells: [Option<&Arc<Bells>>; 2],
+) -> OsResult<([Halves; 2], Ring)> {
+    let signals = [Arc::new(Descriptor::new()?), Arc::new(Descriptor::new()?)];
     let doorbells = bells.map(|bells| bells.and_then(Bells::take));
     // The lane of direction 0 leads from end 0 to end 1.
     let lane = |to: usize| {
         Arc::new(Mutex::new(Lane {
-            bytes: VecDeque::new(),
+            bytes: Bytes::default(),
             capacity,
             taken: 0,
             is_shut: false,
@@ -285,5 +291,5 @@ pub(crate) fn connect(capacity: usize, bells: [Option<&Arc<Bells>>; 2]) -> ([Hal
         let reader: Box<dyn Reader> = Box::new(RingReader { inner, end: ring, doorbell });
         (reader, writer)
     });
-    (halves, Ring { lanes })
+    Ok((halves, Ring { lanes }))
 }

@@ -1,175 +1,198 @@
-//! A link like TCP: two sockets, between which the simulated network moves the bytes.
+//! A link like TCP: what a process writes waits until the simulated network delivers it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use dat_core::provider::mem::Span;
 use dat_provider_kit::bytes;
 use dat_provider_kit::link::End;
 use dat_provider_kit::stream_link::{Stream, halves};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
+use dat_sync::epoll::EventFlags;
+use dat_sync::epoll::simulated::Descriptor;
+use rustix::io::{Errno, Result};
 
 use crate::network::Halves;
+use crate::queue::Bytes;
 
-/// Most bytes that a direction of the network moves at a time.
-const PORTION: usize = 64 << 10;
+/// One direction.
+#[derive(Default)]
+struct Lane {
+    /// What the sender has written and the network has not delivered, and what the receiver has not read.
+    sent: Bytes,
+    arrived: Bytes,
+    /// The sender has shut its side down, and the receiver reads the end.
+    is_shut: bool,
+    has_ended: bool,
+    /// Number of bytes that the receiver has read.
+    read: u64,
+    /// The receiver has closed its end.
+    is_deaf: bool,
+}
+
+/// Both directions: 0 leads from end 0 to end 1.
+struct Pipe {
+    lanes: [Lane; 2],
+    capacity: usize,
+    /// A machine is gone.
+    is_cut: bool,
+    descriptors: [Arc<Descriptor>; 2],
+}
+
+impl Pipe {
+    /// Makes the descriptors ready for what is possible now.
+    fn announce(&self) {
+        for (end, descriptor) in self.descriptors.iter().enumerate() {
+            let (out, inbound) = (&self.lanes[end], &self.lanes[1 - end]);
+            let mut ready = EventFlags::empty();
+            ready.set(
+                EventFlags::IN,
+                !inbound.arrived.is_empty() || inbound.has_ended || self.is_cut,
+            );
+            ready.set(EventFlags::OUT, out.sent.len() < self.capacity || self.is_cut);
+            descriptor.set_ready(ready);
+        }
+    }
+}
 
 /// The end of a process.
-struct SocketStream {
-    socket: OwnedFd,
-    /// Number of bytes that it has read.
-    read: Arc<AtomicU64>,
-    /// The peer's machine is gone.
-    is_cut: Arc<AtomicBool>,
+struct StreamEnd {
+    pipe: Arc<Mutex<Pipe>>,
+    end: usize,
+    descriptor: Arc<Descriptor>,
+}
+
+impl StreamEnd {
+    fn pipe(&self) -> MutexGuard<'_, Pipe> {
+        lock(&self.pipe)
+    }
 }
 
 /// A connection, as the network has it.
-pub(crate) struct Carrier {
-    ends: [OwnedFd; 2],
-    /// For each direction: the bytes that are taken from the sender and not delivered, and whether its end is.
-    moving: [Vec<u8>; 2],
-    is_shut: [bool; 2],
-    /// For each end: the bytes that were delivered to it, and that it has read.
-    delivered: [u64; 2],
-    read: [Arc<AtomicU64>; 2],
-    is_cut: Arc<AtomicBool>,
+pub(crate) struct Carrier(Arc<Mutex<Pipe>>);
+
+fn lock(pipe: &Mutex<Pipe>) -> MutexGuard<'_, Pipe> {
+    pipe.lock().expect("one thread")
 }
 
-impl Drop for SocketStream {
-    fn drop(&mut self) {
-        self.read.store(u64::MAX, Ordering::Relaxed);
-    }
-}
-
-fn socket_pair() -> (OwnedFd, OwnedFd) {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-        .expect("descriptors")
-}
-
-/// The halves of both ends of a new connection, and the network between them. Each socket holds about `capacity` bytes.
-pub(crate) fn connect(capacity: usize) -> ([Halves; 2], Carrier) {
-    let is_cut = Arc::new(AtomicBool::new(false));
-    let read: [Arc<AtomicU64>; 2] = Default::default();
-    let end = |read: &Arc<AtomicU64>| {
-        let (near, far) = socket_pair();
-        for socket in [&near, &far] {
-            rustix::net::sockopt::set_socket_send_buffer_size(socket, capacity).expect("a socket");
-        }
-        let (read, is_cut) = (Arc::clone(read), Arc::clone(&is_cut));
-        (halves(&Arc::new(SocketStream { socket: near, read, is_cut })), far)
+/// The halves of both ends of a new connection, and the network between them. Each end holds `capacity` bytes in each
+/// direction.
+///
+/// # Errors
+/// A process is out of descriptors.
+pub(crate) fn connect(capacity: usize) -> Result<([Halves; 2], Carrier)> {
+    let descriptors = [Arc::new(Descriptor::new()?), Arc::new(Descriptor::new()?)];
+    let pipe = Pipe {
+        lanes: Default::default(),
+        capacity,
+        is_cut: false,
+        descriptors: descriptors.clone(),
     };
-    let ((one, near), (other, far)) = (end(&read[0]), end(&read[1]));
-    let network = Carrier {
-        ends: [near, far],
-        moving: Default::default(),
-        is_shut: [false; 2],
-        delivered: [0; 2],
-        read,
-        is_cut,
-    };
-    ([one, other], network)
+    pipe.announce();
+    let pipe = Arc::new(Mutex::new(pipe));
+    let mut number = 0..;
+    let ends = descriptors.map(|descriptor| {
+        let end = number.next().unwrap_or_default();
+        halves(&Arc::new(StreamEnd { pipe: Arc::clone(&pipe), end, descriptor }))
+    });
+    Ok((ends, Carrier(pipe)))
 }
 
-impl Stream for SocketStream {
-    fn write(&self, from: &[Span]) -> Result<usize, End> {
-        if self.is_cut.load(Ordering::Relaxed) {
+impl Stream for StreamEnd {
+    fn write(&self, from: &[Span]) -> std::result::Result<usize, End> {
+        let mut pipe = self.pipe();
+        let Pipe { lanes, capacity, is_cut, .. } = &mut *pipe;
+        if *is_cut {
             return Err(End::Lost(Errno::CONNRESET.raw_os_error()));
         }
-        let mut all = Vec::new();
-        bytes::gather(from, 0, &mut all).map_err(|_| End::Inaccessible)?;
-        match rustix::net::send(&self.socket, &all, SendFlags::NOSIGNAL) {
-            Ok(count) => Ok(count),
-            Err(Errno::AGAIN) => Ok(0),
-            Err(errno) => Err(End::Lost(errno.raw_os_error())),
+        let lane = &mut lanes[self.end];
+        let count = bytes::total(from).min(*capacity - lane.sent.len());
+        if count > 0 {
+            lane.sent.gather(from, count)?;
+            pipe.announce();
         }
+        Ok(count)
     }
 
-    fn read(&self, into: &[Span]) -> Result<Option<usize>, End> {
-        let mut buffer = vec![0; bytes::total(into)];
-        match rustix::net::recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
-            Ok((_, 0)) if !buffer.is_empty() => {
-                Err(if self.is_cut.load(Ordering::Relaxed) { End::Gone } else { End::Closed })
-            }
-            Ok((_, count)) => {
-                bytes::scatter(&buffer[..count], into).map_err(|_| End::Inaccessible)?;
-                self.read.fetch_add(count as u64, Ordering::Relaxed);
-                Ok(Some(count))
-            }
-            Err(Errno::AGAIN) => Ok(None),
-            Err(_) => Err(End::Gone),
+    fn read(&self, into: &[Span]) -> std::result::Result<Option<usize>, End> {
+        let mut pipe = self.pipe();
+        let is_cut = pipe.is_cut;
+        let lane = &mut pipe.lanes[1 - self.end];
+        if lane.arrived.is_empty() {
+            return match (is_cut, lane.has_ended) {
+                (true, _) => Err(End::Gone),
+                (_, true) => Err(End::Closed),
+                _ => Ok(None),
+            };
         }
+        let count = lane.arrived.scatter(into)?;
+        lane.read += count as u64;
+        pipe.announce();
+        Ok(Some(count))
     }
 
-    fn shut_down(&self) -> Result<(), End> {
-        let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
+    fn shut_down(&self) -> std::result::Result<(), End> {
+        self.pipe().lanes[self.end].is_shut = true;
         Ok(())
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.socket.as_fd())
+        Some(self.descriptor.as_fd())
+    }
+}
+
+impl Drop for StreamEnd {
+    fn drop(&mut self) {
+        let mut pipe = self.pipe();
+        pipe.lanes[self.end].is_shut = true;
+        let inbound = &mut pipe.lanes[1 - self.end];
+        inbound.is_deaf = true;
+        inbound.arrived.clear();
     }
 }
 
 impl Carrier {
     /// Moves up to `most` bytes in a direction. Returns whether anything moved.
-    pub(crate) fn deliver(&mut self, direction: usize, most: usize) -> bool {
-        let [from, to] = [&self.ends[direction], &self.ends[1 - direction]];
-        let moving = &mut self.moving[direction];
-        let mut has_moved = false;
-        if moving.is_empty() && !self.is_shut[direction] {
-            let mut buffer = vec![0; PORTION];
-            match rustix::net::recv(from, &mut buffer[..], RecvFlags::empty()) {
-                Ok((_, count)) => {
-                    moving.extend(&buffer[..count]);
-                    has_moved = true;
-                    if count == 0 {
-                        self.is_shut[direction] = true;
-                        let _ = rustix::net::shutdown(to, Shutdown::Write);
-                    }
-                }
-                Err(Errno::AGAIN) => {}
-                Err(_) => self.is_shut[direction] = true,
-            }
+    pub(crate) fn deliver(&self, direction: usize, most: usize) -> bool {
+        let mut pipe = lock(&self.0);
+        let Pipe { lanes, capacity, .. } = &mut *pipe;
+        let lane = &mut lanes[direction];
+        let space = if lane.is_deaf { usize::MAX } else { *capacity - lane.arrived.len() };
+        let part = lane.sent.first(most.min(space));
+        let count = part.len();
+        if !lane.is_deaf {
+            lane.arrived.end().extend_from_slice(part);
         }
-        let count = moving.len().min(most);
-        if count > 0 {
-            match rustix::net::send(to, &moving[..count], SendFlags::NOSIGNAL) {
-                Ok(sent) => {
-                    moving.drain(..sent);
-                    self.delivered[1 - direction] += sent as u64;
-                    has_moved = true;
-                }
-                Err(Errno::AGAIN) => {}
-                // The receiver has closed its end.
-                Err(_) => moving.clear(),
-            }
+        lane.sent.take(count);
+        let ends = lane.is_shut && lane.sent.is_empty() && !lane.has_ended;
+        lane.has_ended |= ends;
+        if count > 0 || ends {
+            pipe.announce();
         }
-        has_moved
+        count > 0 || ends
     }
 
     /// If the receiver of a direction has not read all that was delivered: how much it has.
     pub(crate) fn unread(&self, direction: usize) -> Option<u64> {
-        let to = 1 - direction;
-        let read = self.read[to].load(Ordering::Relaxed);
-        let is_cut = self.is_cut.load(Ordering::Relaxed);
-        (!is_cut && self.delivered[to] > read).then_some(read)
+        let pipe = lock(&self.0);
+        let lane = &pipe.lanes[direction];
+        (!pipe.is_cut && !lane.is_deaf && !lane.arrived.is_empty()).then_some(lane.read)
     }
 
     pub(crate) fn describe(&self) -> String {
-        let moving = self.moving.each_ref().map(Vec::len);
-        let unread = [0, 1].map(|one| self.unread(one));
-        let Self { is_shut, delivered, .. } = self;
-        format!("moving {moving:?}, shut {is_shut:?}, delivered {delivered:?}, unread {unread:?}")
+        let pipe = lock(&self.0);
+        let lanes = pipe.lanes.each_ref().map(|lane| {
+            let Lane { sent, arrived, is_shut, read, is_deaf, .. } = lane;
+            let (sent, arrived) = (sent.len(), arrived.len());
+            format!("{sent} on the way, {arrived} unread, {read} read, {is_shut}, {is_deaf}")
+        });
+        format!("{lanes:?}")
     }
 
     /// Ends both directions at once, as the loss of a machine does when it is noticed.
-    pub(crate) fn cut(&mut self) {
-        self.is_cut.store(true, Ordering::Relaxed);
-        self.is_shut = [true; 2];
-        self.moving.iter_mut().for_each(Vec::clear);
-        self.ends.iter().for_each(|end| _ = rustix::net::shutdown(end, Shutdown::Both));
+    pub(crate) fn cut(&self) {
+        let mut pipe = lock(&self.0);
+        pipe.is_cut = true;
+        pipe.lanes.iter_mut().for_each(|lane| lane.sent.clear());
+        pipe.announce();
     }
 }

@@ -1,9 +1,9 @@
 //! What the consumers do: they connect, and post receives and requests.
 
-use dat_conformance::Buffer;
 use dat_core::{CompletionFlags, Connect, Privileges, Timeout};
 use fastrand::Rng;
 
+use crate::memory;
 use crate::model::{self, Kind, Pair};
 use crate::world::{Area, Connection, End, Outcome, SLOTS, World};
 
@@ -33,7 +33,9 @@ impl Habit {
 impl World {
     /// A process connects to another one, or to itself.
     pub(crate) fn connect(&mut self) {
-        if self.connections.len() >= 6 {
+        // Long messages need much memory.
+        let most = if self.slot > 100 << 10 { 2 } else { 6 };
+        if self.connections.len() >= most {
             return;
         }
         let [from, to] = [0, 1].map(|_| self.random.usize(0..self.processes.len()));
@@ -57,7 +59,7 @@ impl World {
         let node = &self.processes[process].node;
         let size = (Area::Constant as usize * SLOTS + 1) * self.slot + 64;
         let privileges = Privileges::ALL | Privileges::REMOTE_ATOMIC;
-        let buffer = Buffer::with(&node.ia, &node.pz, size, privileges);
+        let buffer = memory::buffer(node, size, privileges);
         let spec = match &self.processes[process].shared {
             Some(shared) => node.spec().srq(&shared.queue),
             None => node.spec(),

@@ -3,10 +3,12 @@
 use std::time::{Duration, Instant};
 
 use dat_conformance::{Buffer, Node};
-use dat_core::{Endpoint, Psp, Registry, SharedReceiveQueue};
+use dat_core::{Endpoint, Privileges, Psp, Registry, SharedReceiveQueue};
 use dat_sync::clock;
+use dat_sync::epoll::simulated;
 use fastrand::Rng;
 
+use crate::memory;
 use crate::model::{self, Pair};
 use crate::network::{self, Habits, Link};
 use crate::trace::Trace;
@@ -70,6 +72,8 @@ pub(crate) struct Process {
     /// Its thread has been woken, and runs at this time.
     pub(crate) thread_runs_at: Option<Instant>,
     pub(crate) is_thread_alive: bool,
+    /// The number of changes of descriptors when its thread slept last.
+    pub(crate) seen: u64,
 }
 
 /// The world of a seed.
@@ -93,7 +97,12 @@ pub(crate) type Outcome<T = ()> = Result<T, String>;
 impl World {
     pub(crate) fn new(seed: u64, registry: &Registry, trace: Trace) -> Self {
         let mut random = Rng::with_seed(seed);
-        let slot = [2 << 10, 2 << 10, 2 << 10, 4 << 10, 20 << 10, 200 << 10][random.usize(0..6)];
+        let slot = match random.usize(0..32) {
+            0 => 200 << 10,
+            1..=4 => 20 << 10,
+            5..=9 => 4 << 10,
+            _ => 2 << 10,
+        };
         let habits = Habits {
             are_rings: random.bool(),
             has_doorbells: random.bool(),
@@ -105,14 +114,14 @@ impl World {
         trace.line(|| {
             format!("{count} processes, {habits:?}, slots of {slot}, faults: {has_faults}")
         });
-        network::begin(habits, count);
+        network::begin(habits, count, random.usize(..));
         let processes = (0..count).map(|process| {
             let ia = registry.open(&format!("simulated?{process}")).expect("an adapter");
             let node = Node::on(ia);
             let psp = node.psp();
             let shared = random.bool().then(|| Shared {
                 queue: node.srq(SLOTS as u32),
-                buffer: node.buffer(SLOTS * slot),
+                buffer: memory::buffer(&node, SLOTS * slot, Privileges::ALL),
                 receives: Vec::new(),
             });
             Process {
@@ -125,6 +134,7 @@ impl World {
                 is_killed: false,
                 thread_runs_at: Some(clock::now()),
                 is_thread_alive: true,
+                seen: 0,
             }
         });
         Self {
@@ -219,7 +229,7 @@ impl World {
             }
             let index = random.usize(0..network.links.len());
             let most = [1, 60, 5_000, 1 << 20][random.usize(0..4)];
-            if let (_, Link::Stream(stream)) = &mut network.links[index] {
+            if let (_, Link::Stream(stream)) = &network.links[index] {
                 stream.deliver(random.usize(0..2), most);
             }
         });
@@ -249,7 +259,11 @@ impl World {
                 network::with(|network| network.threads[index] = Some((process, thread)));
                 continue;
             }
-            if state.thread_runs_at.is_none() && thread.is_woken() {
+            let is_due = thread.wakes_at().is_some_and(|at| at <= now);
+            let may_wake =
+                state.thread_runs_at.is_none() && (is_due || state.seen != simulated::changes());
+            state.seen = simulated::changes();
+            if may_wake && thread.is_woken() {
                 let delay = Duration::from_nanos(self.random.u64(0..WAKE_UP));
                 state.thread_runs_at = Some(now + delay);
             }
@@ -268,25 +282,27 @@ impl World {
     /// Checks that no arrival waits for too long.
     fn observe(&mut self) -> Outcome {
         let now = clock::now();
-        let unread: Vec<[Option<u64>; 2]> = network::with(|network| {
-            let both = |link: &Link| [0, 1].map(|direction| link.unread(direction));
-            network.links.iter().map(|(_, link)| both(link)).collect()
-        });
-        self.unread_since.resize(unread.len(), [None; 2]);
-        for (index, (since, unread)) in self.unread_since.iter_mut().zip(unread).enumerate() {
-            for (since, unread) in since.iter_mut().zip(unread) {
-                let before = since.filter(|(read, _)| Some(*read) == unread);
-                *since = before.or(unread.map(|read| (read, now)));
-                let waits = since.map_or(Duration::ZERO, |(_, since)| now.duration_since(since));
-                // A connection that has ended is not read, and a process may have been stopped.
-                let is_excused = self.has_stopped
-                    || self.connections.get(index).is_some_and(|one| one.pair.may_end);
-                if waits > BOUND && !is_excused {
-                    return Err(format!("link {index}: bytes are not read for {waits:?}"));
+        let Self { unread_since, has_stopped, connections, .. } = self;
+        network::with(|network| {
+            unread_since.resize(network.links.len(), [None; 2]);
+            let links = network.links.iter().map(|(_, link)| link);
+            for (index, (since, link)) in unread_since.iter_mut().zip(links).enumerate() {
+                for (direction, since) in since.iter_mut().enumerate() {
+                    let unread = link.unread(direction);
+                    let before = since.filter(|(read, _)| Some(*read) == unread);
+                    *since = before.or(unread.map(|read| (read, now)));
+                    let waits =
+                        since.map_or(Duration::ZERO, |(_, since)| now.duration_since(since));
+                    // A connection that has ended is not read, and a process may have been stopped.
+                    let is_excused =
+                        *has_stopped || connections.get(index).is_some_and(|one| one.pair.may_end);
+                    if waits > BOUND && !is_excused {
+                        return Err(format!("link {index}: bytes are not read for {waits:?}"));
+                    }
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Lets everything that was begun come to its end, with consumers that poll.
