@@ -42,6 +42,8 @@ pub(crate) struct Outbound {
     unfetched_offers: u8,
     /// Whether long messages may be offered.
     pub(crate) can_offer: bool,
+    /// A request has ended with an error on this side, so that those after it are flushed.
+    pub(super) has_failed: bool,
 }
 
 impl Outbound {
@@ -56,6 +58,7 @@ impl Outbound {
             rendezvous: Rendezvous::None,
             unfetched_offers: 0,
             can_offer,
+            has_failed: false,
         }
     }
 

@@ -43,6 +43,7 @@ impl Protocol {
         while let Some((request, extra, status)) = self.outbound.sends.pop_ended() {
             queues.complete_request(&request, extra, status, upcalls);
             if status != DtoStatus::Success {
+                self.outbound.has_failed = true;
                 let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
                 return self.end(EndCause::Broken, Some(reason));
             }
@@ -163,6 +164,15 @@ impl Protocol {
         }
     }
 
+    /// Ends all outstanding operations at the end of the connection: those that the peer has executed succeed, unless
+    /// one before them has failed.
+    pub(crate) fn end_requests(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
+        if !self.outbound.has_failed {
+            self.complete(queues, upcalls);
+        }
+        self.flush_requests(None, queues, upcalls);
+    }
+
     /// Flushes all outstanding operations. `failed` is the sequence number of the request that failed
     /// at the peer, and its status.
     pub(crate) fn flush_requests(
@@ -179,8 +189,9 @@ impl Protocol {
         if let Some(receive) = self.inbound.take_announced() {
             queues.receives.fail(receive.posted, DtoStatus::Flushed, upcalls);
         }
-        // The head of the frame that answers a read may count later requests, and the rest of it be lost.
-        let mut has_failed = false;
+        // The peer may have executed later requests: the head of the frame that answers a read may count them, and the
+        // rest of it be lost.
+        let mut has_failed = self.outbound.has_failed;
         while let Some((request, extra, status)) = self.outbound.sends.pop_flushed(failed) {
             let status = if has_failed { DtoStatus::Flushed } else { status };
             has_failed = status != DtoStatus::Success;

@@ -223,8 +223,7 @@ impl QpState {
         let Some(mut conn) = self.conn.take() else { return };
         let protocol = &mut conn.protocol;
         protocol.grant = None;
-        protocol.complete(&mut self.queues, upcalls);
-        protocol.flush_requests(None, &mut self.queues, upcalls);
+        protocol.end_requests(&mut self.queues, upcalls);
         self.queues.receives.flush(upcalls);
         self.phase = Phase::Disconnected;
         self.is_closing = false;

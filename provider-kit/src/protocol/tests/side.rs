@@ -208,8 +208,7 @@ impl Side {
     }
 
     fn finish(&mut self, ending: Ending, upcalls: &mut Upcalls) {
-        self.protocol.complete(&mut self.queues, upcalls);
-        self.protocol.flush_requests(None, &mut self.queues, upcalls);
+        self.protocol.end_requests(&mut self.queues, upcalls);
         self.queues.receives.flush(upcalls);
         let last = ending.reason.map(|reason| self.protocol.last_frame(reason));
         self.out.close(last);
