@@ -18,8 +18,11 @@ use crate::work_queues::TakenReceive;
 
 impl<O: Transmit> Receiver<'_, O> {
     /// The current request of the peer failed, which breaks the connection.
+    #[cold]
     fn fail(&mut self, status: DtoStatus) -> Accepted {
         self.protocol.inbound.fail(status);
+        // A poll that has read nothing but plain frames would not report it.
+        self.protocol.writes_at_once = false;
         Err(Refused)
     }
 
