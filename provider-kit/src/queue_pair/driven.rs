@@ -3,6 +3,7 @@
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
 
+use dat_provider::{LocalCause, RefusalCause};
 use dat_sync::biased::BiasedGuard;
 use dat_sync::clock;
 use rustix::event::epoll::EventFlags;
@@ -13,7 +14,7 @@ use super::{Delivery, QpState, SoftQp};
 use crate::frame::Reason;
 use crate::link::{Armed, Liveness};
 use crate::progress::{Driven, Event, EventOrder, Job, LeaseEnd, LinkStatus, MIN_CHECK_INTERVAL};
-use crate::protocol::{EndCause, Protocol, Transmit};
+use crate::protocol::{EndCause, Protocol, Stage, Transmit};
 
 /// A lock that is biased to a poller refuses the driver. If the poller polls and does not read the link,
 /// because the doorbell does not ring, the driver takes the lock after this many refused checks.
@@ -57,12 +58,17 @@ impl SoftQp {
     pub(super) fn watch(&self, token: u64) {
         let mut state = self.state.lock();
         let Some(conn) = state.conn.as_mut().filter(|conn| conn.token == token) else { return };
-        let descriptor = conn.reader.descriptor();
-        if descriptor.is_some_and(|it| self.core.watch(it, token, EventFlags::IN).is_err()) {
+        let watched = conn.reader.descriptor().map(|it| self.core.watch(it, token, EventFlags::IN));
+        if let Some(Err(errno)) = watched {
             return self.with_locked_state(state, |state, _| {
-                if let Some(conn) = &mut state.conn {
-                    conn.protocol.end(EndCause::Broken, Some(Reason::Abrupt));
-                }
+                let Some(conn) = &mut state.conn else { return };
+                let what = "wait for the link of the connection (epoll)";
+                let cause = LocalCause { what, errno: errno.raw_os_error() };
+                let cause = match conn.protocol.stage {
+                    Stage::AwaitAnswer => EndCause::Refused(RefusalCause::Local(cause)),
+                    Stage::AwaitReady | Stage::Open => EndCause::Broken,
+                };
+                conn.protocol.end(cause, Some(Reason::Abrupt));
             });
         }
         conn.attention.set_watched(EventFlags::IN);
