@@ -38,6 +38,13 @@ pub fn pause() {
     }
 }
 
+/// Whether the clock is simulated.
+#[inline]
+#[must_use]
+pub fn is_simulated() -> bool {
+    SIMULATED.load(Ordering::Relaxed) != 0
+}
+
 /// Replaces the clock, for the whole process.
 pub fn simulate() {
     let _ = SIMULATED.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use dat_provider::LocalCause;
 use dat_provider_kit::engine::{Attempt, Awaited, ConnectFailure, Dial};
 use dat_provider_kit::fork::Private;
+use dat_sync::clock;
 use rustix::io::Errno;
 
 use crate::address::Space;
@@ -87,7 +88,7 @@ impl Goal {
     /// pause.
     fn advance(self, step: Step, pause: Duration) -> Result<Attempt> {
         let later = |goal, step| {
-            let next = Instant::now() + pause;
+            let next = clock::now() + pause;
             Ok(Attempt::Pending(Box::new(Dialling { goal, step, pause, next })))
         };
         let link = match step {

@@ -51,7 +51,9 @@ impl Coalescing {
         let has_posted = std::mem::take(&mut self.has_posted);
         self.alternations = if has_posted { self.alternations.saturating_add(1) } else { 0 };
         self.alternations >= MIN_ALTERNATIONS
-            && self.since.is_some_and(|since| since.elapsed() < MAX_HOLD)
+            && self
+                .since
+                .is_some_and(|since| clock::now().saturating_duration_since(since) < MAX_HOLD)
     }
 }
 
