@@ -37,7 +37,7 @@ pub(crate) fn is_simulated() -> bool {
 /// As epoll_create1(2).
 pub fn create() -> Result<OwnedFd> {
     if is_simulated() {
-        return simulated::create_set();
+        return simulated::create();
     }
     epoll::create(CreateFlags::CLOEXEC)
 }

@@ -51,7 +51,7 @@ impl<const N: usize> Anchored<N> {
 impl<const N: usize> Drop for Anchored<N> {
     fn drop(&mut self) {
         if epoll::is_simulated() {
-            self.sets.iter().chain([&self.anchor]).for_each(simulated::closed);
+            self.sets.iter().chain([&self.anchor]).for_each(simulated::close);
         }
     }
 }

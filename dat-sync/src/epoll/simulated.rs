@@ -15,7 +15,7 @@ use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
 use super::{Event, EventData, EventFlags, IS_SIMULATED};
 
 /// A call that the system may refuse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     /// The creation of a set or of a descriptor.
     Create,
@@ -50,7 +50,7 @@ struct Table {
     /// Which of several ready descriptors is the first.
     order: usize,
     /// The number of calls until one is refused, and its error.
-    refusals: HashMap<u8, (u32, Errno)>,
+    refusals: HashMap<Call, (u32, Errno)>,
     /// Number of changes of any state.
     changes: u64,
 }
@@ -80,12 +80,18 @@ pub fn end() {
 
 /// Refuses a call with an error: the one after `others` calls of its kind.
 pub fn refuse(call: Call, others: u32, errno: Errno) {
-    with(|table| table.refusals.insert(call as u8, (others, errno)));
+    with(|table| table.refusals.insert(call, (others, errno)));
 }
 
-/// Ends what [`refuse`] has begun. Returns whether it was still to come.
-pub fn refuse_no_more(call: Call) -> bool {
-    with(|table| table.refusals.remove(&(call as u8)).is_some())
+/// Whether the call of [`refuse`] is still to come.
+#[must_use]
+pub fn is_to_refuse(call: Call) -> bool {
+    with(|table| table.refusals.contains_key(&call))
+}
+
+/// Ends what [`refuse`] has begun.
+pub fn refuse_no_more(call: Call) {
+    with(|table| table.refusals.remove(&call));
 }
 
 /// Number of changes so far. What was not ready is not ready before it grows.
@@ -96,13 +102,19 @@ pub fn changes() -> u64 {
 
 /// Whether a descriptor or a set is readable.
 #[must_use]
-pub fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
-    with(|table| table.ready(descriptor.as_raw_fd()).contains(EventFlags::IN))
+pub fn is_readable(descriptor: RawFd) -> bool {
+    with(|table| table.ready(descriptor).contains(EventFlags::IN))
 }
 
-/// The program closes a descriptor that is not its own. Its number denotes nothing afterwards.
-pub fn close(descriptor: BorrowedFd<'_>) {
-    with(|table| table.remove(descriptor.as_raw_fd()));
+/// Whether a number denotes a descriptor or a set.
+#[must_use]
+pub fn is_open(descriptor: RawFd) -> bool {
+    with(|table| table.file(descriptor).is_some())
+}
+
+/// The owner of a descriptor or of a set, or the program by accident, closes it. Its number denotes nothing afterwards.
+pub fn close(descriptor: impl AsFd) {
+    with(|table| table.remove(descriptor.as_fd().as_raw_fd()));
 }
 
 /// A descriptor whose events the simulation makes ready.
@@ -137,13 +149,8 @@ impl AsFd for Descriptor {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        closed(&self.0);
+        close(&self.0);
     }
-}
-
-/// The owner is about to close a descriptor or a set.
-pub(crate) fn closed(descriptor: &OwnedFd) {
-    with(|table| table.remove(descriptor.as_raw_fd()));
 }
 
 /// Creates a descriptor, or a set without interests.
@@ -164,10 +171,6 @@ pub(super) fn create() -> Result<OwnedFd> {
         table.files[index] = Some(file);
         Ok(number)
     })
-}
-
-pub(super) fn create_set() -> Result<OwnedFd> {
-    create()
 }
 
 /// Creates the anchor of sets, which can always be written.
@@ -278,11 +281,11 @@ impl Table {
     }
 
     fn may_refuse(&mut self, call: Call) -> Result<()> {
-        match self.refusals.get_mut(&(call as u8)) {
+        match self.refusals.get_mut(&call) {
             None => Ok(()),
             Some((0, errno)) => {
                 let errno = *errno;
-                self.refusals.remove(&(call as u8));
+                self.refusals.remove(&call);
                 Err(errno)
             }
             Some((others, _)) => {
@@ -315,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_set_reports_what_is_ready_and_what_is_closed_is_not() {
-        let [outer, inner] = [0, 1].map(|_| create_set().expect("descriptors"));
+        let [outer, inner] = [0, 1].map(|_| create().expect("descriptors"));
         let [one, two] = [0, 1].map(|_| Descriptor::new().expect("descriptors"));
         for (token, descriptor) in [(1, &one), (2, &two)] {
             register(inner.as_fd(), descriptor, token).expect("a new one");
@@ -336,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_refused_call_has_no_effect() {
-        let set = create_set().expect("a descriptor");
+        let set = create().expect("a descriptor");
         let one = Descriptor::new().expect("descriptors");
         one.set_ready(EventFlags::IN);
         refuse(Call::Add, 0, Errno::NOMEM);
@@ -344,8 +347,8 @@ mod tests {
         assert_eq!(reported(set.as_fd()), vec![]);
         register(set.as_fd(), &one, 1).expect("one is refused");
         refuse(Call::Create, 1, Errno::MFILE);
-        let other = create_set().expect("the next one is refused");
-        assert_eq!(create_set().map(drop), Err(Errno::MFILE));
+        let other = create().expect("the next one is refused");
+        assert_eq!(create().map(drop), Err(Errno::MFILE));
         drop(other);
     }
 }

@@ -306,7 +306,12 @@ impl Shared {
 
     /// As [`sleep`](Self::sleep), after a failure.
     pub(crate) fn sleep_after_failure(&self, deadline: Option<Instant>) {
-        self.failure.sleep(deadline, || self.is_signalled.swap(false, Ordering::AcqRel));
+        self.failure.sleep(deadline, || self.take_signal());
+    }
+
+    /// Whether the thread was called since the last call.
+    pub(super) fn take_signal(&self) -> bool {
+        self.is_signalled.swap(false, Ordering::AcqRel)
     }
 
     /// Makes links that become ready wake the thread, or not. Returns whether that succeeded.

@@ -1,5 +1,6 @@
 //! The thread `dat-progress` of an adapter, and waiters that claim its work.
 
+use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -70,6 +71,10 @@ pub(crate) fn create(
 /// As [`create`], and `DAT_INVALID_PARAMETER` if the thread may not run on the processors that the transport requests.
 pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -> Result<Started> {
     let (core, thread) = create(transport, sink)?;
+    if clock::is_simulated() {
+        STARTED.with_borrow_mut(|started| started.push(SimulatedThread::new(&thread)));
+        return Ok((core, thread, CpuSet::new()));
+    }
     let opener = Opener::current();
     let requested = thread.shared.transport.processors();
     let known = placement::known_processors(opener, requested);
@@ -137,12 +142,26 @@ impl ProgressThread {
     /// Whether the thread would wake up now, if it sleeps until a deadline.
     fn would_wake(&self, deadline: Option<Instant>) -> bool {
         let now = clock::now();
+        if self.shared.has_failed() {
+            return self.shared.take_signal() || deadline.is_some_and(|deadline| deadline <= now);
+        }
         match self.shared.sleep(Some(now)) {
             WakeUp::Called => true,
             WakeUp::Link => !self.is_claimed.load(Ordering::Relaxed),
             WakeUp::Deadline => deadline.is_some_and(|deadline| deadline <= now),
         }
     }
+}
+
+thread_local! {
+    static STARTED: RefCell<Vec<SimulatedThread>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The threads that were started since the last call, in a simulation.
+#[doc(hidden)]
+#[must_use]
+pub fn take_simulated_threads() -> Vec<SimulatedThread> {
+    STARTED.take()
 }
 
 /// The thread of an adapter in a simulation.
@@ -169,6 +188,11 @@ impl SimulatedThread {
         self.thread.would_wake(self.wakes_at)
     }
 
+    /// Closes a descriptor of the adapter, as the program may do by accident.
+    pub fn close_descriptor(&self) {
+        dat_sync::epoll::simulated::close(self.thread.shared.links());
+    }
+
     /// Runs until its next sleep. Returns whether it goes on.
     pub fn run(&mut self) -> bool {
         match self.thread.turn(&mut ReadyList::new()) {
@@ -183,6 +207,9 @@ impl SimulatedThread {
 
 impl Successor for ProgressThread {
     fn succeed(self: Arc<Self>) {
+        if clock::is_simulated() {
+            return;
+        }
         let thread = Arc::clone(&self);
         let run = move || {
             while !thread.shared.has_failed() {
