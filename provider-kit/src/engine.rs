@@ -10,7 +10,7 @@
 
 pub use crate::attributes::Identity;
 pub use crate::progress::{SimulatedThread, take_simulated_threads};
-pub use crate::queue_pair::{open, open_simulated};
+pub use crate::queue_pair::open;
 pub use crate::transport::{
     Acceptor, Attempt, Awaited, ConnectFailure, Connected, Dial, JoinedAcceptor, Transport,
 };

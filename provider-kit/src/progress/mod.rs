@@ -44,5 +44,5 @@ pub(crate) use lease_history::{LeaseEnd, MIN_CHECK_INTERVAL};
 pub(crate) use lingering::Closing;
 pub(crate) use link_state::LinkState;
 pub(crate) use shared::{Core, Job};
-pub(crate) use thread::{ProgressThread, create, start};
+pub(crate) use thread::{ProgressThread, start};
 pub use thread::{SimulatedThread, take_simulated_threads};

@@ -46,7 +46,7 @@ enum Turn {
 ///
 /// # Errors
 /// `DAT_INSUFFICIENT_RESOURCES` if a descriptor cannot be created.
-pub(crate) fn create(
+fn create(
     transport: Box<dyn Transport>,
     sink: Arc<dyn AdapterSink>,
 ) -> Result<(Arc<Core>, Arc<ProgressThread>)> {
@@ -172,7 +172,7 @@ pub struct SimulatedThread {
 }
 
 impl SimulatedThread {
-    pub(crate) fn new(thread: &Arc<ProgressThread>) -> Self {
+    fn new(thread: &Arc<ProgressThread>) -> Self {
         Self { thread: Arc::clone(thread), wakes_at: Some(clock::now()) }
     }
 

@@ -19,7 +19,7 @@ use crate::attributes::{Identity, attributes};
 use crate::errors::ip_address;
 use crate::parameters::Limits;
 use crate::processors::ranges;
-use crate::progress::{self, Core, IN, Job, ListenerState, ProgressThread, SimulatedThread};
+use crate::progress::{self, Core, IN, Job, ListenerState, ProgressThread};
 use crate::transport::{Acceptor, Transport};
 use crate::{descriptors, domain, shared_receive};
 
@@ -49,23 +49,6 @@ pub fn open(
     identity.specific.push(NamedAttr::new("progress_processors", ranges(&allowed)));
     identity.specific.push(NamedAttr::new("descriptor_limit", descriptors::describe()));
     Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread }))
-}
-
-/// As [`open`], for a simulation, which does the work of the thread.
-///
-/// # Errors
-/// `DAT_INSUFFICIENT_RESOURCES` if a descriptor cannot be created.
-#[doc(hidden)]
-pub fn open_simulated(
-    identity: Identity,
-    address: IpAddr,
-    limits: Limits,
-    transport: Box<dyn Transport>,
-    sink: Arc<dyn AdapterSink>,
-) -> Result<(Arc<dyn Adapter>, SimulatedThread)> {
-    let (core, thread) = progress::create(transport, sink)?;
-    let simulated = SimulatedThread::new(&thread);
-    Ok((Arc::new(SoftAdapter { identity, address, limits, core, thread }), simulated))
 }
 
 impl Adapter for SoftAdapter {

@@ -42,7 +42,7 @@ use crate::shared_receive::Resume;
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
-pub use adapter::{open, open_simulated};
+pub use adapter::open;
 
 /// A queue pair. The crate documentation has the order of its locks.
 struct SoftQp {

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use dat_conformance::Buffer;
-use dat_core::{ConnectionEventKind, DtoStatus, Event, Operation, Timeout};
+use dat_core::{ConnectionEventKind, DtoStatus, Event, Operation, RefusalCause, Timeout};
+use dat_sync::clock;
 
 use crate::model::{self, Kind};
-use crate::world::{Connection, End, Outcome, World};
+use crate::plan::Workload;
+use crate::world::{Connection, End, IDLE, Outcome, World};
 
 impl World {
     /// Takes all events of a process.
@@ -18,6 +20,29 @@ impl World {
             let mut event = Event::default();
             while queues[(at + order) % 4].dequeue(&mut event).expect("a live dispatcher") {
                 self.handle(process, std::mem::take(&mut event))?;
+            }
+        }
+        self.check_idle(process)
+    }
+
+    /// A request of a process that has polled is complete if its link is idle for long and the peer can execute it.
+    fn check_idle(&self, process: usize) -> Outcome {
+        let now = clock::now();
+        for (index, Connection { ends, pair }) in self.connections.iter().enumerate() {
+            let Some(Some((_, since))) = self.idle_since.get(index) else { continue };
+            let is_idle = now.duration_since(*since) > IDLE;
+            if !is_idle || self.has_stopped || pair.may_end || self.excuses > 0 {
+                continue;
+            }
+            let [Some(one), Some(two)] = ends else { continue };
+            for (side, (near, far)) in [(one, two), (two, one)].into_iter().enumerate() {
+                let has_shared = self.processes[far.process].shared.is_some();
+                let is_here = near.process == process && pair.sides[side].is_established;
+                if let Some(cookie) = pair.executable(side, has_shared).filter(|_| is_here) {
+                    return Err(format!(
+                        "request {cookie:#x} of connection {index} is not complete"
+                    ));
+                }
             }
         }
         Ok(())
@@ -45,22 +70,33 @@ impl World {
                 let index =
                     data.get(..8).and_then(|data| data.try_into().ok()).map(u64::from_le_bytes);
                 let index = index.ok_or("a request without its private data")? as usize;
-                if self.has_faults && self.random.u8(0..10) == 0 {
+                if self.plan.has_faults && self.random.u8(0..10) == 0 {
                     self.connections[index].pair.may_end = true;
                     return arrival.request.reject(b"no").map_err(|error| error.to_string());
                 }
-                let end = self.end(process);
+                let Some(end) = self.end(process) else { return Ok(()) };
                 self.connections[index].ends[1] = Some(end);
                 self.post_receives(index, 1);
                 let Connection { ends, .. } = &self.connections[index];
                 let ep = ends[1].as_ref().map(|end| end.ep.clone());
                 let accepted = arrival.request.accept(ep.as_ref(), b"");
+                if self.processes[process].is_broken {
+                    return Ok(());
+                }
                 accepted.map_err(|error| format!("an accept is refused: {error}"))
             }
             Event::Connection(event) => {
                 let (index, side) = self.find(|end| end.ep.id() == event.ep)?;
+                let is_end = event.kind != ConnectionEventKind::Established;
+                let may_end = is_end && self.is_excused(index);
                 let pair = &mut self.connections[index].pair;
+                let is_local = matches!(event.cause, RefusalCause::Local(_));
                 match event.kind {
+                    ConnectionEventKind::NonPeerRejected
+                        if side == 0 && pair.needs_local_cause && !is_local =>
+                    {
+                        Err(format!("connection {index} ends with the cause {:?}", event.cause))
+                    }
                     ConnectionEventKind::Established if pair.sides[side].is_established => {
                         Err(format!("connection {index} is established twice"))
                     }
@@ -68,7 +104,7 @@ impl World {
                         pair.sides[side].is_established = true;
                         Ok(())
                     }
-                    kind if !pair.may_end => {
+                    kind if !may_end => {
                         Err(format!("connection {index} side {side} ends with {kind:?}"))
                     }
                     _ if pair.sides[side].has_ended => {
@@ -81,6 +117,7 @@ impl World {
                 }
             }
             Event::Dto(one) => {
+                self.processes[process].took_at = clock::now();
                 let (index, side) = self.find(|end| end.ep.id() == one.ep)?;
                 let is_receive = matches!(
                     one.operation,
@@ -116,6 +153,9 @@ impl World {
         side: usize,
         (cookie, status, length): (u64, DtoStatus, u64),
     ) -> Outcome {
+        if status != DtoStatus::Success {
+            self.is_excused(index);
+        }
         let Connection { ends, pair } = &mut self.connections[index];
         let Some(end) = &ends[side] else { return Ok(()) };
         let (buffer, offset) = match &mut self.processes[end.process].shared {
@@ -130,11 +170,25 @@ impl World {
         };
         let message = pair.complete_receive(side, cookie, status, length)?;
         let Some(message) = message else { return Ok(()) };
-        match message.kind {
+        let is_checked = !pair.has_other_memory;
+        let outcome = match message.kind {
             // Its bytes were checked when it completed; others may be there since.
             Kind::WriteImmediate(..) => Ok(()),
-            _ => check(buffer, offset, &message, "a message"),
+            _ if is_checked => check(buffer, offset, &message, "a message"),
+            _ => Ok(()),
+        };
+        outcome?;
+        if self.is_settling || self.random.u8(0..20) == 0 {
+            return Ok(());
         }
+        if self.plan.receives.1 <= 2 {
+            self.post_receives(index, side);
+        }
+        let is_open = self.connections[index].pair.sides[side].is_established;
+        if self.plan.workload == Workload::Exchanges && is_open {
+            return self.post(index, side, true);
+        }
+        Ok(())
     }
 
     pub(crate) fn complete_request(
@@ -143,9 +197,12 @@ impl World {
         side: usize,
         (cookie, status, length): (u64, DtoStatus, u64),
     ) -> Outcome {
+        if status != DtoStatus::Success {
+            self.is_excused(index);
+        }
         let Connection { ends, pair } = &mut self.connections[index];
         let posted = pair.complete_request(side, cookie, status, length)?;
-        if status != DtoStatus::Success {
+        if status != DtoStatus::Success || pair.has_other_memory {
             return Ok(());
         }
         let [Some(one), Some(two)] = ends else { return Ok(()) };

@@ -4,15 +4,21 @@
 //!     dat-simulate --seeds 0..100000        prints each seed that fails, and how to see it
 //!     dat-simulate --seed 17 --trace        shows what happens
 
+mod direct;
 mod events;
 mod faults;
+mod forks;
 mod memory;
 mod model;
 mod network;
+mod plan;
 mod queue;
+mod refusals;
+mod registrations;
 mod ring;
 mod stream;
 mod trace;
+mod waits;
 mod workload;
 mod world;
 
@@ -21,9 +27,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use dat_core::Registry;
+use dat_provider_kit::direct::page;
 use dat_sync::clock;
+use plan::Workload;
 
 /// Simulates many processes over the engine.
 #[derive(Parser)]
@@ -34,6 +42,9 @@ struct Arguments {
     /// Only this seed.
     #[arg(long)]
     seed: Option<u64>,
+    /// Only this workload, instead of one that the seed decides.
+    #[arg(long, value_enum)]
+    workload: Option<Workload>,
     /// Show what happens.
     #[arg(long)]
     trace: bool,
@@ -57,8 +68,14 @@ fn range(text: &str) -> Result<(u64, u64), String> {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     clock::simulate();
+    page::put_in_use();
     let registry = Registry::new();
     registry.add_provider(Arc::new(network::Simulated)).expect("one of that name");
+    for provider in
+        [dat_provider_shm::provider(), dat_provider_tcp::provider(), dat_provider_auto::provider()]
+    {
+        registry.add_provider(provider).expect("one of that name");
+    }
     let (from, to) = arguments.seed.map_or(arguments.seeds, |seed| (seed, seed + 1));
     let end = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let (mut failures, mut done) = (0, 0);
@@ -69,15 +86,18 @@ fn main() -> ExitCode {
         done += 1;
         let trace = trace::Trace::new(arguments.trace);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            world::World::new(seed, &registry, trace).run(arguments.steps)
+            world::World::new(seed, arguments.workload, &registry, trace).run(arguments.steps)
         }));
         let why = match outcome {
             Ok(Ok(())) => continue,
             Ok(Err(why)) => why,
             Err(_) => "a panic".to_owned(),
         };
+        let workload = arguments.workload.unwrap_or_else(|| Workload::of(seed));
+        let name = workload.to_possible_value().map(|value| value.get_name().to_owned());
         println!(
-            "seed {seed}: {why}\n  dat-simulate --seed {seed} --steps {} --trace",
+            "seed {seed}: {why}\n  dat-simulate --workload {} --seed {seed} --steps {} --trace",
+            name.unwrap_or_default(),
             arguments.steps
         );
         failures += 1;

@@ -35,9 +35,14 @@ impl Drop for Block {
     }
 }
 
+/// Memory that is not registered.
+pub(crate) fn block(length: usize) -> Memory {
+    Memory::from_owner(Block::new(length)).expect("memory")
+}
+
 /// Registered memory of a process.
 pub(crate) fn buffer(node: &Node, length: usize, privileges: Privileges) -> Buffer {
-    let memory = Memory::from_owner(Block::new(length)).expect("memory");
+    let memory = block(length);
     let source = MemorySource::Memory(&memory);
     let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("a registration");
     Buffer { memory, lmr }

@@ -60,8 +60,12 @@ pub(crate) struct Pair {
     pub(crate) sides: [Side; 2],
     /// A fault, an error of the workload or a disconnect may end it.
     pub(crate) may_end: bool,
+    /// Its memory was deregistered, and the bytes of earlier requests are not in the new one.
+    pub(crate) has_other_memory: bool,
+    /// The system has refused what the active side needs, so that its cause is a local one.
+    pub(crate) needs_local_cause: bool,
     /// Both sides were established when one of these happened, so both must report the end.
-    must_end: bool,
+    pub(crate) must_end: bool,
 }
 
 /// The byte at a position of a pattern.
@@ -165,6 +169,20 @@ impl Pair {
     pub(crate) fn end(&mut self) {
         self.may_end = true;
         self.must_end |= self.sides.iter().all(|side| side.is_established && !side.has_ended);
+    }
+
+    /// The oldest request of a side, if the peer can execute it without another receive.
+    pub(crate) fn executable(&self, side: usize, has_shared_receives: bool) -> Option<u64> {
+        let this = &self.sides[side];
+        let oldest = this.requests.front()?;
+        if oldest.kind.takes_receive() {
+            let sent = this.requests.iter().filter(|one| one.kind.takes_receive()).count();
+            let before = this.messages.len().checked_sub(sent)?;
+            if has_shared_receives || self.sides[1 - side].receives.len() <= before {
+                return None;
+            }
+        }
+        Some(oldest.cookie)
     }
 
     /// What is left although everything has come to rest.

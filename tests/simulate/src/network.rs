@@ -18,6 +18,7 @@ use dat_provider_kit::link::{Reader, Writer};
 use dat_provider_kit::parameters::Limits;
 use dat_sync::epoll::EventFlags;
 use dat_sync::epoll::simulated::{self, Descriptor};
+use fastrand::Rng;
 
 use crate::ring::{self, Bells, Ring};
 use crate::stream::{self, Carrier};
@@ -29,6 +30,10 @@ pub(crate) struct Habits {
     pub(crate) are_rings: bool,
     pub(crate) has_doorbells: bool,
     pub(crate) has_secret: bool,
+    /// Rings permit access to the memory of the peer.
+    pub(crate) is_direct: bool,
+    /// Readers of rings map their memory late.
+    pub(crate) is_late: bool,
     /// Bytes that a link holds.
     pub(crate) capacity: usize,
 }
@@ -48,6 +53,14 @@ impl Link {
         match self {
             Self::Stream(stream) => stream.unread(direction),
             Self::Ring(ring) => ring.unread(direction),
+        }
+    }
+
+    /// If nothing is on its way or unread: the number of bytes that were read.
+    pub(crate) fn idle(&self) -> Option<u64> {
+        match self {
+            Self::Stream(stream) => stream.idle(),
+            Self::Ring(ring) => ring.idle(),
         }
     }
 
@@ -81,6 +94,7 @@ pub(crate) struct Network {
     /// The links, with the processes at their ends.
     pub(crate) links: Vec<([usize; 2], Link)>,
     bells: Vec<Arc<Bells>>,
+    random: Rng,
     /// The threads of the adapters that were opened, by process.
     pub(crate) threads: Vec<Option<(usize, SimulatedThread)>>,
 }
@@ -95,17 +109,35 @@ pub(crate) fn with<T>(act: impl FnOnce(&mut Network) -> T) -> T {
 }
 
 /// Begins with an empty network.
-pub(crate) fn begin(habits: Habits, processes: usize, order: usize) {
-    simulated::begin(order);
+pub(crate) fn begin(habits: Habits, processes: usize, mut random: Rng, is_simulated: bool) {
+    if is_simulated {
+        simulated::begin(random.usize(..));
+    } else {
+        simulated::end();
+    }
     let network = Network {
         habits,
         ports: HashMap::new(),
         next_port: 1,
         links: Vec::new(),
+        random,
         bells: (0..processes).map(|_| Bells::new()).collect(),
         threads: Vec::new(),
     };
     NETWORK.set(Some(network));
+}
+
+/// Lets the readers whose memory is mapped now see what has arrived.
+pub(crate) fn map_memory() {
+    with(|network| {
+        if network.habits.is_late {
+            for (_, link) in &mut network.links {
+                if let Link::Ring(ring) = link {
+                    ring.map_memory();
+                }
+            }
+        }
+    });
 }
 
 /// Delivers everything that is on its way.
@@ -142,10 +174,7 @@ impl Provider for Simulated {
         let identity = Identity { name, vendor: "tests", version: (1, 0), specific: Vec::new() };
         let transport = Box::new(Machine { process });
         let limits = Limits::default();
-        let (adapter, thread) =
-            engine::open_simulated(identity, address(process), limits, transport, request.sink)?;
-        with(|network| network.threads.push(Some((process, thread))));
-        Ok(adapter)
+        engine::open(identity, address(process), limits, transport, request.sink)
     }
 }
 
@@ -164,10 +193,10 @@ impl Transport for Machine {
             let port = network.ports.get(&(address, qualifier)).ok_or(ConnectFailure::Refused)?;
             let port = Arc::clone(port);
             let (from, to) = (self.process, port.process);
-            let Habits { are_rings, has_doorbells, capacity, .. } = network.habits;
+            let habits @ Habits { are_rings, has_doorbells, capacity, .. } = network.habits;
             let made = if are_rings {
                 let bells = |process: usize| has_doorbells.then(|| &network.bells[process]);
-                let made = ring::connect(capacity, [bells(from), bells(to)]);
+                let made = ring::connect(habits, [bells(from), bells(to)], &mut network.random);
                 made.map(|(halves, ring)| (halves, Link::Ring(ring)))
             } else {
                 stream::connect(capacity).map(|(halves, stream)| (halves, Link::Stream(stream)))

@@ -3,19 +3,26 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use dat_core::provider::mem::Span;
 use dat_provider_kit::bytes;
+use dat_provider_kit::direct::{Access, Accessed, Gate, Offer};
 use dat_provider_kit::doorbell::{Board, Doorbell};
 use dat_provider_kit::frame::Frame;
-use dat_provider_kit::link::{Armed, Budget, End, FrameSink, Progress, Reader, Writer, Written};
+use dat_provider_kit::link::{
+    Armed, Budget, End, FrameSink, MIN_OFFER, Progress, Reader, Writer, Written,
+};
 use dat_provider_kit::stream_link::{Stream, StreamReader, StreamWriter};
 
+use dat_sync::clock;
 use dat_sync::epoll::EventFlags;
 use dat_sync::epoll::simulated::Descriptor;
+use fastrand::Rng;
 use rustix::io::Result as OsResult;
 
-use crate::network::Halves;
+use crate::direct::{OwnGate, Requester, SharedRights};
+use crate::network::{Habits, Halves};
 use crate::queue::Bytes;
 
 /// The doorbells of a process. Its links never run out of them.
@@ -64,6 +71,9 @@ struct Lane {
     wants_room: bool,
     /// The signal of the writer.
     room: Arc<Descriptor>,
+    /// The reader has not mapped its memory before this time.
+    mapped_at: Instant,
+    is_mapped: bool,
 }
 
 type Shared = Arc<Mutex<Lane>>;
@@ -79,6 +89,9 @@ fn signal(descriptor: &Descriptor) {
 impl Lane {
     /// Signals that data has arrived, as the reader has armed the lane.
     fn announce(&self) {
+        if self.mapped_at > clock::now() {
+            return;
+        }
         match (self.armed, &self.doorbell) {
             (Armed::Nothing, _) => {}
             (Armed::Doorbell, Some(doorbell)) => doorbell.ring(),
@@ -87,7 +100,7 @@ impl Lane {
     }
 
     fn has_news(&self) -> bool {
-        !self.bytes.is_empty() || self.is_shut || self.is_cut
+        self.mapped_at <= clock::now() && (!self.bytes.is_empty() || self.is_shut || self.is_cut)
     }
 }
 
@@ -127,6 +140,9 @@ impl Stream for RingEnd {
 
     fn read(&self, into: &[Span]) -> Result<Option<usize>, End> {
         let mut inbound = lock(&self.inbound);
+        if inbound.mapped_at > clock::now() {
+            return Ok(None);
+        }
         if inbound.bytes.is_empty() {
             return match (inbound.is_shut, inbound.is_cut) {
                 (true, _) => Err(End::Closed),
@@ -199,19 +215,22 @@ impl Reader for RingReader {
     }
 }
 
-/// The writing half: that of a stream, with small pieces.
-struct RingWriter(StreamWriter<RingEnd>);
+/// The writing half. It writes small pieces to a stream, and in some networks accesses the memory of the peer directly.
+struct RingWriter {
+    inner: StreamWriter<RingEnd>,
+    direct: Option<Requester>,
+}
 
 /// The answers to reads, and the rest of long requests, come in pieces of this many bytes.
 const PIECE: u64 = 10_000;
 
 impl Writer for RingWriter {
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
-        self.0.write(frame, payload)
+        self.inner.write(frame, payload)
     }
 
     fn hold(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
-        self.0.hold(frame, payload)
+        self.inner.hold(frame, payload)
     }
 
     fn max_next_piece(&self) -> u64 {
@@ -219,26 +238,50 @@ impl Writer for RingWriter {
     }
 
     fn can_hold(&self) -> bool {
-        self.0.can_hold()
+        self.inner.can_hold()
     }
 
     fn flush(&mut self) -> Result<bool, End> {
-        self.0.flush()
+        self.inner.flush()
     }
 
     fn shut_down(&mut self) -> Result<(), End> {
-        self.0.shut_down()
+        self.inner.shut_down()
+    }
+
+    fn access(&mut self, access: &Access<'_>) -> Accessed {
+        self.direct.as_mut().map_or(Accessed::NotDirectly, |direct| direct.access(access))
+    }
+
+    fn can_offer(&self) -> bool {
+        self.direct.is_some()
+    }
+
+    fn offer(&mut self, length: u64, _: bool) -> Option<u64> {
+        self.direct.as_ref().filter(|_| length >= MIN_OFFER)?.offer()
+    }
+
+    fn fetch(&mut self, offer: &Offer<'_>) -> Accessed {
+        self.direct.as_mut().map_or(Accessed::NotDirectly, |direct| direct.fetch(offer))
+    }
+
+    fn gate(&mut self, domain: u32, queue_pair: u32) -> Option<Box<dyn Gate>> {
+        let rights = Arc::clone(&self.direct.as_ref()?.own);
+        Some(Box::new(OwnGate { rights, permits: (domain, queue_pair) }))
     }
 }
 
 /// A connection, as the world has it.
 pub(crate) struct Ring {
     lanes: [Shared; 2],
+    /// What each end permits the other one to access.
+    rights: [SharedRights; 2],
 }
 
 impl Ring {
     /// Ends both directions at once.
     pub(crate) fn cut(&self) {
+        self.rights.iter().for_each(|one| one.lock().expect("one thread").is_gone = true);
         for lane in &self.lanes {
             let mut lane = lock(lane);
             lane.is_cut = true;
@@ -248,10 +291,32 @@ impl Ring {
         }
     }
 
-    /// If a direction has bytes that were not read: how many were.
+    /// Lets the readers whose memory is mapped now see what has arrived.
+    pub(crate) fn map_memory(&self) {
+        for lane in &self.lanes {
+            let mut lane = lock(lane);
+            if !lane.is_mapped && lane.mapped_at <= clock::now() {
+                lane.is_mapped = true;
+                if lane.has_news() {
+                    lane.announce();
+                }
+            }
+        }
+    }
+
+    /// If a direction has bytes that were not read, and that the reader can read: how many were.
     pub(crate) fn unread(&self, direction: usize) -> Option<u64> {
         let lane = lock(&self.lanes[direction]);
-        (!lane.bytes.is_empty() && !lane.is_cut).then_some(lane.taken)
+        (lane.is_mapped && !lane.bytes.is_empty() && !lane.is_cut).then_some(lane.taken)
+    }
+
+    /// The number of bytes that were written and read, if all were.
+    pub(crate) fn idle(&self) -> Option<u64> {
+        let all = self.lanes.each_ref().map(|lane| {
+            let lane = lock(lane);
+            lane.bytes.is_empty().then_some(lane.taken)
+        });
+        Some(all[0]? + all[1]?)
     }
 }
 
@@ -260,13 +325,15 @@ impl Ring {
 /// # Errors
 /// A process is out of descriptors.
 pub(crate) fn connect(
-    capacity: usize,
+    Habits { capacity, is_direct, is_late, .. }: Habits,
     bells: [Option<&Arc<Bells>>; 2],
+    random: &mut Rng,
 ) -> OsResult<([Halves; 2], Ring)> {
     let signals = [Arc::new(Descriptor::new()?), Arc::new(Descriptor::new()?)];
     let doorbells = bells.map(|bells| bells.and_then(Bells::take));
     // The lane of direction 0 leads from end 0 to end 1.
-    let lane = |to: usize| {
+    let mut lane = |to: usize| {
+        let late = if is_late { Duration::from_micros(random.u64(0..400)) } else { Duration::ZERO };
         Arc::new(Mutex::new(Lane {
             bytes: Bytes::default(),
             capacity,
@@ -278,18 +345,23 @@ pub(crate) fn connect(
             signal: Arc::clone(&signals[to]),
             wants_room: false,
             room: Arc::clone(&signals[1 - to]),
+            mapped_at: clock::now() + late,
+            is_mapped: !is_late,
         }))
     };
     let lanes = [lane(1), lane(0)];
+    let rights: [SharedRights; 2] = Default::default();
     let halves = [0, 1].map(|end| {
         let signal = Arc::clone(&signals[end]);
         let (out, inbound) = (Arc::clone(&lanes[end]), Arc::clone(&lanes[1 - end]));
         let ring = Arc::new(RingEnd { out, inbound, signal });
         let inner = StreamReader::new(Arc::clone(&ring));
-        let writer: Box<dyn Writer> = Box::new(RingWriter(StreamWriter::new(Arc::clone(&ring))));
+        let (out, seed) = (StreamWriter::new(Arc::clone(&ring)), random.u64(..));
+        let direct = is_direct.then(|| Requester::new(&rights[1 - end], &rights[end], seed));
+        let writer: Box<dyn Writer> = Box::new(RingWriter { inner: out, direct });
         let doorbell = doorbells[end].clone();
         let reader: Box<dyn Reader> = Box::new(RingReader { inner, end: ring, doorbell });
         (reader, writer)
     });
-    Ok((halves, Ring { lanes }))
+    Ok((halves, Ring { lanes, rights }))
 }

@@ -178,6 +178,14 @@ impl Carrier {
         (!pipe.is_cut && !lane.is_deaf && !lane.arrived.is_empty()).then_some(lane.read)
     }
 
+    /// The number of bytes that were written and read, if all were.
+    pub(crate) fn idle(&self) -> Option<u64> {
+        let pipe = lock(&self.0);
+        let is_idle = |lane: &Lane| lane.sent.is_empty() && lane.arrived.is_empty();
+        let total = || pipe.lanes.iter().map(|lane| lane.read).sum();
+        pipe.lanes.iter().all(is_idle).then(total)
+    }
+
     pub(crate) fn describe(&self) -> String {
         let pipe = lock(&self.0);
         let lanes = pipe.lanes.each_ref().map(|lane| {

@@ -1,11 +1,13 @@
 //! What the consumers do: they connect, and post receives and requests.
 
-use dat_core::{CompletionFlags, Connect, Privileges, Timeout};
+use dat_core::{CompletionFlags, Connect, EpState, Privileges, Timeout};
 use fastrand::Rng;
 
 use crate::memory;
 use crate::model::{self, Kind, Pair};
-use crate::world::{Area, Connection, End, Outcome, SLOTS, World};
+use crate::network;
+use crate::plan::{Plan, Workload};
+use crate::world::{Area, Connection, End, Outcome, World};
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
@@ -20,57 +22,102 @@ pub(crate) enum Habit {
     PostsOnly,
     /// It posts, and waits.
     Waits,
+    /// It posts, and sleeps until an event arrives.
+    Sleeps,
     /// It makes no call for some time.
     Away,
 }
 
 impl Habit {
-    pub(crate) fn any(random: &mut Rng) -> Self {
-        [Self::Polls, Self::PollsOnly, Self::PostsOnly, Self::Waits, Self::Away][random.usize(0..5)]
+    pub(crate) fn any(random: &mut Rng, workload: Workload) -> Self {
+        let all: &[Self] = match workload {
+            Workload::Arming => &[Self::Sleeps, Self::Sleeps, Self::Sleeps, Self::Away],
+            Workload::Exchanges => &[Self::Sleeps, Self::Sleeps, Self::Polls, Self::Away],
+            _ => &[
+                Self::Polls,
+                Self::PollsOnly,
+                Self::PostsOnly,
+                Self::Waits,
+                Self::Sleeps,
+                Self::Away,
+            ],
+        };
+        all[random.usize(0..all.len())]
     }
 }
 
 impl World {
     /// A process connects to another one, or to itself.
-    pub(crate) fn connect(&mut self) {
-        // Long messages need much memory.
-        let most = if self.slot > 100 << 10 { 2 } else { 6 };
-        if self.connections.len() >= most {
-            return;
+    ///
+    /// # Errors
+    /// The call fails without a reason.
+    pub(crate) fn connect(&mut self) -> Outcome {
+        if self.connections.len() >= self.plan.connections {
+            return Ok(());
         }
         let [from, to] = [0, 1].map(|_| self.random.usize(0..self.processes.len()));
         if [from, to].iter().any(|one| self.processes[*one].is_killed) {
-            return;
+            return Ok(());
         }
+        let is_broken = [from, to].iter().any(|one| self.processes[*one].is_broken);
         let index = self.connections.len();
         self.trace.line(|| format!("connection {index}: process {from} connects to {to}"));
-        let end = self.end(from);
+        let Some(end) = self.end(from) else { return Ok(()) };
         let qualifier = self.processes[to].psp.qualifier();
         let destination = self.processes[to].node.address();
         let data = (index as u64).to_le_bytes();
         let attempt =
             Connect::to(destination, qualifier).private_data(&data).timeout(Timeout::Infinite);
-        end.ep.connect(&attempt).expect("an unconnected endpoint");
-        self.connections.push(Connection { ends: [Some(end), None], pair: Pair::default() });
+        let links = network::with(|network| network.links.len());
+        self.count_refusals(false);
+        let excuses = self.excuses;
+        let connected = end.ep.connect(&attempt);
+        self.count_refusals(false);
+        let is_refused = self.excuses > excuses;
+        let state = end.ep.query().map_or(EpState::Disconnected, |query| query.state);
+        if let Err(error) = connected {
+            self.trace.line(|| format!("it cannot connect: {error}"));
+            // Links are numbered as connections are.
+            let is_local = error.raw_os_error().is_some() && !error.reason().is_empty();
+            let is_numbered = network::with(|network| network.links.len()) == links;
+            let is_right = is_numbered && is_local && (is_broken || is_refused);
+            return if is_right { Ok(()) } else { Err(format!("it cannot connect: {error}")) };
+        }
+        let pair = Pair {
+            may_end: is_broken,
+            needs_local_cause: is_refused && state == EpState::Disconnected,
+            ..Pair::default()
+        };
+        self.connections.push(Connection { ends: [Some(end), None], pair });
         self.post_receives(index, 0);
+        Ok(())
     }
 
-    pub(crate) fn end(&self, process: usize) -> End {
+    /// A new endpoint of a process, with its memory; nothing if its adapter cannot be used any more.
+    pub(crate) fn end(&self, process: usize) -> Option<End> {
         let node = &self.processes[process].node;
-        let size = (Area::Constant as usize * SLOTS + 1) * self.slot + 64;
+        let size = (Area::Constant as usize * self.plan.slots + 1) * self.plan.slot + 64;
         let privileges = Privileges::ALL | Privileges::REMOTE_ATOMIC;
         let buffer = memory::buffer(node, size, privileges);
+        let spec = node.spec_with(|attributes| {
+            attributes.max_rdma_read_in = self.plan.reads;
+            attributes.max_request_dtos = attributes.max_request_dtos.max(self.plan.slots as u32);
+            attributes.max_recv_dtos = attributes.max_recv_dtos.max(self.plan.slots as u32);
+        });
         let spec = match &self.processes[process].shared {
-            Some(shared) => node.spec().srq(&shared.queue),
-            None => node.spec(),
+            Some(shared) => spec.srq(&shared.queue),
+            None => spec,
         };
-        let ep = node.ia.ep_create(&spec).expect("an endpoint");
-        buffer.fill(self.at(Area::Constant, 0), &model::bytes(7, self.slot));
-        End { process, ep, buffer }
+        let ep = match node.ia.ep_create(&spec) {
+            Err(_) if self.processes[process].is_broken => return None,
+            ep => ep.expect("an endpoint"),
+        };
+        buffer.fill(self.at(Area::Constant, 0), &model::bytes(7, self.plan.slot));
+        Some(End { process, ep, buffer })
     }
 
     pub(crate) fn at(&self, area: Area, slot: usize) -> usize {
-        (area as usize * SLOTS + slot) * self.slot
+        (area as usize * self.plan.slots + slot) * self.plan.slot
     }
 
     pub(crate) fn word(&self) -> usize {
@@ -84,7 +131,8 @@ impl World {
 
     /// Posts receives until the shared queue of a process has some.
     pub(crate) fn post_shared_receives(&mut self, process: usize) {
-        let wanted = self.random.usize(1..=SLOTS);
+        let (slots, slot) = (self.plan.slots, self.plan.slot);
+        let wanted = self.random.usize(1..=slots);
         loop {
             let cookie = self.cookie();
             let Some(shared) = &mut self.processes[process].shared else { return };
@@ -92,9 +140,9 @@ impl World {
                 return;
             }
             let used = |at| shared.receives.iter().any(|(_, offset)| *offset == at);
-            let free = (0..SLOTS).map(|slot| slot * self.slot).find(|at| !used(*at));
+            let free = (0..slots).map(|number| number * slot).find(|at| !used(*at));
             let Some(offset) = free else { return };
-            let piece = shared.buffer.piece(offset, self.slot);
+            let piece = shared.buffer.piece(offset, slot);
             if shared.queue.post_recv(&[piece], cookie).is_err() {
                 return;
             }
@@ -109,17 +157,18 @@ impl World {
         if let Some(process) = process.filter(is_shared) {
             return self.post_shared_receives(process);
         }
-        let wanted = self.random.usize(SLOTS / 2..=SLOTS);
+        let (slots, slot, (least, most)) = (self.plan.slots, self.plan.slot, self.plan.receives);
+        let wanted = self.random.usize(least..=most);
         while self.connections[index].pair.sides[side].receives.len() < wanted {
             let (cookie, Connection { ends, pair }) = (self.cookie(), &mut self.connections[index]);
             let Some(end) = &ends[side] else { return };
             let side = &mut pair.sides[side];
             let used = |at| side.receives.iter().any(|(_, offset)| *offset == at);
-            let free = (0..SLOTS)
-                .map(|slot| (Area::Receive as usize * SLOTS + slot) * self.slot)
+            let free = (0..slots)
+                .map(|number| (Area::Receive as usize * slots + number) * slot)
                 .find(|at| !used(*at));
             let Some(offset) = free else { return };
-            if end.ep.post_recv(&[end.buffer.piece(offset, self.slot)], cookie, NONE).is_err() {
+            if end.ep.post_recv(&[end.buffer.piece(offset, slot)], cookie, NONE).is_err() {
                 return;
             }
             side.receives.push_back((cookie, offset));
@@ -155,30 +204,35 @@ impl World {
         let is_own = |end: &Option<End>| end.as_ref().is_some_and(|end| end.process == process);
         let Connection { ends, pair } = &self.connections[index];
         let this = &pair.sides[side];
-        if !is_own(&ends[side]) || !this.is_established || this.requests.len() >= SLOTS {
+        if !is_own(&ends[side]) || !this.is_established || this.requests.len() >= self.plan.slots {
             return Ok(());
         }
-        if self.has_faults && self.random.u8(0..80) == 0 {
+        if self.plan.has_faults && self.random.u8(0..80) == 0 {
             return self.disconnect(index, side);
         }
         self.post_receives(index, side);
-        for _ in 0..self.random.usize(1..4) {
-            self.post(index, side)?;
+        if self.plan.workload == Workload::Exchanges {
+            let pair = &self.connections[index].pair;
+            let is_busy = pair.sides.iter().any(|side| !side.messages.is_empty());
+            return if is_busy { Ok(()) } else { self.post(index, side, true) };
+        }
+        for _ in 0..self.random.usize(1..=self.plan.burst) {
+            self.post(index, side, false)?;
         }
         Ok(())
     }
 
-    /// Posts a request, if the limits of the workload permit it.
-    pub(crate) fn post(&mut self, index: usize, side: usize) -> Outcome {
+    /// Posts a request, if the limits of the workload permit it; or a message.
+    pub(crate) fn post(&mut self, index: usize, side: usize, is_message: bool) -> Outcome {
         let cookie = self.cookie();
-        let Self { random, slot, connections, .. } = self;
-        let slot = *slot;
+        let Self { random, plan, connections, retired, .. } = self;
+        let Plan { slot, slots, has_faults, workload, .. } = *plan;
         let length = match random.u8(0..4) {
             0 => 0,
             1 => random.usize(0..=slot),
             _ => random.usize(0..200),
         };
-        let at = |area: Area, number: usize| (area as usize * SLOTS + number) * slot;
+        let at = |area: Area, number: usize| (area as usize * slots + number) * slot;
         let Connection { ends: [Some(one), Some(two)], pair } = &mut connections[index] else {
             return Ok(());
         };
@@ -186,21 +240,26 @@ impl World {
         // Some messages wait until their receives are posted.
         let has_credit = pair.sides[side].messages.len() < pair.sides[1 - side].receives.len()
             || random.u8(0..3) == 0;
-        let Some(number) = (0..SLOTS).find(|number| {
-            pair.sides[side].requests.iter().all(|one| one.pattern as usize % SLOTS != *number)
-        }) else {
+        let is_used = |number: &usize| {
+            pair.sides[side].requests.iter().any(|one| one.pattern as usize % slots == *number)
+        };
+        let Some(number) = (0..slots).find(|number| !is_used(number)) else {
             return Ok(());
         };
+        let reads = workload == Workload::Reads && random.bool();
+        let may_fail = has_faults || workload == Workload::Direct;
         let kind = match random.u8(0..12) {
+            _ if is_message => Kind::Send,
+            0..=9 if reads => Kind::Read(at(Area::Read, number)),
             0..=4 if has_credit => Kind::Send,
             5 | 6 => Kind::Write(at(Area::In, number)),
             7 if has_credit => Kind::WriteImmediate(at(Area::In, number), random.u32(..)),
             8 | 9 => Kind::Read(at(Area::Read, number)),
             10 => Kind::FetchAdd,
-            11 if self.has_faults && random.u8(0..20) == 0 => Kind::Wrong,
+            11 if may_fail && random.u8(0..20) == 0 => Kind::Wrong,
             _ => return Ok(()),
         };
-        let pattern = cookie * SLOTS as u64 + number as u64;
+        let pattern = cookie * slots as u64 + number as u64;
         let from = at(Area::Out, number);
         let local = near.buffer.piece(from, length);
         let flags = if random.u8(0..10) == 0 { CompletionFlags::BARRIER_FENCE } else { NONE };
@@ -226,8 +285,13 @@ impl World {
                 near.ep.post_fetch_and_add(1, near.buffer.piece(from, 8), cookie, word, flags)
             }
             Kind::Wrong => {
+                // Memory that does not exist, or not any more.
+                let old = retired.iter().find(|old| old.ep == far.ep.id());
                 let mut to = far.buffer.remote(0, 8);
-                to.context ^= 0x5a5a_5a5a;
+                match old {
+                    Some(old) => to = old.remote,
+                    None => to.context ^= 0x5a5a_5a5a,
+                }
                 near.ep.post_rdma_write(&[near.buffer.piece(from, 8)], cookie, to, flags)
             }
         };
@@ -236,6 +300,9 @@ impl World {
                 "connection {index} side {side}: post {cookie:#x} {kind:?} {length}: {posted:?}"
             )
         });
+        if let Some(since) = self.idle_since.get_mut(index) {
+            *since = None;
+        }
         match posted {
             Ok(()) => {
                 let length = if kind == Kind::Wrong { 8 } else { length };

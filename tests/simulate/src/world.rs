@@ -3,26 +3,33 @@
 use std::time::{Duration, Instant};
 
 use dat_conformance::{Buffer, Node};
-use dat_core::{Endpoint, Privileges, Psp, Registry, SharedReceiveQueue};
+use dat_core::{Endpoint, Privileges, Psp, PspMaker, Registry, SharedReceiveQueue};
+use dat_provider_kit::engine;
 use dat_sync::clock;
-use dat_sync::epoll::simulated;
+use dat_sync::epoll::simulated::{self, Call};
 use fastrand::Rng;
 
 use crate::memory;
 use crate::model::{self, Pair};
-use crate::network::{self, Habits, Link};
+use crate::network::{self, Link};
+use crate::plan::{Plan, Workload};
+use crate::registrations::Retired;
 use crate::trace::Trace;
+use crate::waits::Wait;
 use crate::workload::Habit;
 
-/// Number of slots of each area, and of requests and receives of an endpoint.
-pub(crate) const SLOTS: usize = 8;
 /// An arrival is seen within this time: the bound of the leases, the slack of the checks, and what the simulated
 /// threads take to wake up.
 const BOUND: Duration = Duration::from_micros(300);
 /// Longest time that a thread needs to wake up, in nanoseconds.
-const WAKE_UP: u64 = 20_000;
+pub(crate) const WAKE_UP: u64 = 20_000;
+/// A link is idle for no longer while a request is not complete that could be.
+pub(crate) const IDLE: Duration = Duration::from_millis(1);
 
-/// The areas of the memory of an endpoint, each of [`SLOTS`] slots.
+/// The waits that nothing ends are given up this many rounds after nothing new has begun.
+const WAITS_END: usize = 40;
+
+/// The areas of the memory of an endpoint, each of as many slots as the plan says.
 #[derive(Clone, Copy)]
 pub(crate) enum Area {
     /// What it sends.
@@ -64,6 +71,12 @@ pub(crate) struct Process {
     pub(crate) node: Node,
     pub(crate) psp: Psp,
     pub(crate) habit: Habit,
+    /// Its consumer waits.
+    pub(crate) wait: Option<Wait>,
+    /// The program has closed a descriptor of its adapter.
+    pub(crate) is_broken: bool,
+    /// When its consumer took a completion last.
+    pub(crate) took_at: Instant,
     /// It makes no call before this time.
     pub(crate) away_until: Instant,
     /// Nor does its thread run before this time.
@@ -80,14 +93,21 @@ pub(crate) struct Process {
 pub(crate) struct World {
     pub(crate) random: Rng,
     pub(crate) trace: Trace,
-    pub(crate) slot: usize,
+    pub(crate) plan: Plan,
     pub(crate) processes: Vec<Process>,
     pub(crate) connections: Vec<Connection>,
     /// For each direction of each link that has unread bytes: how many were read, and since when no more.
     pub(crate) unread_since: Vec<[Option<(u64, Instant)>; 2]>,
     pub(crate) next_cookie: u64,
-    /// Faults and disconnects may happen.
-    pub(crate) has_faults: bool,
+    /// For each link that is idle: the number of bytes that were read, and since when no more.
+    pub(crate) idle_since: Vec<Option<(u64, Instant)>>,
+    /// The calls that the system is to refuse, and how many connections may end because it did.
+    pub(crate) refused: Vec<Call>,
+    pub(crate) excuses: usize,
+    /// Memory that was deregistered.
+    pub(crate) retired: Vec<Retired>,
+    /// Nothing new begins.
+    pub(crate) is_settling: bool,
     /// A process was stopped, so that arrivals may wait.
     pub(crate) has_stopped: bool,
 }
@@ -95,33 +115,32 @@ pub(crate) struct World {
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 impl World {
-    pub(crate) fn new(seed: u64, registry: &Registry, trace: Trace) -> Self {
+    pub(crate) fn new(
+        seed: u64,
+        workload: Option<Workload>,
+        registry: &Registry,
+        trace: Trace,
+    ) -> Self {
         let mut random = Rng::with_seed(seed);
-        let slot = match random.usize(0..32) {
-            0 => 200 << 10,
-            1..=4 => 20 << 10,
-            5..=9 => 4 << 10,
-            _ => 2 << 10,
-        };
-        let habits = Habits {
-            are_rings: random.bool(),
-            has_doorbells: random.bool(),
-            has_secret: random.u8(0..4) == 0,
-            capacity: [300, 5_000, 40_000, 2_000_000][random.usize(0..4)],
-        };
-        let count = random.usize(2..=4);
-        let has_faults = random.u8(0..3) == 0;
-        trace.line(|| {
-            format!("{count} processes, {habits:?}, slots of {slot}, faults: {has_faults}")
-        });
-        network::begin(habits, count, random.usize(..));
-        let processes = (0..count).map(|process| {
-            let ia = registry.open(&format!("simulated?{process}")).expect("an adapter");
+        let workload = workload.unwrap_or_else(|| Workload::of(seed));
+        let plan = Plan::new(workload, &mut random);
+        trace.line(|| format!("{plan:?}"));
+        let adapter = plan.workload.adapter();
+        let own = Rng::with_seed(random.u64(..));
+        network::begin(plan.habits, plan.processes, own, adapter.is_none());
+        let processes = (0..plan.processes).map(|process| {
+            let simulated = || format!("simulated?{process}");
+            let name = adapter.map_or_else(simulated, str::to_owned);
+            let ia = registry.open(&name).expect("an adapter");
+            network::with(|network| {
+                let started = engine::take_simulated_threads().into_iter();
+                network.threads.extend(started.map(|thread| Some((process, thread))));
+            });
             let node = Node::on(ia);
             let psp = node.psp();
-            let shared = random.bool().then(|| Shared {
-                queue: node.srq(SLOTS as u32),
-                buffer: memory::buffer(&node, SLOTS * slot, Privileges::ALL),
+            let shared = (plan.slots == 8 && random.bool()).then(|| Shared {
+                queue: node.srq(plan.slots as u32),
+                buffer: memory::buffer(&node, plan.slots * plan.slot, Privileges::ALL),
                 receives: Vec::new(),
             });
             Process {
@@ -129,6 +148,9 @@ impl World {
                 node,
                 psp,
                 habit: Habit::Polls,
+                wait: None,
+                took_at: clock::now(),
+                is_broken: false,
                 away_until: clock::now(),
                 stopped_until: clock::now(),
                 is_killed: false,
@@ -138,21 +160,26 @@ impl World {
             }
         });
         Self {
-            slot,
             processes: processes.collect(),
+            plan,
             random,
             trace,
             connections: Vec::new(),
             unread_since: Vec::new(),
             next_cookie: 1,
-            has_faults,
+            idle_since: Vec::new(),
+            refused: Vec::new(),
+            excuses: 0,
+            retired: Vec::new(),
+            is_settling: false,
             has_stopped: false,
         }
     }
 
     /// Runs the world for a number of steps, lets it come to rest, and ends it.
     pub(crate) fn run(mut self, steps: usize) -> Outcome {
-        for _ in 0..steps {
+        self.connect()?;
+        for _ in 0..steps * self.plan.steps {
             self.step()?;
         }
         self.settle()?;
@@ -162,8 +189,9 @@ impl World {
     /// Moves one thing.
     fn step(&mut self) -> Outcome {
         match self.random.u8(0..20) {
-            0 => self.connect(),
-            1 if self.has_faults => match self.random.u8(0..60) {
+            0 => self.connect()?,
+            1 if self.plan.has_faults && self.plan.workload.adapter().is_some() => self.stop(),
+            1 if self.plan.has_faults => match self.random.u8(0..60) {
                 0 => self.kill(),
                 1 | 2 => self.stop(),
                 3..=5 => self.break_link(),
@@ -176,10 +204,25 @@ impl World {
             }
             9..=14 => self.deliver(),
             15 | 16 => self.advance()?,
-            _ => {}
+            _ => self.disturb()?,
         }
         self.run_threads()?;
+        let before = clock::now();
+        self.run_waiters()?;
+        self.excuse(clock::now().duration_since(before));
         self.observe()
+    }
+
+    /// What only some workloads have.
+    fn disturb(&mut self) -> Outcome {
+        match (self.plan.workload, self.random.u16(0..400)) {
+            (Workload::Refusals, 0..=39) => self.refuse(),
+            (Workload::Refusals, 40) => self.close_descriptor(),
+            (Workload::Forks, 0..=1) => return self.fork(),
+            (Workload::Direct, 0..=19) => self.deregister(),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// A call has paused for some time, in which other threads would have run.
@@ -196,8 +239,16 @@ impl World {
         if state.away_until > now || state.stopped_until > now || state.is_killed {
             return Ok(());
         }
+        if state.wait.is_some() {
+            // Now and then a consumer gives up.
+            let is_over = self.random.u8(0..60) == 0;
+            if is_over {
+                self.end_wait(process);
+            }
+            return Ok(());
+        }
         if self.random.u8(0..12) == 0 {
-            let habit = Habit::any(&mut self.random);
+            let habit = Habit::any(&mut self.random, self.plan.workload);
             self.trace.line(|| format!("process {process} now {habit:?}"));
             self.processes[process].habit = habit;
         }
@@ -211,6 +262,10 @@ impl World {
             Habit::Waits => {
                 self.post_any(process)?;
                 self.wait(process)
+            }
+            Habit::Sleeps => {
+                self.post_any(process)?;
+                self.begin_wait(process)
             }
             Habit::Away => {
                 let time = Duration::from_micros(self.random.u64(1..3_000));
@@ -239,12 +294,14 @@ impl World {
     fn advance(&mut self) -> Outcome {
         let short = Duration::from_nanos(self.random.u64(100..30_000));
         clock::advance(short);
+        network::map_memory();
         self.observe()
     }
 
     /// The threads that are woken run, some time later.
     fn run_threads(&mut self) -> Outcome {
         let now = clock::now();
+        let is_real = self.plan.workload.adapter().is_some();
         let count = network::with(|network| network.threads.len());
         for index in 0..count {
             // The network is free while a thread runs, which may connect.
@@ -260,8 +317,8 @@ impl World {
                 continue;
             }
             let is_due = thread.wakes_at().is_some_and(|at| at <= now);
-            let may_wake =
-                state.thread_runs_at.is_none() && (is_due || state.seen != simulated::changes());
+            let may_wake = state.thread_runs_at.is_none()
+                && (is_due || is_real || state.seen != simulated::changes());
             state.seen = simulated::changes();
             if may_wake && thread.is_woken() {
                 let delay = Duration::from_nanos(self.random.u64(0..WAKE_UP));
@@ -282,21 +339,42 @@ impl World {
     /// Checks that no arrival waits for too long.
     fn observe(&mut self) -> Outcome {
         let now = clock::now();
-        let Self { unread_since, has_stopped, connections, .. } = self;
+        let Self {
+            unread_since,
+            idle_since,
+            has_stopped,
+            connections,
+            excuses,
+            trace,
+            processes,
+            ..
+        } = self;
         network::with(|network| {
+            idle_since.resize(network.links.len(), None);
+            for (since, (_, link)) in idle_since.iter_mut().zip(&network.links) {
+                let idle = link.idle();
+                let before = since.filter(|(read, _)| Some(*read) == idle);
+                *since = before.or(idle.map(|read| (read, now)));
+            }
             unread_since.resize(network.links.len(), [None; 2]);
-            let links = network.links.iter().map(|(_, link)| link);
-            for (index, (since, link)) in unread_since.iter_mut().zip(links).enumerate() {
+            for (index, (since, (ends, link))) in
+                unread_since.iter_mut().zip(&network.links).enumerate()
+            {
                 for (direction, since) in since.iter_mut().enumerate() {
                     let unread = link.unread(direction);
                     let before = since.filter(|(read, _)| Some(*read) == unread);
                     *since = before.or(unread.map(|read| (read, now)));
-                    let waits =
-                        since.map_or(Duration::ZERO, |(_, since)| now.duration_since(since));
+                    // A consumer that takes completions need not read the link before it has all of them.
+                    let took_at = processes[ends[1 - direction]].took_at;
+                    let waits = since.map_or(Duration::ZERO, |(_, since)| {
+                        now.duration_since(since.max(took_at))
+                    });
                     // A connection that has ended is not read, and a process may have been stopped.
-                    let is_excused =
-                        *has_stopped || connections.get(index).is_some_and(|one| one.pair.may_end);
+                    let is_excused = *has_stopped
+                        || *excuses > 0
+                        || connections.get(index).is_some_and(|one| one.pair.may_end);
                     if waits > BOUND && !is_excused {
+                        trace.line(|| format!("link {index}: {}", link.describe()));
                         return Err(format!("link {index}: bytes are not read for {waits:?}"));
                     }
                 }
@@ -308,40 +386,70 @@ impl World {
     /// Lets everything that was begun come to its end, with consumers that poll.
     fn settle(&mut self) -> Outcome {
         self.trace.line(|| "nothing new begins".to_owned());
+        self.is_settling = true;
+        self.count_refusals(true);
+        for process in self.processes.iter().filter(|one| one.is_broken && !one.is_killed) {
+            // The adapter need not find out before its next call.
+            drop(process.node.ia.psp_create_any(&process.node.requests, PspMaker::Consumer));
+        }
         let latest = self.processes.iter().map(|one| one.stopped_until).max();
         if let Some(stopped) = latest.and_then(|latest| latest.checked_duration_since(clock::now()))
         {
             clock::advance(stopped);
         }
         let mut rest = 0;
-        for _ in 0..20_000 {
-            let before = self.next_event();
+        for round in 0..20_000 {
+            let events = self.next_event();
             network::deliver_all();
             clock::advance(Duration::from_nanos(WAKE_UP));
+            network::map_memory();
             self.run_threads()?;
+            let before = clock::now();
+            self.run_waiters()?;
+            self.excuse(clock::now().duration_since(before));
             self.observe()?;
             for process in 0..self.processes.len() {
                 let state = &self.processes[process];
-                if !state.is_killed && state.stopped_until <= clock::now() {
+                if state.is_killed || state.stopped_until > clock::now() {
+                    continue;
+                }
+                if state.wait.is_none() {
                     self.poll(process)?;
+                } else if round > WAITS_END {
+                    self.give_up_wait(process, round > 10 * WAITS_END)?;
                 }
             }
             self.post_missing_receives();
             let is_done = self.connections.iter().all(|one| one.pair.left().is_none());
-            rest = if is_done && before == self.next_event() { rest + 1 } else { 0 };
+            let waits = self.processes.iter().any(|one| one.wait.is_some() && !one.is_killed);
+            let is_at_rest = is_done && !waits && events == self.next_event();
+            rest = if is_at_rest { rest + 1 } else { 0 };
             if rest > 20 {
                 return Ok(());
             }
         }
+        self.describe_links();
+        let left = self.connections.iter().enumerate().find_map(|(index, connection)| {
+            connection.pair.left().map(|what| format!("connection {index}: {what}"))
+        });
+        Err(left.unwrap_or_else(|| "the world does not come to rest".to_owned()))
+    }
+
+    pub(crate) fn describe_links(&self) {
         network::with(|network| {
             for (index, (_, link)) in network.links.iter().enumerate() {
                 self.trace.line(|| format!("link {index}: {}", link.describe()));
             }
         });
-        let left = self.connections.iter().enumerate().find_map(|(index, connection)| {
-            connection.pair.left().map(|what| format!("connection {index}: {what}"))
-        });
-        Err(left.unwrap_or_else(|| "the world does not come to rest".to_owned()))
+    }
+
+    /// Whether nothing has moved on any link for some time.
+    pub(crate) fn is_network_idle(&self) -> bool {
+        let now = clock::now();
+        let is_idle = |since: &Option<(u64, Instant)>| {
+            since.is_some_and(|(_, since)| now.duration_since(since) > IDLE)
+        };
+        self.idle_since.iter().all(is_idle)
     }
 
     fn next_event(&self) -> u64 {
@@ -373,7 +481,13 @@ impl World {
                 }
             }
         }
+        for Retired { buffer, before, .. } in &self.retired {
+            if buffer.bytes(0, before.len()) != *before {
+                return Err("memory was written after it was deregistered".to_owned());
+            }
+        }
         self.connections.clear();
+        self.retired.clear();
         let Self { processes, trace, .. } = self;
         trace.line(|| "all adapters are closed".to_owned());
         let mut threads: Vec<_> = network::with(|network| std::mem::take(&mut network.threads));
@@ -382,6 +496,7 @@ impl World {
         for _ in 0..400 {
             network::deliver_all();
             clock::advance(Duration::from_millis(2));
+            network::map_memory();
             for slot in &mut threads {
                 let Some((_, thread)) = slot else { continue };
                 if thread.is_woken() && !thread.run() {

@@ -1,0 +1,162 @@
+//! Waits that last. A waiter checks its dispatcher, falls asleep at a later step, and goes on some time after what it
+//! sleeps on has changed.
+#![allow(unsafe_code, reason = "descriptors are borrowed by number")]
+
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use dat_core::blocking::{BlockedEvdWait, SleepOn, WaitClock, WaitOutcome, WaitStep};
+use dat_core::{Event, EventDispatcher, Timeout, Waited};
+use dat_sync::clock;
+use dat_sync::epoll::simulated;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::world::{Outcome, WAKE_UP, World};
+
+/// A waiter that has slept for this time has nothing to wake up for.
+const REST: Duration = Duration::from_micros(200);
+
+/// Whether a descriptor of the system is readable.
+fn is_readable(descriptor: RawFd) -> bool {
+    // SAFETY: the waiter owns it as long as it sleeps.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&now)) == Ok(1)
+}
+
+/// A wait in progress.
+pub(crate) struct Wait {
+    queue: EventDispatcher,
+    blocked: BlockedEvdWait,
+    state: State,
+    /// It sleeps on a word of memory, of which the simulation does not see when it changes.
+    is_blind: bool,
+}
+
+enum State {
+    /// It has found nothing, and will sleep.
+    Awake,
+    /// It sleeps until one of these is readable; without any, it checks again soon.
+    Asleep(Option<[RawFd; 2]>, Instant),
+    /// It runs at this time.
+    Woken(Instant),
+}
+
+impl World {
+    /// A process begins to wait on one of its dispatchers.
+    pub(crate) fn begin_wait(&mut self, process: usize) -> Outcome {
+        let node = &self.processes[process].node;
+        let all = [&node.request, &node.recv, &node.recv, &node.connect, &node.requests];
+        let queue = all[self.random.usize(0..all.len())].clone();
+        self.trace.line(|| format!("process {process} waits on {:?}", queue.id()));
+        let mut event = Event::default();
+        let step = queue.start_wait(&WaitClock::new(Timeout::Infinite), 1, &mut event);
+        self.go_on(process, queue, step, event)
+    }
+
+    fn go_on(
+        &mut self,
+        process: usize,
+        queue: EventDispatcher,
+        step: dat_core::Result<WaitStep<Waited, BlockedEvdWait>>,
+        event: Event,
+    ) -> Outcome {
+        match step.map_err(|error| format!("a wait is refused: {error}"))? {
+            WaitStep::Done(_) if matches!(event, Event::None) => {
+                Err("a wait without a limit ends without an event".to_owned())
+            }
+            WaitStep::Done(_) => self.handle(process, event),
+            WaitStep::Blocked(blocked) => {
+                let (state, is_blind) = (State::Awake, false);
+                self.processes[process].wait = Some(Wait { queue, blocked, state, is_blind });
+                Ok(())
+            }
+        }
+    }
+
+    /// The waiters fall asleep, wake up and go on.
+    pub(crate) fn run_waiters(&mut self) -> Outcome {
+        let now = clock::now();
+        for process in 0..self.processes.len() {
+            let state = &mut self.processes[process];
+            if state.is_killed || state.stopped_until > now {
+                continue;
+            }
+            let Some(mut wait) = state.wait.take() else { continue };
+            let mut wake_up = || now + Duration::from_nanos(self.random.u64(0..WAKE_UP));
+            match wait.state {
+                State::Awake => {
+                    self.trace.line(|| format!("process {process} falls asleep"));
+                    wait.state = match wait.blocked.begin_sleep() {
+                        Some(SleepOn::Descriptors(both)) => {
+                            State::Asleep(Some(both.map(|one| one.as_raw_fd())), now)
+                        }
+                        Some(SleepOn::Word { .. }) => {
+                            wait.is_blind = true;
+                            State::Asleep(None, now)
+                        }
+                        None => State::Woken(now),
+                    };
+                }
+                State::Asleep(both, _) => {
+                    let is_real = self.plan.workload.adapter().is_some();
+                    let is_lost =
+                        |both: [RawFd; 2]| !is_real && !both.into_iter().all(simulated::is_open);
+                    if both.is_some_and(is_lost) {
+                        let mut event = Event::default();
+                        let step = wait.blocked.resume(WaitOutcome::Unavailable, &mut event);
+                        self.go_on(process, wait.queue, step, event)?;
+                        continue;
+                    }
+                    let is_readable = if is_real { is_readable } else { simulated::is_readable };
+                    if both.is_none_or(|both| both.into_iter().any(is_readable)) {
+                        wait.state = State::Woken(wake_up());
+                    }
+                }
+                State::Woken(at) if at <= now => {
+                    let Wait { queue, blocked, .. } = wait;
+                    let mut event = Event::default();
+                    let step = blocked.resume(WaitOutcome::Woken, &mut event);
+                    self.trace.line(|| format!("process {process} wakes up: {event:?}"));
+                    self.go_on(process, queue, step, event)?;
+                    continue;
+                }
+                State::Woken(_) => {}
+            }
+            self.processes[process].wait = Some(wait);
+        }
+        Ok(())
+    }
+
+    /// Ends a wait of a consumer that gives up.
+    pub(crate) fn end_wait(&mut self, process: usize) {
+        self.processes[process].wait = None;
+    }
+
+    /// Ends a wait that nothing has ended although everything has come to rest. Nothing may be there that should have
+    /// woken the waiter, which `must_sleep` by now.
+    pub(crate) fn give_up_wait(&mut self, process: usize, must_sleep: bool) -> Outcome {
+        let wait = self.processes[process].wait.take();
+        let Some(Wait { queue, blocked, state, is_blind }) = wait else { return Ok(()) };
+        let is_asleep = match state {
+            State::Asleep(Some(_), since) => clock::now().duration_since(since) > REST,
+            _ => false,
+        };
+        if !is_asleep && !must_sleep {
+            self.processes[process].wait = Some(Wait { queue, blocked, state, is_blind });
+            return Ok(());
+        }
+        drop(blocked);
+        let mut event = Event::default();
+        let found = queue.dequeue(&mut event).map_err(|error| error.to_string())?;
+        if is_asleep && found {
+            return Err(format!("process {process} sleeps although there is {event:?}"));
+        }
+        let is_broken = self.processes[process].is_broken;
+        if !is_asleep && !is_blind && !is_broken && self.is_network_idle() {
+            self.describe_links();
+            return Err(format!("process {process} wakes up again and again for nothing"));
+        }
+        if found { self.handle(process, event) } else { Ok(()) }
+    }
+}
