@@ -67,10 +67,7 @@ fn call_adapter(process: &Process) -> Option<&'static str> {
             "register memory",
             node.ia.lmr_create(MemorySource::Memory(&buffer), &node.pz, Privileges::ALL).is_ok(),
         ),
-        (
-            "dequeue an event",
-            ![&node.recv, &node.request, &node.connect].into_iter().all(is_refused),
-        ),
+        ("dequeue an event", ![&node.connect, &node.requests].into_iter().all(is_refused)),
         ("wait", node.connect.wait(now, 1, &mut event).is_ok()),
         ("arm a dispatcher", node.connect.arm().is_ok()),
         (
