@@ -54,8 +54,8 @@ impl World {
 fn call_adapter(process: &Process) -> Option<&'static str> {
     let Process { node, shared, .. } = process;
     let mut event = Event::default();
-    // Completions that were there at the fork are in the child too, where it finds them or nothing.
-    let is_refused = |queue: &EventDispatcher| queue.dequeue(&mut Event::default()).is_err();
+    // It finds nothing in the thread that dequeued before; the completions that were there at the fork are in the child too.
+    let is_refused = |queue: &EventDispatcher| queue.dequeue(&mut Event::default()) != Ok(true);
     let now = Timeout::After(Duration::ZERO);
     let buffer = crate::memory::block(64);
     let calls = [

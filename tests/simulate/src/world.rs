@@ -26,7 +26,7 @@ pub(crate) const WAKE_UP: u64 = 20_000;
 /// A link is idle for no longer while a request is not complete that could be.
 pub(crate) const IDLE: Duration = Duration::from_millis(1);
 
-/// The waits that nothing ends are given up this many rounds after nothing new has begun.
+/// Consumers abandon the waits that nothing ends this many rounds after nothing new has begun.
 const WAITS_END: usize = 40;
 
 /// The areas of the memory of an endpoint, each of as many slots as the plan says.
