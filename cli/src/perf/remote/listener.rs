@@ -1,5 +1,6 @@
 //! `dat perf --listen`: carries out the orders of one client after another.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use dat_core::{
@@ -34,6 +35,8 @@ struct Listener {
     arrivals: EventDispatcher,
     psp: Psp,
     timeout: Duration,
+    /// Clients that asked while another one was served.
+    waiting: VecDeque<ConnectionRequest>,
 }
 
 /// What to listen on, and how long a peer may take.
@@ -63,7 +66,7 @@ pub(in crate::perf) fn listen(
     let pz = ia.pz_create()?;
     let arrivals = side::arrivals(&ia)?;
     let psp = ia.psp_create(port, &arrivals, PspMaker::Consumer)?;
-    let listener = Listener { ia, pz, arrivals, psp, timeout };
+    let mut listener = Listener { ia, pz, arrivals, psp, timeout, waiting: VecDeque::new() };
     let (address, port) = (listener.ia.attributes().address, listener.psp.qualifier());
     report(Served::Listening(&format!("{name}: listening at {address}, port {port}")));
     while report(Served::Client(&listener.next()?)) {}
@@ -72,8 +75,11 @@ pub(in crate::perf) fn listen(
 
 impl Listener {
     /// Waits for a client and serves it.
-    fn next(&self) -> Result<Call, CliError> {
-        let request = self.arrival(Timeout::Infinite)?;
+    fn next(&mut self) -> Result<Call, CliError> {
+        let request = match self.waiting.pop_front() {
+            Some(request) => request,
+            None => self.arrival(Timeout::Infinite)?,
+        };
         let from = request.query()?.remote_address.to_string();
         let mut connections = 0;
         let error = self.serve(&request, &mut connections).err();
@@ -92,7 +98,11 @@ impl Listener {
         }
     }
 
-    fn serve(&self, request: &ConnectionRequest, connections: &mut u64) -> Result<(), CliError> {
+    fn serve(
+        &mut self,
+        request: &ConnectionRequest,
+        connections: &mut u64,
+    ) -> Result<(), CliError> {
         if !request.query()?.private_data.starts_with(&CONTROL) {
             request.reject(&[])?;
             return Err(order::other_version("private data in the request"));
@@ -110,7 +120,7 @@ impl Listener {
     }
 
     /// Carries out orders until the client disconnects.
-    fn obey(&self, control: &Control, connections: &mut u64) -> Result<(), CliError> {
+    fn obey(&mut self, control: &Control, connections: &mut u64) -> Result<(), CliError> {
         let mut memory = None;
         while let Some(message) = control.receive(Timeout::Infinite)? {
             let order = Order::from_message(&message);
@@ -150,14 +160,18 @@ impl Listener {
         Ok(())
     }
 
-    /// The request for the connection of a measurement. Other clients are turned away meanwhile.
-    fn data_request(&self) -> Result<ConnectionRequest, CliError> {
+    /// The request for the connection of a measurement. Other clients wait.
+    fn data_request(&mut self) -> Result<ConnectionRequest, CliError> {
         loop {
             let request = self.arrival(Timeout::After(self.timeout))?;
-            if request.query()?.private_data.starts_with(&DATA) {
+            let data = request.query()?.private_data;
+            if data.starts_with(&DATA) {
                 return Ok(request);
+            } else if data.starts_with(&CONTROL) {
+                self.waiting.push_back(request);
+            } else {
+                request.reject(&[])?;
             }
-            request.reject(&[])?;
         }
     }
 
@@ -190,5 +204,70 @@ impl Call {
         if let Some(error) = error {
             error.print("    ", output);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use dat_core::Connect;
+
+    use super::super::order::Mode;
+    use super::*;
+    use crate::perf::op::Op;
+    use crate::providers;
+
+    const PLACE: Place<'_> =
+        Place { name: "loopback", port: 27_290, timeout: Duration::from_secs(20) };
+
+    #[test]
+    fn a_client_waits_while_another_one_connects_for_a_measurement() {
+        let (listens, listening) = mpsc::channel();
+        let listener = std::thread::spawn(move || {
+            let mut calls = 0;
+            listen(&providers::registry(), PLACE, |event| {
+                match event {
+                    Served::Listening(_) => listens.send(()).expect("the test waits"),
+                    Served::Client(call) => {
+                        assert!(call.is_well(), "{call:?}");
+                        calls += 1;
+                    }
+                }
+                calls < 2
+            })
+        });
+        listening.recv().expect("it listens");
+        let ia = providers::open(PLACE.name).expect("an adapter");
+        let pz = ia.pz_create().expect("a zone");
+        let address = ia.attributes().address;
+        let client = || Control::create(&ia, &pz, PLACE.timeout).expect("a client");
+
+        let first = client();
+        first.side.connect(address, PLACE.port, &CONTROL).expect("the listener accepts");
+        let prepare = Order::Prepare { op: Op::Write, slots: 1, stride: 64, seed: 1 };
+        first.ask(prepare).expect("memory");
+        first.ask(Order::Serve(Mode::Idle)).expect("an endpoint");
+        // The listener waits for the connection of the first client now.
+        let second = client();
+        let request = Connect::to(address, PLACE.port).timeout(PLACE.timeout);
+        second.side.ep.connect(&request.private_data(&CONTROL)).expect("an attempt");
+        let data = Control::create(&ia, &pz, PLACE.timeout).expect("an endpoint");
+        data.side.connect(address, PLACE.port, &DATA).expect("the listener accepts");
+        end(&data);
+        end(&first);
+
+        let established = second.side.await_connection(ConnectionEventKind::Established);
+        established.expect("the second client is served after the first one");
+        second.ask(Order::Limits).expect("limits");
+        end(&second);
+        listener.join().expect("no panic").expect("it serves both");
+    }
+
+    fn end(control: &Control) {
+        control.side.ep.disconnect(Close::Graceful).expect("a connection");
+        let ended = control.side.await_connection(ConnectionEventKind::Disconnected);
+        ended.expect("the end of the connection");
+        control.free().expect("nothing uses it");
     }
 }
