@@ -54,6 +54,11 @@ pub(crate) fn set(error: Error) {
     }
 }
 
+/// Stores the error of a call that names it, and prints nothing.
+pub(crate) fn set_quietly(error: Error) {
+    replace(LastError::Error(error));
+}
+
 /// Adds the call to the stored error of this thread, if it names none, and prints it: an argument was
 /// refused before the call reached its object. Every exported function ends with this if it fails.
 #[cold]

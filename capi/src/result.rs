@@ -96,6 +96,13 @@ pub(crate) fn failed(error: Error) -> DAT_RETURN {
     code
 }
 
+/// As [`failed`], for an expected error: no debug output has it. It must name its call.
+pub(crate) fn failed_quietly(error: Error) -> DAT_RETURN {
+    let code = codes::code(error.return_type(), error.subtype());
+    last_error::set_quietly(error);
+    code
+}
+
 #[cold]
 #[inline(never)]
 fn panicked(panic: Box<dyn Any + Send>) -> DAT_RETURN {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::argument::{array, check, check_aligned};
+use crate::result::failed_quietly;
 use crate::{foreign, registry};
 
 pub(crate) unsafe fn list_providers(
@@ -14,7 +15,12 @@ pub(crate) unsafe fn list_providers(
     let found = registry::providers();
     // Written even if the call fails: the length that the list needs.
     number_out.write(convert::count(found.len()));
-    check_length(max_to_return, provider_list, found.len())?;
+    let fits = check_length(max_to_return, provider_list, found.len());
+    match fits {
+        // How programs ask for the number: the code is an error, but nothing is wrong.
+        Err(short) if max_to_return == 0 => return Ok(failed_quietly(short)),
+        _ => fits?,
+    }
     let listed = found.len() as u64;
     // SAFETY: the caller guarantees an array of at least this many addresses.
     let list = unsafe { array(provider_list.cast_const(), listed, listed, (1, 3)) }?;

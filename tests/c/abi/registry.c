@@ -1,11 +1,15 @@
 /*
  * The list of adapters for programs: each name once, with a thread safety and a version that open
- * it; a list that is too short is refused with the number of entries.
+ * it; a list that is too short is refused with the number of entries. The refusal is printed as an error only if
+ * the program passed a list: a length of 0 asks for the number.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
 #define _POSIX_C_SOURCE 200112L
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../objects.h"
 
@@ -57,6 +61,39 @@ static void try_lengths(void)
           "a list of the very length: %s", dat_error_detail());
 }
 
+/* The number of bytes that a child prints for a list of this length, with DAT_DBG_TYPE=1; -1 if anything fails. */
+static long printed(DAT_COUNT most, DAT_PROVIDER_INFO **into)
+{
+    int ends[2], status;
+    char text[4096];
+    ssize_t length;
+    pid_t child;
+
+    if (pipe(ends) != 0 || (child = fork()) < 0)
+        return -1;
+    if (child == 0) {
+        DAT_COUNT found = 0;
+
+        if (dup2(ends[1], STDOUT_FILENO) < 0 || setenv("DAT_DBG_TYPE", "1", 1) != 0)
+            _exit(2);
+        _exit(DAT_GET_TYPE(dat_registry_list_providers(most, &found, into)) != DAT_INVALID_PARAMETER ||
+              found < 1 || *dat_error_detail() == '\0');
+    }
+    close(ends[1]);
+    length = read(ends[0], text, sizeof text);
+    close(ends[0]);
+    if (waitpid(child, &status, 0) != child || status != 0)
+        return -1;
+    return length;
+}
+
+/* The variable is read once a process: before any other call. */
+static void try_printed(void)
+{
+    CHECK(printed(0, NULL) == 0, "asking for the number is an error, or is printed as one");
+    CHECK(printed(-1, list) > 0, "an error is not printed");
+}
+
 static DAT_RETURN open_and_close(DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN thread_safe)
 {
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
@@ -99,6 +136,7 @@ int main(void)
         return 2;
     for (int i = 0; i < MOST; i++)
         list[i] = &entries[i];
+    try_printed();
     try_list();
     try_lengths();
     try_openv();
