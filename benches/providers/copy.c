@@ -1,6 +1,6 @@
 /*
  * The floor of copying once: memcpy between threads, process_vm_writev and process_vm_readv between
- * processes. A flag in shared memory announces each message.
+ * processes. A flag in shared memory announces each message, or the last bytes of what was written.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -33,7 +33,7 @@ static struct place peers[2];
 
 static int copy_fits(const struct adapter *adapter, const struct row *row)
 {
-    int moves = row->task == WRITE || row->task == READ;
+    int moves = row->task == WRITE || row->task == READ || row->task == MEMORY_TRIP;
 
     return adapter->kind != TCP && !row->waiting &&
            (moves || (row->task == ROUND_TRIP && row->size >= 65536));
@@ -92,10 +92,17 @@ static void round_trips(enum side me, size_t size, unsigned long times)
     }
 }
 
+static void put_row(enum side me, const struct row *row)
+{
+    put(me, row->size);
+}
+
 static void copy_run(enum side me, const struct row *row, unsigned long times)
 {
     if (row->task == ROUND_TRIP)
         round_trips(me, row->size, times);
+    else if (row->task == MEMORY_TRIP)
+        memory_trips(me, row, times, put_row);
     else if (me == FAR)
         compute(me);
     else

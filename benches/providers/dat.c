@@ -152,6 +152,16 @@ static void round_trips(enum side me, const struct row *row, unsigned long times
     }
 }
 
+/* As MPI libraries do. */
+static void write_and_complete(enum side me, const struct row *row)
+{
+    struct side_state *my = &states[me];
+
+    CHECK(dat_ep_post_rdma_write(my->end.ep, 1, &my->whole, cookie_of(0), &my->remote,
+                                 DAT_COMPLETION_DEFAULT_FLAG));
+    take_done(my->end.send_evd, row);
+}
+
 static void stream_out(struct side_state *my, const struct row *row, unsigned long times)
 {
     unsigned long sent = 0, done = 0, step = row->suppressed ? SIGNALLED_OF : 1;
@@ -245,6 +255,9 @@ static void dat_run(enum side me, const struct row *row, unsigned long times)
     switch (row->task) {
     case ROUND_TRIP:
         round_trips(me, row, times);
+        break;
+    case MEMORY_TRIP:
+        memory_trips(me, row, times, write_and_complete);
         break;
     case STREAM:
         if (me == NEAR)

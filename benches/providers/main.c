@@ -43,6 +43,46 @@ static unsigned batches = 31;
 static const char *wanted = "";
 static FILE *json;
 
+/* Single trips of the way that runs, by the near side. */
+static double trips[WAYS][MOST], last_trip;
+static unsigned trip_count[WAYS];
+static int trip_way = -1; /* none of which trips are recorded */
+
+static void record_trip(void)
+{
+    double now = seconds();
+
+    if (trip_way >= 0 && trip_count[trip_way] < MOST)
+        trips[trip_way][trip_count[trip_way]++] = (now - last_trip) / 2 * 1e9;
+    last_trip = now;
+}
+
+void memory_trips(enum side me, const struct row *row, unsigned long times,
+                  void (*put)(enum side me, const struct row *row))
+{
+    size_t last = row->size - sizeof(uint64_t);
+    uint64_t *outgoing = (uint64_t *)(buffers[me].outgoing + last);
+    uint64_t *incoming = (uint64_t *)(buffers[me].incoming + last);
+
+    *incoming = 0;
+    session_meet();
+    last_trip = seconds();
+    for (uint64_t number = 1; number <= times; number++) {
+        if (me == NEAR) {
+            *outgoing = number;
+            put(me, row);
+        }
+        while (__atomic_load_n(incoming, __ATOMIC_ACQUIRE) != number)
+            ;
+        if (me == NEAR) {
+            record_trip();
+        } else {
+            *outgoing = number;
+            put(me, row);
+        }
+    }
+}
+
 void compute(enum side me)
 {
     volatile unsigned long sum = 0;
@@ -80,7 +120,7 @@ static double run(enum side me, const struct way *way, const struct row *row, un
     took = (seconds() - began - awaited) / times * 1e9;
     session_end_run(me);
     session_meet();
-    return row->task == ROUND_TRIP ? took / 2 : took;
+    return row->task == ROUND_TRIP || row->task == MEMORY_TRIP ? took / 2 : took;
 }
 
 /* The near side decides. */
@@ -142,7 +182,9 @@ static void measure(enum side me, const struct row *row)
             double took;
 
             run(me, taken[at], row, (times[at] / 8 + FEWEST) / FEWEST * FEWEST);
+            trip_way = me == NEAR ? (int)at : -1;
             took = run(me, taken[at], row, times[at]);
+            trip_way = -1;
             if (me == NEAR)
                 measured[at].batches[batch] = took;
         }
@@ -151,6 +193,9 @@ static void measure(enum side me, const struct row *row)
         if (me == NEAR) {
             measured[at].way = taken[at]->name;
             measured[at].count = batches;
+            measured[at].trips = trip_count[at];
+            measured[at].each = trips[at];
+            trip_count[at] = 0;
         }
     }
     if (me == NEAR)

@@ -35,7 +35,7 @@ void report(const struct adapter *adapter, const struct row *row, struct times *
 
     for (unsigned at = 0; at < count; at++) {
         struct times *way = &ways[at];
-        double median, best, worst;
+        double median, best, worst, p99;
         char texts[3][32];
 
         qsort(way->batches, way->count, sizeof way->batches[0], compare);
@@ -47,16 +47,25 @@ void report(const struct adapter *adapter, const struct row *row, struct times *
         print_time(texts[0], sizeof texts[0], median);
         print_time(texts[1], sizeof texts[1], best);
         print_time(texts[2], sizeof texts[2], worst);
+        p99 = 0;
+        if (way->trips > 0) {
+            qsort(way->each, way->trips, sizeof way->each[0], compare);
+            p99 = way->each[(size_t)way->trips * 99 / 100];
+        }
         printf("%-9s %-40s %-9s %9s  (%s to %s)", at == 0 ? adapter->name : "",
                at == 0 ? row->name : "", way->way, texts[0], texts[1], texts[2]);
+        if (p99 > 0) {
+            print_time(texts[0], sizeof texts[0], p99);
+            printf("  p99 %s", texts[0]);
+        }
         if (at > 0)
             printf("  ratio %.2f", ours / median);
         printf("\n");
         if (json != NULL)
             fprintf(json,
                     "{\"adapter\":\"%s\",\"row\":\"%s\",\"way\":\"%s\",\"unit\":\"ns\","
-                    "\"median\":%.2f,\"best\":%.2f,\"worst\":%.2f,\"ratio\":%.3f}\n",
-                    adapter->name, row->name, way->way, median, best, worst, ours / median);
+                    "\"median\":%.2f,\"best\":%.2f,\"worst\":%.2f,\"p99\":%.2f,\"ratio\":%.3f}\n",
+                    adapter->name, row->name, way->way, median, best, worst, p99, ours / median);
     }
     fflush(stdout);
     if (json != NULL)

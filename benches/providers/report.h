@@ -18,6 +18,9 @@ struct times {
     const char *way;
     unsigned count;
     double batches[MOST_BATCHES];
+    /* Nanoseconds of single trips, if the task records them. */
+    unsigned trips;
+    double *each;
 };
 
 /* Prints the ways of a row; the first is the library, to which the others are compared. `json` may be

@@ -1,7 +1,7 @@
 /*
  * The floor of sockets: TCP over 127.0.0.1, with a spinning or a blocking receive, and one call of
- * sendmsg a message. For adapters in shared memory, only connections and messages to a side that sleeps, by
- * Unix sockets.
+ * sendmsg a message. Where the sides poll memory, a thread that sleeps in recv writes it. For adapters in
+ * shared memory, only connections and messages to a side that sleeps, by Unix sockets.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -82,6 +83,30 @@ static void listen_far(int family)
     getsockname(listeners[FAR], &name->any, &lengths[FAR]);
 }
 
+/* The readers of MEMORY_TRIP. */
+static pthread_t readers[2];
+static size_t reader_sizes[2];
+
+static void *read_to_memory(void *side)
+{
+    enum side me = *(enum side *)side;
+    size_t size = reader_sizes[me], at = 0;
+    ssize_t got;
+
+    while ((got = recv(sockets[me], buffers[me].incoming + at, size - at, 0)) > 0)
+        at = (at + got) % size;
+    return NULL;
+}
+
+static void start_reader(enum side me, size_t size)
+{
+    static enum side sides[] = {NEAR, FAR};
+
+    reader_sizes[me] = size;
+    if (pthread_create(&readers[me], NULL, read_to_memory, &sides[me]) != 0)
+        fail("pthread_create");
+}
+
 static void socket_open(enum side me, const struct adapter *adapter, const struct row *row)
 {
     union name its_name;
@@ -97,6 +122,8 @@ static void socket_open(enum side me, const struct adapter *adapter, const struc
     }
     if (row->task != CONNECT)
         sockets[me] = me == NEAR ? dial(me) : answer(me);
+    if (row->task == MEMORY_TRIP)
+        start_reader(me, row->size);
 }
 
 static void send_all(enum side me, size_t size)
@@ -143,6 +170,11 @@ static void exchange(enum side me, const struct row *row, unsigned long times)
         }
 }
 
+static void send_row(enum side me, const struct row *row)
+{
+    send_all(me, row->size);
+}
+
 static void connections(enum side me, unsigned long times)
 {
     char byte;
@@ -161,6 +193,8 @@ static void socket_run(enum side me, const struct row *row, unsigned long times)
 {
     if (row->task == CONNECT)
         connections(me, times);
+    else if (row->task == MEMORY_TRIP)
+        memory_trips(me, row, times, send_row);
     else if (row->task != STREAM)
         exchange(me, row, times);
     else if (me == FAR)
@@ -172,6 +206,10 @@ static void socket_run(enum side me, const struct row *row, unsigned long times)
 
 static void socket_close(enum side me, const struct row *row)
 {
+    if (row->task == MEMORY_TRIP) {
+        shutdown(sockets[me], SHUT_RDWR);
+        pthread_join(readers[me], NULL);
+    }
     if (row->task != CONNECT)
         close(sockets[me]);
     if (me == FAR)

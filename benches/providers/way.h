@@ -9,7 +9,9 @@
 
 #include "session.h"
 
-enum task { ROUND_TRIP, STREAM, WRITE, READ, CONNECT, OPEN };
+/* A MEMORY_TRIP is a round trip of RDMA writes: each side finds what arrives by its last bytes, and makes no call
+ * meanwhile. */
+enum task { ROUND_TRIP, MEMORY_TRIP, STREAM, WRITE, READ, CONNECT, OPEN };
 
 struct row {
     const char *name;
@@ -64,6 +66,11 @@ extern const struct way by_dat, by_ring, by_mutexes, by_copy, by_socket, by_ucx,
 
 /* Gives the far side time to fall asleep before the near one sends, if the row wants that. */
 void await_sleep(const struct row *row);
+
+/* Runs MEMORY_TRIP: `put` writes `row->size` bytes of the outgoing buffer to the incoming one of the peer, which awaits
+ * the number that the last of them are. */
+void memory_trips(enum side me, const struct row *row, unsigned long times,
+                  void (*put)(enum side me, const struct row *row));
 
 /* Spins like a program that computes, until the other side has ended its run. */
 void compute(enum side me);
