@@ -28,7 +28,7 @@ impl World {
     /// A request of a process that has polled is complete if its link is idle for long and the peer can execute it.
     fn check_idle(&self, process: usize) -> Outcome {
         let now = clock::now();
-        for (index, Connection { ends, pair }) in self.connections.iter().enumerate() {
+        for (index, Connection { ends, pair, .. }) in self.connections.iter().enumerate() {
             let Some(Some((_, since))) = self.idle_since.get(index) else { continue };
             let is_idle = now.duration_since(*since) > IDLE;
             if !is_idle || self.has_stopped || pair.may_end || self.excuses > 0 {
@@ -156,7 +156,7 @@ impl World {
         if status != DtoStatus::Success {
             self.is_excused(index);
         }
-        let Connection { ends, pair } = &mut self.connections[index];
+        let Connection { ends, pair, .. } = &mut self.connections[index];
         let Some(end) = &ends[side] else { return Ok(()) };
         let (buffer, offset) = match &mut self.processes[end.process].shared {
             Some(shared) => {
@@ -200,7 +200,7 @@ impl World {
         if status != DtoStatus::Success {
             self.is_excused(index);
         }
-        let Connection { ends, pair } = &mut self.connections[index];
+        let Connection { ends, pair, .. } = &mut self.connections[index];
         let posted = pair.complete_request(side, cookie, status, length)?;
         if status != DtoStatus::Success || pair.has_other_memory {
             return Ok(());

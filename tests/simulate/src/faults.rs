@@ -12,7 +12,7 @@ impl World {
     pub(crate) fn disconnect(&mut self, index: usize, side: usize) -> Outcome {
         let how = if self.random.bool() { Close::Graceful } else { Close::Abrupt };
         self.trace.line(|| format!("connection {index} side {side}: disconnect {how:?}"));
-        let Connection { ends, pair } = &mut self.connections[index];
+        let Connection { ends, pair, .. } = &mut self.connections[index];
         pair.end();
         let Some(end) = &ends[side] else { return Ok(()) };
         // It may have ended already.
@@ -34,7 +34,7 @@ impl World {
         let process = self.random.usize(0..self.processes.len());
         self.trace.line(|| format!("process {process} is killed"));
         self.processes[process].is_killed = true;
-        for Connection { ends, pair } in &mut self.connections {
+        for Connection { ends, pair, .. } in &mut self.connections {
             for (side, end) in ends.iter().enumerate() {
                 pair.sides[side].is_dead |= end.as_ref().is_some_and(|end| end.process == process);
             }
@@ -43,8 +43,10 @@ impl World {
         network::with(|network| {
             for (index, (processes, link)) in network.links.iter_mut().enumerate() {
                 if processes.contains(&process) {
-                    // The links are numbered as the connections are.
-                    connections[index].pair.end();
+                    connections
+                        .iter_mut()
+                        .filter(|one| one.link == Some(index))
+                        .for_each(|one| one.pair.end());
                     link.cut();
                 }
             }
@@ -60,10 +62,8 @@ impl World {
             }
             let index = random.usize(0..network.links.len());
             trace.line(|| format!("link {index} breaks"));
-            // The links are numbered as the connections are.
-            if let Some(connection) = connections.get_mut(index) {
-                connection.pair.end();
-            }
+            let its_connection = connections.iter_mut().find(|one| one.link == Some(index));
+            its_connection.into_iter().for_each(|one| one.pair.end());
             network.links[index].1.cut();
         });
     }

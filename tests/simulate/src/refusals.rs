@@ -61,7 +61,7 @@ impl World {
         }
         self.trace.line(|| format!("process {process} closes a descriptor of its adapter"));
         self.processes[process].is_broken = true;
-        for Connection { ends, pair } in &mut self.connections {
+        for Connection { ends, pair, .. } in &mut self.connections {
             if ends.iter().flatten().any(|end| end.process == process) {
                 pair.end();
             }
@@ -69,7 +69,11 @@ impl World {
         network::with(|network| {
             for (index, (processes, _)) in network.links.iter().enumerate() {
                 if processes.contains(&process) {
-                    self.connections[index].pair.end();
+                    let its_connection = |one: &&mut Connection| one.link == Some(index);
+                    self.connections
+                        .iter_mut()
+                        .filter(its_connection)
+                        .for_each(|one| one.pair.end());
                 }
             }
             let mut threads = network.threads.iter().flatten();

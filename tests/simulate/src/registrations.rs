@@ -27,7 +27,7 @@ impl World {
         }
         let (index, side) = (self.random.usize(0..self.connections.len()), self.random.usize(0..2));
         let constant = self.at(Area::Constant, 0);
-        let Connection { ends, pair } = &mut self.connections[index];
+        let Connection { ends, pair, .. } = &mut self.connections[index];
         let Some(end) = &mut ends[side] else { return };
         if !pair.sides[side].is_established {
             return;

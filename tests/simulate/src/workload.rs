@@ -77,10 +77,8 @@ impl World {
         let state = end.ep.query().map_or(EpState::Disconnected, |query| query.state);
         if let Err(error) = connected {
             self.trace.line(|| format!("it cannot connect: {error}"));
-            // Links are numbered as connections are.
             let is_local = error.raw_os_error().is_some() && !error.reason().is_empty();
-            let is_numbered = network::with(|network| network.links.len()) == links;
-            let is_right = is_numbered && is_local && (is_broken || is_refused);
+            let is_right = is_local && (is_broken || is_refused);
             return if is_right { Ok(()) } else { Err(format!("it cannot connect: {error}")) };
         }
         let pair = Pair {
@@ -88,7 +86,8 @@ impl World {
             needs_local_cause: is_refused && state == EpState::Disconnected,
             ..Pair::default()
         };
-        self.connections.push(Connection { ends: [Some(end), None], pair });
+        let link = network::with(|network| (network.links.len() > links).then_some(links));
+        self.connections.push(Connection { ends: [Some(end), None], pair, link });
         self.post_receives(index, 0);
         Ok(())
     }
@@ -160,7 +159,8 @@ impl World {
         let (slots, slot, (least, most)) = (self.plan.slots, self.plan.slot, self.plan.receives);
         let wanted = self.random.usize(least..=most);
         while self.connections[index].pair.sides[side].receives.len() < wanted {
-            let (cookie, Connection { ends, pair }) = (self.cookie(), &mut self.connections[index]);
+            let (cookie, Connection { ends, pair, .. }) =
+                (self.cookie(), &mut self.connections[index]);
             let Some(end) = &ends[side] else { return };
             let side = &mut pair.sides[side];
             let used = |at| side.receives.iter().any(|(_, offset)| *offset == at);
@@ -179,7 +179,7 @@ impl World {
     pub(crate) fn post_missing_receives(&mut self) {
         for index in 0..self.connections.len() {
             for side in 0..2 {
-                let Connection { ends, pair } = &self.connections[index];
+                let Connection { ends, pair, .. } = &self.connections[index];
                 let waiting = pair.sides[1 - side].messages.len();
                 let this = &pair.sides[side];
                 let Some(end) = &ends[side] else { continue };
@@ -202,7 +202,7 @@ impl World {
         let index = self.random.usize(0..self.connections.len());
         let side = self.random.usize(0..2);
         let is_own = |end: &Option<End>| end.as_ref().is_some_and(|end| end.process == process);
-        let Connection { ends, pair } = &self.connections[index];
+        let Connection { ends, pair, .. } = &self.connections[index];
         let this = &pair.sides[side];
         if !is_own(&ends[side]) || !this.is_established || this.requests.len() >= self.plan.slots {
             return Ok(());
@@ -233,7 +233,7 @@ impl World {
             _ => random.usize(0..200),
         };
         let at = |area: Area, number: usize| (area as usize * slots + number) * slot;
-        let Connection { ends: [Some(one), Some(two)], pair } = &mut connections[index] else {
+        let Connection { ends: [Some(one), Some(two)], pair, .. } = &mut connections[index] else {
             return Ok(());
         };
         let (near, far) = if side == 0 { (one, two) } else { (two, one) };

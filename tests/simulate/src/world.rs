@@ -55,6 +55,8 @@ pub(crate) struct End {
 pub(crate) struct Connection {
     pub(crate) ends: [Option<End>; 2],
     pub(crate) pair: Pair,
+    /// The number of its link; none if its attempt failed before there was one.
+    pub(crate) link: Option<usize>,
 }
 
 /// The shared receive queue of a process, with its receives that are not complete: cookies and offsets.
@@ -372,7 +374,9 @@ impl World {
                     // A connection that has ended is not read, and a process may have been stopped.
                     let is_excused = *has_stopped
                         || *excuses > 0
-                        || connections.get(index).is_some_and(|one| one.pair.may_end);
+                        || connections
+                            .iter()
+                            .any(|one| one.link == Some(index) && one.pair.may_end);
                     if waits > BOUND && !is_excused {
                         trace.line(|| format!("link {index}: {}", link.describe()));
                         return Err(format!("link {index}: bytes are not read for {waits:?}"));
