@@ -1,6 +1,6 @@
 /*
  * The life of a program: it opens an adapter, creates one object of each kind, connects two endpoints,
- * transfers, disconnects and closes: life ADAPTER. Each call that the system's refusals make fail must say
+ * transfers, disconnects and closes: life ADAPTER [QUALIFIER]. Each call that the system's refusals make fail must say
  * DAT_INSUFFICIENT_RESOURCES, and works when it is repeated; a call that frees something never fails. A
  * connection that fails or breaks is established again.
  *
@@ -40,6 +40,8 @@
 
 static struct page *page;
 static DAT_IA_HANDLE ia;
+/* Lives that run at the same time have different ones. */
+static DAT_CONN_QUAL own_qualifier = 4700;
 static DAT_PZ_HANDLE pz;
 static DAT_LMR_HANDLE lmr;
 static DAT_LMR_CONTEXT lmr_context;
@@ -263,7 +265,7 @@ static void create_and_free(void)
     TRY(dat_rmr_create(pz, &rmr));
     MUST(dat_ep_free(ep));
     TRY(dat_ep_create(ia, pz, evd, evd, evd, NULL, &ep));
-    TRY(dat_rsp_create(ia, 4793, ep, evd, &rsp));
+    TRY(dat_rsp_create(ia, own_qualifier, ep, evd, &rsp));
     MUST(dat_rsp_free(rsp));
     MUST(dat_rmr_free(rmr));
     MUST(dat_ep_free(ep));
@@ -276,7 +278,7 @@ static void create_and_free(void)
 static void create_large(void)
 {
     DAT_LMR_TRIPLET parts[SEGMENTS];
-    DAT_SRQ_ATTR shared = {16384, SEGMENTS, 0};
+    DAT_SRQ_ATTR shared = {4096, SEGMENTS, 0};
     DAT_EP_PARAM param;
     DAT_EP_HANDLE ep;
     DAT_SRQ_HANDLE srq;
@@ -299,7 +301,7 @@ static void create_large(void)
     MUST(dat_evd_free(evd));
 
     TRY(dat_ep_query(client, DAT_EP_FIELD_ALL, &param));
-    param.ep_attr.max_recv_dtos = 8192;
+    param.ep_attr.max_recv_dtos = 2048;
     param.ep_attr.max_recv_iov = SEGMENTS;
     TRY(dat_ep_create(ia, pz, completions, completions, connections, &param.ep_attr, &ep));
     for (number = 0; number < 600; number++)
@@ -368,7 +370,7 @@ static void use_handles_again(void)
  * moment for that, and then free what they have. */
 static int has_left_more(int life)
 {
-    struct timespec moment = {0, 10000000};
+    struct timespec moment = {0, 1000000};
     struct holdings now, before = page->left;
     int tries = 0, threads = atomic_load(&page->threads), is_more;
 
@@ -377,7 +379,7 @@ static int has_left_more(int life)
         now = holdings(page);
         is_more = life >= LIVES && has_more(&now, &before);
         /* Without a known number of threads, all have half a second. */
-    } while (++tries < (threads != 0 && now.threads > threads ? 500 : 50) &&
+    } while (++tries < (threads != 0 && now.threads > threads ? 5000 : 500) &&
              (threads == 0 || now.threads > threads || is_more));
     page->left_before = before;
     page->left = now;
@@ -408,6 +410,8 @@ int main(int argc, char **argv)
     char *name = argc > 1 ? argv[1] : loopback;
     int life = 0, is_more;
 
+    if (argc > 2)
+        own_qualifier = (DAT_CONN_QUAL)atoi(argv[2]);
     page = find_page();
     if (page == NULL)
         page = &alone;
