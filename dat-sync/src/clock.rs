@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 /// The simulated time since [`BASE`], in nanoseconds and at least 1; 0 for the time of the system.
 static SIMULATED: AtomicU64 = AtomicU64::new(0);
 static BASE: OnceLock<Instant> = OnceLock::new();
+/// How long calls have [paused](pause) in a simulation, in nanoseconds.
+static PAUSED: AtomicU64 = AtomicU64::new(0);
 
 /// How long a [`pause`] takes in a simulation.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -34,8 +36,15 @@ pub fn pause() {
     if SIMULATED.load(Ordering::Relaxed) == 0 {
         std::thread::yield_now();
     } else {
+        PAUSED.fetch_add(PAUSE.as_nanos() as u64, Ordering::Relaxed);
         advance(PAUSE);
     }
+}
+
+/// The simulated time without the [pauses](pause) of calls, in which other threads would have run.
+#[must_use]
+pub fn now_without_pauses() -> Instant {
+    now() - Duration::from_nanos(PAUSED.load(Ordering::Relaxed))
 }
 
 /// Whether the clock is simulated.

@@ -27,9 +27,10 @@ impl World {
 
     /// A request of a process that has polled is complete if its link is idle for long and the peer can execute it.
     fn check_idle(&self, process: usize) -> Outcome {
-        let now = clock::now();
-        for (index, Connection { ends, pair, .. }) in self.connections.iter().enumerate() {
-            let Some(Some((_, since))) = self.idle_since.get(index) else { continue };
+        let now = clock::now_without_pauses();
+        for (index, Connection { ends, pair, link }) in self.connections.iter().enumerate() {
+            let idle = link.and_then(|link| self.idle_since.get(link));
+            let Some(Some((_, since))) = idle else { continue };
             let is_idle = now.duration_since(*since) > IDLE;
             if !is_idle || self.has_stopped || pair.may_end || self.excuses > 0 {
                 continue;
@@ -117,7 +118,7 @@ impl World {
                 }
             }
             Event::Dto(one) => {
-                self.processes[process].took_at = clock::now();
+                self.processes[process].took_at = clock::now_without_pauses();
                 let (index, side) = self.find(|end| end.ep.id() == one.ep)?;
                 let is_receive = matches!(
                     one.operation,

@@ -87,13 +87,14 @@ impl World {
             match wait.state {
                 State::Awake => {
                     self.trace.line(|| format!("process {process} falls asleep"));
+                    let asleep_since = clock::now_without_pauses();
                     wait.state = match wait.blocked.begin_sleep() {
                         Some(SleepOn::Descriptors(both)) => {
-                            State::Asleep(Some(both.map(|one| one.as_raw_fd())), now)
+                            State::Asleep(Some(both.map(|one| one.as_raw_fd())), asleep_since)
                         }
                         Some(SleepOn::Word { .. }) => {
                             wait.is_blind = true;
-                            State::Asleep(None, now)
+                            State::Asleep(None, asleep_since)
                         }
                         None => State::Woken(now),
                     };
@@ -139,7 +140,9 @@ impl World {
         let wait = self.processes[process].wait.take();
         let Some(Wait { queue, blocked, state, is_blind }) = wait else { return Ok(()) };
         let is_asleep = match state {
-            State::Asleep(Some(_), since) => clock::now().duration_since(since) > REST,
+            State::Asleep(Some(_), since) => {
+                clock::now_without_pauses().duration_since(since) > REST
+            }
             _ => false,
         };
         if !is_asleep && !must_sleep {

@@ -1,5 +1,7 @@
 //! What the consumers do: they connect, and post receives and requests.
 
+use std::time::Instant;
+
 use dat_core::{CompletionFlags, Connect, EpState, Privileges, Timeout};
 use fastrand::Rng;
 
@@ -159,7 +161,7 @@ impl World {
         let (slots, slot, (least, most)) = (self.plan.slots, self.plan.slot, self.plan.receives);
         let wanted = self.random.usize(least..=most);
         while self.connections[index].pair.sides[side].receives.len() < wanted {
-            let (cookie, Connection { ends, pair, .. }) =
+            let (cookie, Connection { ends, pair, link }) =
                 (self.cookie(), &mut self.connections[index]);
             let Some(end) = &ends[side] else { return };
             let side = &mut pair.sides[side];
@@ -172,6 +174,7 @@ impl World {
                 return;
             }
             side.receives.push_back((cookie, offset));
+            end_idle(&mut self.idle_since, *link);
         }
     }
 
@@ -233,7 +236,8 @@ impl World {
             _ => random.usize(0..200),
         };
         let at = |area: Area, number: usize| (area as usize * slots + number) * slot;
-        let Connection { ends: [Some(one), Some(two)], pair, .. } = &mut connections[index] else {
+        let Connection { ends: [Some(one), Some(two)], pair, link } = &mut connections[index]
+        else {
             return Ok(());
         };
         let (near, far) = if side == 0 { (one, two) } else { (two, one) };
@@ -300,9 +304,7 @@ impl World {
                 "connection {index} side {side}: post {cookie:#x} {kind:?} {length}: {posted:?}"
             )
         });
-        if let Some(since) = self.idle_since.get_mut(index) {
-            *since = None;
-        }
+        end_idle(&mut self.idle_since, *link);
         match posted {
             Ok(()) => {
                 let length = if kind == Kind::Wrong { 8 } else { length };
@@ -318,5 +320,12 @@ impl World {
             Err(_) if pair.may_end => Ok(()),
             Err(error) => Err(format!("a post is refused: {error}")),
         }
+    }
+}
+
+/// A link has something to do again.
+fn end_idle(idle_since: &mut [Option<(u64, Instant)>], link: Option<usize>) {
+    if let Some(since) = link.and_then(|link| idle_since.get_mut(link)) {
+        *since = None;
     }
 }

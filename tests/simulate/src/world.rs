@@ -23,11 +23,13 @@ use crate::workload::Habit;
 const BOUND: Duration = Duration::from_micros(300);
 /// Longest time that a thread needs to wake up, in nanoseconds.
 pub(crate) const WAKE_UP: u64 = 20_000;
+/// Most times that everything moves before the world comes to rest: longer than a closing link waits for its peer (2 s).
+const SETTLING: u64 = 2_200_000_000 / WAKE_UP;
 /// A link is idle for no longer while a request is not complete that could be.
 pub(crate) const IDLE: Duration = Duration::from_millis(1);
 
 /// Consumers abandon the waits that nothing ends this many rounds after nothing new has begun.
-const WAITS_END: usize = 40;
+const WAITS_END: u64 = 40;
 
 /// The areas of the memory of an endpoint, each of as many slots as the plan says.
 #[derive(Clone, Copy)]
@@ -151,7 +153,7 @@ impl World {
                 psp,
                 habit: Habit::Polls,
                 wait: None,
-                took_at: clock::now(),
+                took_at: clock::now_without_pauses(),
                 is_broken: false,
                 away_until: clock::now(),
                 stopped_until: clock::now(),
@@ -199,19 +201,13 @@ impl World {
                 3..=5 => self.break_link(),
                 _ => {}
             },
-            2..=8 => {
-                let before = clock::now();
-                self.act()?;
-                self.excuse(clock::now().duration_since(before));
-            }
+            2..=8 => self.act()?,
             9..=14 => self.deliver(),
             15 | 16 => self.advance()?,
             _ => self.disturb()?,
         }
         self.run_threads()?;
-        let before = clock::now();
         self.run_waiters()?;
-        self.excuse(clock::now().duration_since(before));
         self.observe()
     }
 
@@ -225,12 +221,6 @@ impl World {
             _ => {}
         }
         Ok(())
-    }
-
-    /// A call has paused for some time, in which other threads would have run.
-    fn excuse(&mut self, pause: Duration) {
-        let all = self.unread_since.iter_mut().flatten().flatten();
-        all.for_each(|(_, since)| *since += pause);
     }
 
     /// A consumer does something.
@@ -340,7 +330,7 @@ impl World {
 
     /// Checks that no arrival waits for too long.
     fn observe(&mut self) -> Outcome {
-        let now = clock::now();
+        let now = clock::now_without_pauses();
         let Self {
             unread_since,
             idle_since,
@@ -402,25 +392,27 @@ impl World {
             clock::advance(stopped);
         }
         let mut rest = 0;
-        for round in 0..20_000 {
+        for round in 0..SETTLING {
             let events = self.next_event();
             network::deliver_all();
             clock::advance(Duration::from_nanos(WAKE_UP));
             network::map_memory();
             self.run_threads()?;
-            let before = clock::now();
             self.run_waiters()?;
-            self.excuse(clock::now().duration_since(before));
             self.observe()?;
-            for process in 0..self.processes.len() {
-                let state = &self.processes[process];
-                if state.is_killed || state.stopped_until > clock::now() {
-                    continue;
-                }
-                if state.wait.is_none() {
-                    self.poll(process)?;
-                } else if round > WAITS_END {
-                    self.give_up_wait(process, round > 10 * WAITS_END)?;
+            // Waiters are judged before others make calls that wake them.
+            for waits in [true, false] {
+                for process in 0..self.processes.len() {
+                    let state = &self.processes[process];
+                    let rests = state.is_killed || state.stopped_until > clock::now();
+                    if rests || state.wait.is_some() != waits {
+                        continue;
+                    }
+                    if !waits {
+                        self.poll(process)?;
+                    } else if round > WAITS_END {
+                        self.give_up_wait(process, round > 10 * WAITS_END)?;
+                    }
                 }
             }
             self.post_missing_receives();
@@ -449,7 +441,7 @@ impl World {
 
     /// Whether nothing has moved on any link for some time.
     pub(crate) fn is_network_idle(&self) -> bool {
-        let now = clock::now();
+        let now = clock::now_without_pauses();
         let is_idle = |since: &Option<(u64, Instant)>| {
             since.is_some_and(|(_, since)| now.duration_since(since) > IDLE)
         };
