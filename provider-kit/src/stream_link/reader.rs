@@ -160,7 +160,7 @@ impl<S: Stream> StreamReader<S> {
                 }
             }
             if !has_more {
-                return Ok(Progress::Drained(bytes > 0));
+                return Ok(Progress::Drained(bytes > 0 || frames > 0));
             }
             if bytes >= budget.bytes {
                 return Ok(Progress::More);

@@ -138,6 +138,20 @@ fn held_frames_are_sent_together_with_the_next_one_or_by_a_flush() {
 }
 
 #[test]
+fn frames_that_a_budget_left_in_the_buffer_arrive_in_the_next_read() {
+    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
+    for _ in 0..2 {
+        assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    }
+    let mut kept = Kept::default();
+    let one = Budget { frames: 1, ..Budget::default() };
+    assert_eq!(reader.read(&mut kept, one), Ok(Progress::More));
+    assert_eq!(reader.read(&mut kept, Budget::default()), Ok(Progress::Drained(true)));
+    assert_eq!(kept.ends, 2);
+    assert_eq!(reader.read(&mut kept, Budget::default()), Ok(Progress::Drained(false)));
+}
+
+#[test]
 fn a_full_stream_takes_small_frames_together_and_then_no_more() {
     let [(_, mut writer), _] = links(Wire { capacity: 24, seed: 0 });
     let ack = Frame::new(Body::Ack);
