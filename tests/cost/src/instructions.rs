@@ -10,11 +10,7 @@ use crate::operation::{Operation, When};
 use crate::profile::{Edge, Profile};
 use crate::shared::{Name, Shared};
 
-/// How many times an operation is repeated under callgrind, so that the extra work of the first one
-/// is less than one instruction of each.
-const TIMES: u64 = 4000;
-
-/// By how much a count may exceed the table besides [`Operation::slack_percent`].
+/// By how many instructions a count may exceed the table besides [`Operation::slack_percent`].
 const SLACK: u64 = 2;
 
 /// Runs every operation, in Rust and through a C library; to be run under callgrind.
@@ -22,12 +18,13 @@ pub(crate) fn run(folder: &Path, name: Name) -> Result<(), Failure> {
     let native = Native::open()?;
     let shared = Shared::open(folder, name)?;
     for operation in Operation::counted() {
+        let (runs, times) = operation.counted_runs();
         if operation.is_in_rust() {
-            native.run(operation, TIMES)?;
+            native.run(operation, times)?;
         }
-        shared.beside(operation, When::Before, TIMES);
-        for _ in 0..operation.counted_runs() {
-            shared.repeat(operation)?(TIMES);
+        shared.beside(operation, When::Before, times);
+        for _ in 0..runs {
+            shared.repeat(operation)?(times);
         }
     }
     shared.close()
@@ -63,7 +60,7 @@ fn counts(profiles: &[(Name, Vec<Profile>)]) -> Result<Counts, Failure> {
     };
     for (name, profiles) in profiles {
         for operation in Operation::counted() {
-            let (function, runs) = (operation.name(), operation.counted_runs());
+            let (function, (runs, times)) = (operation.name(), operation.counted_runs());
             let min = |what, edge: &dyn Fn(&Profile) -> Edge, times| {
                 min_of_each(profiles.iter().map(edge), runs, times).ok_or_else(|| {
                     format!("{what} is not {runs} times in the profiles: are the symbols there?")
@@ -71,10 +68,10 @@ fn counts(profiles: &[(Name, Vec<Profile>)]) -> Result<Counts, Failure> {
             };
             if operation.is_in_rust() {
                 let native = |it: &Profile| it.calls_of(|it| is_native(it, operation));
-                set(operation, "", Way::Rust, min(function, &native, Some(TIMES))?);
+                set(operation, "", Way::Rust, min(function, &native, Some(times))?);
             }
             let shared = |it: &Profile| it.calls_of(|it| it == function);
-            set(operation, "", Way::C(*name), min(function, &shared, Some(TIMES))?);
+            set(operation, "", Way::C(*name), min(function, &shared, Some(times))?);
             for call in operation.calls() {
                 let edge = |it: &Profile| it.between(function, call);
                 set(operation, call, Way::C(*name), min(call, &edge, None)?);
