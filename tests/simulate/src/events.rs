@@ -8,6 +8,7 @@ use dat_sync::clock;
 
 use crate::model::{self, Kind};
 use crate::plan::Workload;
+use crate::workload::end_idle;
 use crate::world::{Connection, End, IDLE, Outcome, World};
 
 impl World {
@@ -201,7 +202,9 @@ impl World {
         if status != DtoStatus::Success {
             self.is_excused(index);
         }
-        let Connection { ends, pair, .. } = &mut self.connections[index];
+        let Connection { ends, pair, link } = &mut self.connections[index];
+        // The peer may execute the next one only now.
+        end_idle(&mut self.idle_since, *link);
         let posted = pair.complete_request(side, cookie, status, length)?;
         if status != DtoStatus::Success || pair.has_other_memory {
             return Ok(());

@@ -10,7 +10,8 @@ use dat_core::{
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, alarm, fork};
 
-use crate::world::{End, Outcome, Process, World};
+use crate::process::Process;
+use crate::world::{End, Outcome, World};
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 

@@ -4,7 +4,9 @@
 //!     dat-simulate --seeds 0..100000        prints each seed that fails, and how to see it
 //!     dat-simulate --seed 17 --trace        shows what happens
 
+mod bounds;
 mod direct;
+mod ending;
 mod events;
 mod faults;
 mod forks;
@@ -12,11 +14,14 @@ mod memory;
 mod model;
 mod network;
 mod plan;
+mod process;
 mod queue;
 mod refusals;
 mod registrations;
 mod ring;
+mod scheduler;
 mod stream;
+mod threads;
 mod trace;
 mod waits;
 mod workload;

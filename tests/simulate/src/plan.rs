@@ -55,6 +55,44 @@ impl Workload {
     }
 }
 
+/// The habit of a consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Habit {
+    /// It posts, and polls all its dispatchers.
+    Polls,
+    /// It polls without posting.
+    PollsOnly,
+    /// It posts, and finds what arrives by polling memory: it never polls a dispatcher.
+    PostsOnly,
+    /// It posts, and waits.
+    Waits,
+    /// It posts, and sleeps until an event arrives.
+    Sleeps,
+    /// It makes no call for some time.
+    Away,
+}
+
+impl Habit {
+    pub(crate) fn any(random: &mut Rng, workload: Workload) -> Self {
+        let all: &[Self] = match workload {
+            Workload::Arming => &[Self::Sleeps, Self::Sleeps, Self::Sleeps, Self::Away],
+            Workload::Bursts => {
+                &[Self::Waits, Self::Waits, Self::Polls, Self::PostsOnly, Self::Away]
+            }
+            Workload::Exchanges => &[Self::Sleeps, Self::Sleeps, Self::Polls, Self::Away],
+            _ => &[
+                Self::Polls,
+                Self::PollsOnly,
+                Self::PostsOnly,
+                Self::Waits,
+                Self::Sleeps,
+                Self::Away,
+            ],
+        };
+        all[random.usize(0..all.len())]
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {

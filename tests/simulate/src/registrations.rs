@@ -1,22 +1,10 @@
 //! Memory that is deregistered while peers use it.
 
-use dat_conformance::Buffer;
-use dat_core::{Privileges, RmrTriplet};
+use dat_core::Privileges;
 
 use crate::memory;
 use crate::model;
-use crate::world::{Area, Connection, World};
-
-/// Memory that was registered.
-pub(crate) struct Retired {
-    pub(crate) buffer: Buffer,
-    /// What was in it when it was deregistered.
-    pub(crate) before: Vec<u8>,
-    /// By which the peer has used it.
-    pub(crate) remote: RmrTriplet,
-    /// The endpoint whose memory it was.
-    pub(crate) ep: dat_core::EndpointId,
-}
+use crate::world::{Area, Connection, Retired, World};
 
 impl World {
     /// A process deregisters the memory of one of its connections, and registers other memory. What is in progress may

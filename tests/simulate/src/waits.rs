@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "descriptors are borrowed by number")]
 
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dat_core::blocking::{BlockedEvdWait, SleepOn, WaitClock, WaitOutcome, WaitStep};
 use dat_core::{Event, EventDispatcher, Timeout, Waited};
@@ -11,6 +11,7 @@ use dat_sync::clock;
 use dat_sync::epoll::simulated;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::process::{State, Wait};
 use crate::world::{Outcome, WAKE_UP, World};
 
 /// A waiter that has slept for this time has nothing to wake up for.
@@ -22,24 +23,6 @@ fn is_readable(descriptor: RawFd) -> bool {
     let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&now)) == Ok(1)
-}
-
-/// A wait in progress.
-pub(crate) struct Wait {
-    queue: EventDispatcher,
-    blocked: BlockedEvdWait,
-    state: State,
-    /// It sleeps on a word of memory, of which the simulation does not see when it changes.
-    is_blind: bool,
-}
-
-enum State {
-    /// It has found nothing, and will sleep.
-    Awake,
-    /// It sleeps until one of these is readable; without any, it checks again soon.
-    Asleep(Option<[RawFd; 2]>, Instant),
-    /// It runs at this time.
-    Woken(Instant),
 }
 
 impl World {

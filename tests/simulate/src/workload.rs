@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use dat_core::{CompletionFlags, Connect, EpState, Privileges, Timeout};
-use fastrand::Rng;
 
 use crate::memory;
 use crate::model::{self, Kind, Pair};
@@ -12,41 +11,6 @@ use crate::plan::{Plan, Workload};
 use crate::world::{Area, Connection, End, Outcome, World};
 
 const NONE: CompletionFlags = CompletionFlags::empty();
-
-/// The habit of a consumer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Habit {
-    /// It posts, and polls all its dispatchers.
-    Polls,
-    /// It polls without posting.
-    PollsOnly,
-    /// It posts, and finds what arrives by polling memory: it never polls a dispatcher.
-    PostsOnly,
-    /// It posts, and waits.
-    Waits,
-    /// It posts, and sleeps until an event arrives.
-    Sleeps,
-    /// It makes no call for some time.
-    Away,
-}
-
-impl Habit {
-    pub(crate) fn any(random: &mut Rng, workload: Workload) -> Self {
-        let all: &[Self] = match workload {
-            Workload::Arming => &[Self::Sleeps, Self::Sleeps, Self::Sleeps, Self::Away],
-            Workload::Exchanges => &[Self::Sleeps, Self::Sleeps, Self::Polls, Self::Away],
-            _ => &[
-                Self::Polls,
-                Self::PollsOnly,
-                Self::PostsOnly,
-                Self::Waits,
-                Self::Sleeps,
-                Self::Away,
-            ],
-        };
-        all[random.usize(0..all.len())]
-    }
-}
 
 impl World {
     /// A process connects to another one, or to itself.
@@ -117,19 +81,6 @@ impl World {
         Some(End { process, ep, buffer })
     }
 
-    pub(crate) fn at(&self, area: Area, slot: usize) -> usize {
-        (area as usize * self.plan.slots + slot) * self.plan.slot
-    }
-
-    pub(crate) fn word(&self) -> usize {
-        self.at(Area::Constant, 1)
-    }
-
-    pub(crate) fn cookie(&mut self) -> u64 {
-        self.next_cookie += 1;
-        self.next_cookie
-    }
-
     /// Posts receives until the shared queue of a process has some.
     pub(crate) fn post_shared_receives(&mut self, process: usize) {
         let (slots, slot) = (self.plan.slots, self.plan.slot);
@@ -148,6 +99,11 @@ impl World {
                 return;
             }
             shared.receives.push((cookie, offset));
+            for Connection { ends, link, .. } in &self.connections {
+                if ends.iter().flatten().any(|end| end.process == process) {
+                    end_idle(&mut self.idle_since, *link);
+                }
+            }
         }
     }
 
@@ -323,8 +279,8 @@ impl World {
     }
 }
 
-/// A link has something to do again.
-fn end_idle(idle_since: &mut [Option<(u64, Instant)>], link: Option<usize>) {
+/// A link may have something to do again.
+pub(crate) fn end_idle(idle_since: &mut [Option<(u64, Instant)>], link: Option<usize>) {
     if let Some(since) = link.and_then(|link| idle_since.get_mut(link)) {
         *since = None;
     }

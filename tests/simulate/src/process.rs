@@ -1,0 +1,60 @@
+//! A process of the world, and what its consumer is doing.
+
+use std::os::fd::RawFd;
+use std::time::Instant;
+
+use dat_conformance::{Buffer, Node};
+use dat_core::blocking::BlockedEvdWait;
+use dat_core::{EventDispatcher, Psp, SharedReceiveQueue};
+
+use crate::plan::Habit;
+
+/// The shared receive queue of a process, with its receives that are not complete: cookies and offsets.
+pub(crate) struct Shared {
+    pub(crate) queue: SharedReceiveQueue,
+    pub(crate) buffer: Buffer,
+    pub(crate) receives: Vec<(u64, usize)>,
+}
+
+/// A process.
+pub(crate) struct Process {
+    /// The receives of all its endpoints, in some processes.
+    pub(crate) shared: Option<Shared>,
+    pub(crate) node: Node,
+    pub(crate) psp: Psp,
+    pub(crate) habit: Habit,
+    /// Its consumer waits.
+    pub(crate) wait: Option<Wait>,
+    /// The program has closed a descriptor of its adapter.
+    pub(crate) is_broken: bool,
+    /// When its consumer took a completion last.
+    pub(crate) took_at: Instant,
+    /// It makes no call before this time.
+    pub(crate) away_until: Instant,
+    /// Nor does its thread run before this time.
+    pub(crate) stopped_until: Instant,
+    pub(crate) is_killed: bool,
+    /// Its thread has been woken, and runs at this time.
+    pub(crate) thread_runs_at: Option<Instant>,
+    pub(crate) is_thread_alive: bool,
+    /// The number of changes of descriptors when its thread slept last.
+    pub(crate) seen: u64,
+}
+
+/// A wait in progress.
+pub(crate) struct Wait {
+    pub(crate) queue: EventDispatcher,
+    pub(crate) blocked: BlockedEvdWait,
+    pub(crate) state: State,
+    /// It sleeps on a word of memory, of which the simulation does not see when it changes.
+    pub(crate) is_blind: bool,
+}
+
+pub(crate) enum State {
+    /// It has found nothing, and will sleep.
+    Awake,
+    /// It sleeps until one of these is readable; without any, it checks again soon.
+    Asleep(Option<[RawFd; 2]>, Instant),
+    /// It runs at this time.
+    Woken(Instant),
+}

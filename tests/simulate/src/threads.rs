@@ -1,0 +1,49 @@
+//! The threads of the adapters, which run some time after they are woken.
+
+use std::time::Duration;
+
+use dat_sync::clock;
+use dat_sync::epoll::simulated;
+
+use crate::network;
+use crate::world::{Outcome, WAKE_UP, World};
+
+impl World {
+    /// The threads that are woken run, some time later.
+    pub(crate) fn run_threads(&mut self) -> Outcome {
+        let now = clock::now();
+        let is_real = self.plan.workload.adapter().is_some();
+        let count = network::with(|network| network.threads.len());
+        for index in 0..count {
+            // The network is free while a thread runs, which may connect.
+            let Some((process, mut thread)) =
+                network::with(|network| network.threads.get_mut(index).and_then(Option::take))
+            else {
+                continue;
+            };
+            let state = &mut self.processes[process];
+            let rests = state.is_killed || state.stopped_until > now;
+            if rests {
+                network::with(|network| network.threads[index] = Some((process, thread)));
+                continue;
+            }
+            let is_due = thread.wakes_at().is_some_and(|at| at <= now);
+            let may_wake = state.thread_runs_at.is_none()
+                && (is_due || is_real || state.seen != simulated::changes());
+            state.seen = simulated::changes();
+            if may_wake && thread.is_woken() {
+                let delay = Duration::from_nanos(self.random.u64(0..WAKE_UP));
+                state.thread_runs_at = Some(now + delay);
+            }
+            if state.thread_runs_at.is_some_and(|at| at <= now) {
+                state.thread_runs_at = None;
+                state.is_thread_alive = thread.run();
+            }
+            let is_alive = state.is_thread_alive;
+            network::with(|network| {
+                network.threads[index] = is_alive.then_some((process, thread));
+            });
+        }
+        Ok(())
+    }
+}
