@@ -10,7 +10,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::Child;
 use std::time::Duration;
 
-use dat_conformance::{Node, drain, exchange, state, until};
+use dat_conformance::{Node, drain, exchange, expect_connection, state, until};
 use dat_core::{
     AsyncErrorKind, Close, Connect, ConnectionEventKind, Endpoint, EpState, EvdFlags, Event,
     EventDispatcher, PspMaker, ReturnType, Timeout,
@@ -132,8 +132,7 @@ impl Site {
         let private_data = Load::number(0).private_data(buffer.remote(0, LONGEST));
         let connect = Connect::to(node.address(), peer);
         far.connect(&connect.private_data(&private_data)).expect("an attempt");
-        until("it is established", || state(&far) == EpState::Connected);
-        drain(&node.connect);
+        expect_connection(&node.connect, &far, ConnectionEventKind::Established);
         let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
         let port = psp.qualifier();
         // It ends with the adapter.
