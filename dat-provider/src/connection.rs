@@ -58,7 +58,7 @@ impl PartialEq for RemoteAddress {
 
 impl Eq for RemoteAddress {}
 
-/// Why no consumer saw the request of a connection attempt that failed.
+/// Why no consumer saw the request of a connection attempt that failed, or why an accepted one was not completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RefusalCause {
@@ -69,6 +69,8 @@ pub enum RefusalCause {
     NoListener,
     /// The other side took the connection of the transport, and closed it before it answered.
     Closed,
+    /// The side that connects had ended its attempt when this side accepted it.
+    Abandoned,
     /// The two sides speak different versions of the provider's protocol.
     Version,
     /// The two sides have different secrets, or only one of them has a secret.
@@ -102,6 +104,10 @@ impl RefusalCause {
             Self::Closed => {
                 "The other side took the connection and closed it without an answer. Look there: its process has ended, or \
                  lacks descriptors or memory (ulimit -n, ulimit -a), or another program listens on the qualifier."
+            }
+            Self::Abandoned => {
+                "The other side had ended its attempt before. Its time-out was too short, or its process has ended: accept \
+                 requests sooner, or connect with a longer time-out. Reset the endpoint to accept another request on it."
             }
             Self::Version => {
                 "The two sides speak different versions of the provider's protocol. Install the same release on both."
@@ -177,7 +183,10 @@ pub enum ConnectionUpcall<'a> {
         cause: PathCause,
     },
     /// An accepted connection could not be completed.
-    AcceptFailed,
+    AcceptFailed {
+        /// What the provider knows of the reason.
+        cause: RefusalCause,
+    },
     /// Either side ended the connection; everything outstanding was flushed.
     Disconnected,
     /// The connection broke on an error; everything outstanding was flushed.

@@ -269,9 +269,12 @@ impl EpInner {
             _ => None,
         };
         let cause = match (kind, &control.other) {
-            (ConnectionEventKind::NonPeerRejected | ConnectionEventKind::TimedOut, Some(other)) => {
-                other.cause
-            }
+            (
+                ConnectionEventKind::NonPeerRejected
+                | ConnectionEventKind::TimedOut
+                | ConnectionEventKind::AcceptCompletionError,
+                Some(other),
+            ) => other.cause,
             (ConnectionEventKind::Unreachable, Some(other)) => {
                 let to = other.remote.as_ref().map(|remote| remote.address);
                 self.why_unreachable(other.cause, to)
@@ -409,7 +412,10 @@ impl EpInner {
                     false => EpEvent::Unreachable,
                 }
             }
-            ConnectionUpcall::AcceptFailed => EpEvent::AcceptFailed,
+            ConnectionUpcall::AcceptFailed { cause } => {
+                control.other().cause = cause;
+                EpEvent::AcceptFailed
+            }
             ConnectionUpcall::Disconnected => EpEvent::Disconnected,
             ConnectionUpcall::Broken => EpEvent::Broken,
             // Only datagram endpoints have this event.

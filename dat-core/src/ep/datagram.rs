@@ -144,7 +144,8 @@ impl EpInner {
             _ => (DatagramEventKind::Error, None, &[][..]),
         };
         let cause = match event {
-            ConnectionUpcall::NonPeerRejected { cause } => cause,
+            ConnectionUpcall::NonPeerRejected { cause }
+            | ConnectionUpcall::AcceptFailed { cause } => cause,
             ConnectionUpcall::NoPath { cause } => {
                 self.why_unreachable(RefusalCause::Path(cause), to)
             }

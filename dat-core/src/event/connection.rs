@@ -74,6 +74,7 @@ pub struct ConnectionEvent {
     /// The data that the remote consumer sent with its accept or reject; otherwise empty.
     pub private_data: Arc<[u8]>,
     /// Why the attempt ended with [`NonPeerRejected`](ConnectionEventKind::NonPeerRejected),
+    /// [`AcceptCompletionError`](ConnectionEventKind::AcceptCompletionError),
     /// [`Unreachable`](ConnectionEventKind::Unreachable) or, if the transport gave up,
     /// [`TimedOut`](ConnectionEventKind::TimedOut); otherwise unknown.
     pub cause: RefusalCause,

@@ -152,7 +152,7 @@ const fn event_name(event: &ConnectionUpcall<'_>) -> &'static str {
         ConnectionUpcall::Unreachable => "Unreachable",
         ConnectionUpcall::TimedOut => "TimedOut",
         ConnectionUpcall::NoPath { .. } => "NoPath",
-        ConnectionUpcall::AcceptFailed => "AcceptFailed",
+        ConnectionUpcall::AcceptFailed { .. } => "AcceptFailed",
         ConnectionUpcall::Disconnected => "Disconnected",
         ConnectionUpcall::Broken => "Broken",
     }

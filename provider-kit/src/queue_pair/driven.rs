@@ -65,8 +65,10 @@ impl SoftQp {
                 let what = "wait for the link of the connection (epoll)";
                 let cause = LocalCause { what, errno: errno.raw_os_error() };
                 let cause = match conn.protocol.stage {
-                    Stage::AwaitAnswer => EndCause::Refused(RefusalCause::Local(cause)),
-                    Stage::AwaitReady | Stage::Open => EndCause::Broken,
+                    Stage::AwaitAnswer | Stage::AwaitReady => {
+                        EndCause::Refused(RefusalCause::Local(cause))
+                    }
+                    Stage::Open => EndCause::Broken,
                 };
                 conn.protocol.end(cause, Some(Reason::Abrupt));
             });

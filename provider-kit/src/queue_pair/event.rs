@@ -10,7 +10,7 @@ pub(super) enum Event {
     PeerRejected(Vec<u8>),
     NonPeerRejected(RefusalCause),
     Unreachable,
-    AcceptFailed,
+    AcceptFailed(RefusalCause),
     Disconnected,
     Broken,
 }
@@ -30,7 +30,7 @@ impl Event {
             Self::PeerRejected(private_data) => ConnectionUpcall::PeerRejected { private_data },
             Self::NonPeerRejected(cause) => ConnectionUpcall::NonPeerRejected { cause: *cause },
             Self::Unreachable => ConnectionUpcall::Unreachable,
-            Self::AcceptFailed => ConnectionUpcall::AcceptFailed,
+            Self::AcceptFailed(cause) => ConnectionUpcall::AcceptFailed { cause: *cause },
             Self::Disconnected => ConnectionUpcall::Disconnected,
             Self::Broken => ConnectionUpcall::Broken,
         };

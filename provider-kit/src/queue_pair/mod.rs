@@ -233,7 +233,9 @@ impl QpState {
             }
             (Stage::AwaitAnswer, EndCause::Refused(cause)) => Event::NonPeerRejected(cause),
             (Stage::AwaitAnswer, _) => Event::NonPeerRejected(RefusalCause::Closed),
-            (Stage::AwaitReady, _) => Event::AcceptFailed,
+            (Stage::AwaitReady, EndCause::Refused(cause)) => Event::AcceptFailed(cause),
+            (Stage::AwaitReady, EndCause::Broken) => Event::AcceptFailed(RefusalCause::Unknown),
+            (Stage::AwaitReady, _) => Event::AcceptFailed(RefusalCause::Abandoned),
             (Stage::Open, EndCause::Broken) => Event::Broken,
             (Stage::Open, _) => Event::Disconnected,
         };

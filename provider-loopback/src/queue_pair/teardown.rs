@@ -10,7 +10,7 @@ use std::sync::Arc;
 use dat_core::DtoStatus;
 use dat_core::error::Result;
 use dat_core::flags::Close;
-use dat_core::provider::ConnectionUpcall;
+use dat_core::provider::{ConnectionUpcall, RefusalCause};
 use dat_provider_kit::receive_wakeup::ReceiveWakeup;
 use dat_provider_kit::sync::BiasedGuard;
 use dat_provider_kit::upcalls::Upcalls;
@@ -145,7 +145,10 @@ impl LoopbackQp {
         let attempt = connection.attempt;
         let sink = Arc::clone(&send_queue.sink);
         self.disconnect_side(send_queue);
-        sink.connection_event(attempt, ConnectionUpcall::AcceptFailed);
+        sink.connection_event(
+            attempt,
+            ConnectionUpcall::AcceptFailed { cause: RefusalCause::Abandoned },
+        );
     }
 
     pub(super) fn disconnect(&self, how: Close) {

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
-use dat_conformance::{Node, exchange, expect_connection, expect_no_event, link};
+use dat_conformance::{Node, exchange, expect_connection, expect_no_event, expect_request, link};
 use dat_core::{Connect, ConnectionEventKind, EventWords, PspMaker, RefusalCause};
 
 use crate::common::node;
@@ -57,6 +57,21 @@ fn a_peer_that_closes_without_an_answer_is_not_taken_for_one_that_does_not_liste
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     assert_eq!(event.cause, RefusalCause::Closed);
     assert!(event.cause.text().is_some_and(|text| text.contains("closed it without an answer")));
+}
+
+#[test]
+fn a_request_that_was_abandoned_before_it_was_accepted_is_named() {
+    let node = with(None);
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let (client, server) = (node.ep(), node.ep());
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
+    let request = expect_request(&node.requests).request;
+    client.free().expect("connecting");
+    request.accept(Some(&server), &[]).expect("only the transport can see it");
+    let failed = ConnectionEventKind::AcceptCompletionError;
+    let event = expect_connection(&node.connect, &server, failed);
+    assert_eq!(event.cause, RefusalCause::Abandoned);
+    assert!(event.cause.text().is_some_and(|text| text.contains("had ended its attempt")));
 }
 
 #[test]

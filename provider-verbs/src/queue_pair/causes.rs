@@ -70,6 +70,10 @@ impl Step {
     }
 }
 
+/// The other side had given up before its request was accepted.
+pub(super) const ABANDONED: ConnectionUpcall<'static> =
+    ConnectionUpcall::AcceptFailed { cause: RefusalCause::Abandoned };
+
 /// The device of the adapter was removed during the attempt.
 pub(super) const REMOVED: ConnectionUpcall<'static> =
     ConnectionUpcall::NoPath { cause: PathCause::Answer(libc::ENODEV) };
@@ -135,13 +139,22 @@ pub(super) fn of_answer(kind: EventKind, status: u32, private_data: &[u8]) -> Co
     }
 }
 
-/// The event for the side that accepted a request and did not get the address of its sender: what concerns only that
-/// sender is a failed acceptance.
+/// The event for the side that accepted a request, instead of that for its sender: a step or a peer that failed is its
+/// cause.
 pub(super) fn of_acceptance(event: ConnectionUpcall<'_>) -> ConnectionUpcall<'_> {
     match event {
         ConnectionUpcall::NoPath { .. }
         | ConnectionUpcall::NonPeerRejected { cause: RefusalCause::Local(_) } => event,
-        _ => ConnectionUpcall::AcceptFailed,
+        _ => ABANDONED,
+    }
+}
+
+/// The event for the side that accepts a request, if a call of it failed. The kernel returns EINVAL for a request whose
+/// sender gave up in the meantime.
+pub(super) fn of_accept_call(failure: Failure) -> ConnectionUpcall<'static> {
+    match failure.errno {
+        libc::EINVAL => ABANDONED,
+        _ => of_acceptance(of_call(Step::Confirmation, failure)),
     }
 }
 

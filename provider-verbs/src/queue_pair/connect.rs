@@ -134,9 +134,8 @@ impl VerbsQp {
         let depths = (answer.responder_resources, answer.initiator_depth);
         let opened = self.open(&id, &hardware, Some(depths)).and_then(|()| id.accept(&answer));
         drop(link);
-        if opened.is_err() {
-            // Most likely the peer gave up.
-            let event = ConnectionUpcall::AcceptFailed;
+        if let Err(failure) = opened {
+            let event = causes::of_accept_call(failure);
             engine.send(Command::Fail(self.me.clone(), value, event));
         }
         Ok(())
@@ -261,13 +260,13 @@ impl VerbsQp {
                     | EventKind::ConnectError,
                     _,
                 ) if is_connecting => Outcome::Failed(causes::of_event(event.kind, event.status)),
-                (
-                    EventKind::Rejected
-                    | EventKind::Unreachable
-                    | EventKind::ConnectError
-                    | EventKind::Disconnected,
-                    _,
-                ) if !is_connected => Outcome::Failed(ConnectionUpcall::AcceptFailed),
+                (EventKind::Rejected | EventKind::Disconnected, _) if !is_connected => {
+                    Outcome::Failed(causes::ABANDONED)
+                }
+                (EventKind::Unreachable | EventKind::ConnectError, _) if !is_connected => {
+                    let event = causes::of_event(event.kind, event.status);
+                    Outcome::Failed(causes::of_acceptance(event))
+                }
                 // If the queue pair is in the error state by itself, that explains why the other
                 // side left.
                 (EventKind::Disconnected, Some(hardware)) if self.has_failed(&hardware) => {

@@ -182,12 +182,7 @@ impl VerbsQp {
         drop(link);
         if let Some(Err(failure)) = resolution.acceptance.as_ref().map(Acceptance::answer) {
             if let Some(sink) = sink {
-                let event = causes::of_acceptance(match failure.errno {
-                    // The other side gave up in the meantime.
-                    libc::EINVAL => ConnectionUpcall::AcceptFailed,
-                    _ => causes::of_call(Step::Confirmation, failure),
-                });
-                sink.connection_event(resolution.attempt, event);
+                sink.connection_event(resolution.attempt, causes::of_accept_call(failure));
             }
             return;
         }

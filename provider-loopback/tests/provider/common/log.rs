@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dat_core::provider::{
     Completion, CompletionPoller, CompletionSink, ConnectionSink, ConnectionUpcall, Peer,
+    RefusalCause,
 };
 
 /// An entry of the log.
@@ -20,7 +21,7 @@ pub(crate) enum Event {
     PeerRejected(Vec<u8>),
     NonPeerRejected,
     Unreachable,
-    AcceptFailed,
+    AcceptFailed(RefusalCause),
     Disconnected,
     Broken,
 }
@@ -36,7 +37,7 @@ impl From<ConnectionUpcall<'_>> for Event {
             }
             ConnectionUpcall::NonPeerRejected { .. } => Self::NonPeerRejected,
             ConnectionUpcall::Unreachable => Self::Unreachable,
-            ConnectionUpcall::AcceptFailed => Self::AcceptFailed,
+            ConnectionUpcall::AcceptFailed { cause } => Self::AcceptFailed(cause),
             ConnectionUpcall::Disconnected => Self::Disconnected,
             ConnectionUpcall::Broken => Self::Broken,
             other => panic!("unexpected: {other:?}"),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::common::{Entry, Setup, Side, connected};
 use dat_core::flags::Qos;
-use dat_core::provider::{ConnectRequest, Peer};
+use dat_core::provider::{ConnectRequest, Peer, RefusalCause};
 
 #[test]
 fn both_sides_learn_the_address_and_private_data_of_the_other() {
@@ -104,7 +104,10 @@ fn accepting_an_abandoned_attempt_fails() {
             give_up(&a);
             assert_eq!(a.done(), [(Receive, 1, 0, Flushed)], "and no event");
             world.requests.take().answer.accept(&*b.qp, 5, &[]).unwrap();
-            assert_eq!(b.ended(), (vec![(Receive, 2, Flushed)], Event::AcceptFailed));
+            assert_eq!(
+                b.ended(),
+                (vec![(Receive, 2, Flushed)], Event::AcceptFailed(RefusalCause::Abandoned))
+            );
             assert_eq!(a.log(), []);
         }
         // Even if another attempt has followed.
@@ -115,7 +118,7 @@ fn accepting_an_abandoned_attempt_fails() {
         world.connect(&a, &[]);
         let (first, second) = (world.requests.take(), world.requests.take());
         first.answer.accept(&*b.qp, 1, &[]).unwrap();
-        assert_eq!(b.last_event(), (1, Event::AcceptFailed));
+        assert_eq!(b.last_event(), (1, Event::AcceptFailed(RefusalCause::Abandoned)));
         second.answer.accept(&*c.qp, 2, &[]).unwrap();
         assert!(matches!(a.last_event(), (2, Event::Established { .. })));
     });

@@ -110,7 +110,7 @@ fn attempts_answered_while_they_are_abandoned_have_one_outcome() {
                     .collect();
                 match &events[..] {
                     [Event::Established { .. }, Event::Disconnected] => established += 1,
-                    [Event::AcceptFailed | Event::NonPeerRejected | Event::PeerRejected(_)]
+                    [Event::AcceptFailed(_) | Event::NonPeerRejected | Event::PeerRejected(_)]
                     | [] => {}
                     _ => panic!("{events:?}"),
                 }

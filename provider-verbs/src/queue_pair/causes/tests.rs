@@ -113,6 +113,9 @@ fn a_side_that_accepted_learns_only_of_causes_that_concern_it() {
         ConnectionUpcall::NonPeerRejected { cause: RefusalCause::NoListener },
         ConnectionUpcall::Unreachable,
     ] {
-        assert!(matches!(of_acceptance(event), ConnectionUpcall::AcceptFailed), "{event:?}");
+        let failed = of_acceptance(event);
+        let is_abandoned =
+            matches!(failed, ConnectionUpcall::AcceptFailed { cause: RefusalCause::Abandoned });
+        assert!(is_abandoned, "{event:?}");
     }
 }
