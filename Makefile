@@ -1,6 +1,8 @@
 # The C libraries: libdat.so.1 (DAT 1.2) and libdat2.so.2 (DAT 2.0).
 #
 #   make                     builds both, shared and static, into target/capi/lib
+#   make demo                builds the dat command, connects two endpoints and measures
+#   make test                all tests; installs or names the tools that they need
 #   make tools               builds the command, as target/release/dat
 #   make check               installs them into a temporary prefix and tests what is there
 #   make install             installs everything; packagers split it into
@@ -61,11 +63,17 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-calls bench-scale bench-floor bench-ucx bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all demo test tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-calls bench-scale bench-floor bench-ucx bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
 all: $(SHARED)
+
+demo:
+	@.ci/demo
+
+test:
+	@.ci/test
 
 tools: $(TARGET)/release/dat
 
