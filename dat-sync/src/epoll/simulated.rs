@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -46,6 +46,8 @@ struct Table {
     files: Vec<Option<File>>,
     /// What all numbers are copies of.
     original: Option<OwnedFd>,
+    /// Numbers that the program has closed by accident. Their owners leave them open.
+    lost: Vec<RawFd>,
     next_id: u64,
     /// Which of several ready descriptors is the first.
     order: usize,
@@ -63,11 +65,12 @@ fn with<T>(act: impl FnOnce(&mut Table) -> T) -> T {
     TABLE.with_borrow_mut(act)
 }
 
-/// Replaces epoll(7), for the whole process and from now on. The number decides in which order ready descriptors are
-/// reported.
+/// Replaces epoll(7), for the whole process and from now on. What was created before must be gone. The number decides
+/// in which order ready descriptors are reported.
 pub fn begin(order: usize) {
     IS_SIMULATED.store(true, Ordering::Relaxed);
     with(|table| {
+        table.close_leftovers();
         table.order = order;
         table.refusals.clear();
     });
@@ -76,6 +79,7 @@ pub fn begin(order: usize) {
 /// Uses epoll(7) of the system again. What was created before must be gone.
 pub fn end() {
     IS_SIMULATED.store(false, Ordering::Relaxed);
+    with(Table::close_leftovers);
 }
 
 /// Refuses a call with an error: the one after `others` calls of its kind.
@@ -112,9 +116,18 @@ pub fn is_open(descriptor: RawFd) -> bool {
     with(|table| table.file(descriptor).is_some())
 }
 
-/// The owner of a descriptor or of a set, or the program by accident, closes it. Its number denotes nothing afterwards.
-pub fn close(descriptor: impl AsFd) {
+/// The owner of a descriptor or of a set closes it. Its number denotes nothing afterwards.
+pub(crate) fn close(descriptor: impl AsFd) {
     with(|table| table.remove(descriptor.as_fd().as_raw_fd()));
+}
+
+/// The program closes a descriptor or a set by accident. Its number denotes nothing afterwards.
+pub fn lose(descriptor: impl AsFd) {
+    let number = descriptor.as_fd().as_raw_fd();
+    with(|table| {
+        table.remove(number);
+        table.lost.push(number);
+    });
 }
 
 /// A descriptor whose events the simulation makes ready.
@@ -272,6 +285,16 @@ impl Table {
         if is_same { self.ready(number) } else { EventFlags::empty() }
     }
 
+    /// Closes what the owners have left open: descriptors that are lost, and others that belong to the same owner.
+    fn close_leftovers(&mut self) {
+        let files = self.files.drain(..).enumerate();
+        let open = files.filter_map(|(number, file)| file.and(RawFd::try_from(number).ok()));
+        for number in open.chain(self.lost.drain(..)) {
+            // SAFETY: `create` has made the number, and its owner, which is gone, has not closed it.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+    }
+
     /// The kernel removes a closed descriptor from all sets.
     fn remove(&mut self, number: RawFd) {
         self.changes += 1;
@@ -298,6 +321,8 @@ impl Table {
 
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
+    use std::os::fd::IntoRawFd;
+
     use super::*;
 
     /// The tokens that a set reports.
@@ -335,6 +360,22 @@ mod tests {
         delete(inner.as_fd(), two.as_fd()).expect("it is there");
         assert_eq!(delete(inner.as_fd(), two.as_fd()), Err(Errno::NOENT));
         assert_eq!(reported(outer.as_fd()), vec![]);
+    }
+
+    #[test]
+    fn the_next_simulation_closes_what_is_left_open() {
+        let [one, two] = [0, 1].map(|_| create().expect("descriptors").into_raw_fd());
+        // SAFETY: both are open until the simulation ends.
+        lose(unsafe { BorrowedFd::borrow_raw(one) });
+        assert_eq!((is_open(one), is_open(two)), (false, true));
+        let is_closed = |number| {
+            // SAFETY: a number that denotes nothing is an error.
+            rustix::io::fcntl_getfd(unsafe { BorrowedFd::borrow_raw(number) }).is_err()
+        };
+        assert_eq!([one, two].map(is_closed), [false, false]);
+        with(Table::close_leftovers);
+        assert_eq!([one, two].map(is_closed), [true, true]);
+        assert!(!is_open(two));
     }
 
     #[test]

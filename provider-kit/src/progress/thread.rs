@@ -190,7 +190,7 @@ impl SimulatedThread {
 
     /// Closes a descriptor of the adapter, as the program may do by accident.
     pub fn close_descriptor(&self) {
-        dat_sync::epoll::simulated::close(self.thread.shared.links());
+        dat_sync::epoll::simulated::lose(self.thread.shared.links());
     }
 
     /// Runs until its next sleep. Returns whether it goes on.

@@ -93,6 +93,7 @@ fn main() -> ExitCode {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             world::World::new(seed, arguments.workload, &registry, trace).run(arguments.steps)
         }));
+        network::end();
         let why = match outcome {
             Ok(Ok(())) => continue,
             Ok(Err(why)) => why,

@@ -127,6 +127,11 @@ pub(crate) fn begin(habits: Habits, processes: usize, mut random: Rng, is_simula
     NETWORK.set(Some(network));
 }
 
+/// Ends the network and what is left on it.
+pub(crate) fn end() {
+    NETWORK.set(None);
+}
+
 /// Lets the readers whose memory is mapped now see what has arrived.
 pub(crate) fn map_memory() {
     with(|network| {
