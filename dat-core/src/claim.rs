@@ -35,6 +35,13 @@ impl ClaimableProgress {
         Some(Arc::new(Self { progress, wake, has_agents: AtomicBool::new(false) }))
     }
 
+    /// A poll of a dispatcher for connection events has found nothing.
+    pub(crate) fn poll(&self) {
+        if !self.has_agents.load(Ordering::Relaxed) {
+            self.progress.poll();
+        }
+    }
+
     /// From now on no waiter claims the progress, because proxy agents may be called.
     pub(crate) fn note_agent(&self) {
         self.has_agents.store(true, Ordering::Relaxed);

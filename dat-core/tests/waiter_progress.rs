@@ -21,6 +21,8 @@ struct Links {
     is_claimed: AtomicBool,
     claims: AtomicU32,
     advances: AtomicU32,
+    /// Number of polls that found nothing.
+    polls: AtomicU32,
     /// The adapter's own thread is making progress.
     is_busy: AtomicBool,
     /// Readable while there is progress to make; it is never made.
@@ -34,6 +36,7 @@ impl Links {
             is_claimed: AtomicBool::new(false),
             claims: AtomicU32::new(0),
             advances: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
             is_busy: AtomicBool::new(false),
             ready: EventFd::from_flags(flags).expect("a descriptor"),
         })
@@ -77,6 +80,10 @@ impl WaiterProgress for Links {
         assert!(self.is_claimed(), "only the holder of the claim makes progress");
         self.advances.fetch_add(1, Ordering::SeqCst);
         !self.is_busy.load(Ordering::SeqCst)
+    }
+
+    fn poll(&self) {
+        self.polls.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -261,4 +268,29 @@ fn with_a_proxy_agent_no_waiter_claims_the_progress() {
         assert_eq!(wait(&evd, SHORT), TIMED_OUT);
         assert_eq!(links.claims(), is_late.into());
     }
+}
+
+/// MPI libraries poll such a dispatcher while they await what the peer writes to memory.
+#[test]
+fn empty_polls_of_a_dispatcher_for_connections_offer_to_make_progress() {
+    let (ia, links) = open();
+    let polls_of = |flags: EvdFlags| {
+        let evd = ia.evd_create(&EvdOptions::new(8, flags)).expect("a dispatcher");
+        let before = links.polls.load(Ordering::SeqCst);
+        for _ in 0..3 {
+            assert!(!evd.dequeue(&mut Event::default()).expect("no waiter"));
+        }
+        if flags == (EvdFlags::CONNECTION | EvdFlags::SOFTWARE) {
+            evd.post_se(1).expect("room");
+            assert!(evd.dequeue(&mut Event::default()).expect("no waiter"));
+        }
+        links.polls.load(Ordering::SeqCst) - before
+    };
+    assert_eq!(polls_of(EvdFlags::CONNECTION), 3);
+    assert_eq!(polls_of(EvdFlags::CONNECTION_REQUEST), 3);
+    assert_eq!(polls_of(EvdFlags::CONNECTION | EvdFlags::SOFTWARE), 3, "one found an event");
+    assert_eq!(polls_of(EvdFlags::SOFTWARE), 0, "no progress brings such an event");
+    let agent = Some(Arc::new(|_| ()) as dat_core::ProxyAgent);
+    let _cno = ia.cno_create(agent).expect("an object");
+    assert_eq!(polls_of(EvdFlags::CONNECTION), 0, "an agent may need what the caller holds");
 }

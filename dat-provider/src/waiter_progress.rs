@@ -1,4 +1,4 @@
-//! Progress of an adapter by a thread that waits on one of its dispatchers or notification objects.
+//! Progress of an adapter by a thread that waits on one of its dispatchers or notification objects, or polls one.
 
 use std::os::fd::BorrowedFd;
 
@@ -25,4 +25,8 @@ pub trait WaiterProgress: Send + Sync {
     /// Returns false if the adapter's own thread is making progress at the moment: the claim must
     /// then be released, because that thread may be in an upcall for long.
     fn advance(&self) -> bool;
+
+    /// A poll of a dispatcher for connection events has found nothing. Makes progress as [`advance`](Self::advance) does,
+    /// if the adapter's own thread leaves that to such polls; otherwise the poll is only counted.
+    fn poll(&self) {}
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::count::Receivers;
 use super::notifier::Notifier;
-use super::queue::{NoCompletions, Queue};
+use super::queue::{Detour, NoCompletions, Queue};
 use super::{EvdInner, EventDispatcher, processors};
 use crate::cno::Cno;
 use crate::counters::Tally;
@@ -66,6 +66,7 @@ impl InterfaceAdapter {
         };
         let base = ia.new_object(ObjectKind::Evd, CREATE)?;
         let notifier = Arc::new(Notifier::new(ia, base.id));
+        let polled = ia.progress.as_ref().filter(|_| polls_make_progress(options.flags)).cloned();
         let (completions, mut poller): (_, Box<dyn CompletionPoller>) =
             if options.flags.intersects(EvdFlags::COMPLETIONS) {
                 let sink = Arc::clone(&notifier) as Arc<dyn CompletionSink>;
@@ -73,6 +74,8 @@ impl InterfaceAdapter {
                     .create_completion_queue(options.min_qlen as usize, sink)
                     .map_err(|error| ia.describe(error, CREATE))?;
                 (Some(parts.queue), parts.poller)
+            } else if polled.is_some() {
+                (None, Box::new(Detour {}))
             } else {
                 (None, Box::new(NoCompletions {}))
             };
@@ -82,6 +85,7 @@ impl InterfaceAdapter {
             flags: options.flags,
             completions,
             queue: BiasedLock::new(Queue::new(options.min_qlen as usize, poller)),
+            polled,
             descriptor,
             notifier,
             streams: Mutex::default(),
@@ -94,6 +98,12 @@ impl InterfaceAdapter {
         inner.attach_cno(cno);
         Ok(EventDispatcher { inner })
     }
+}
+
+/// Whether empty polls offer to make the progress of connections. Those for completions make it by reading their links.
+fn polls_make_progress(flags: EvdFlags) -> bool {
+    flags.intersects(EvdFlags::CONNECTION | EvdFlags::CONNECTION_REQUEST)
+        && !flags.intersects(EvdFlags::COMPLETIONS)
 }
 
 fn check_options(ia: &IaInner, options: &EvdOptions) -> Result<()> {

@@ -27,6 +27,7 @@ pub use wait::Waited;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use crate::claim::ClaimableProgress;
 use crate::cno::CnoInner;
 use crate::compat::Compat;
 use crate::counters::{EvdCounter, Tally};
@@ -73,6 +74,8 @@ pub(crate) struct EvdInner {
     /// The completion queue that endpoints complete into, if the flags include completions.
     completions: Option<Arc<dyn CompletionQueue>>,
     queue: BiasedLock<Queue>,
+    /// The progress that empty polls offer to make: that of connections, unless polls make it by their completions.
+    polled: Option<Arc<ClaimableProgress>>,
     /// The descriptor of the completion queue, on which a waiter can sleep directly.
     descriptor: Option<CompletionDescriptor>,
     notifier: Arc<Notifier>,
@@ -180,6 +183,9 @@ impl EvdInner {
         };
         if self.tally.is_on() | self.receivers.are_there() {
             self.count_dequeue(found, event);
+        }
+        if let Some(progress) = self.polled.as_ref().filter(|_| !found) {
+            progress.poll();
         }
         Ok(found)
     }

@@ -54,7 +54,7 @@ pub(super) struct Queue {
 pub(super) type NoCompletions = Empty<true>;
 
 /// A poller that sends its caller to the slow path, which checks everything.
-type Detour = Empty<false>;
+pub(super) type Detour = Empty<false>;
 
 /// A poller without completions. `NOTHING` says whether that means that there is no event at all.
 pub(super) struct Empty<const NOTHING: bool>;

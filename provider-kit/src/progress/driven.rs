@@ -16,8 +16,9 @@ pub(crate) trait Driven: Send + Sync {
     /// is still lent.
     fn check_lease(&self, order: &mut EventOrder) -> bool;
 
-    /// Acknowledges requests whose acknowledgement waited for a reply of the consumer.
-    fn acknowledge(&self, order: &mut EventOrder);
+    /// Acknowledges requests whose acknowledgement waited for a reply of the consumer. Returns whether to do that
+    /// later, because there were other requests.
+    fn acknowledge(&self, order: &mut EventOrder) -> bool;
 
     /// Makes the upcalls of the queued events, in order, up to an end, which waits in `order`.
     fn deliver(&self, order: &mut EventOrder);

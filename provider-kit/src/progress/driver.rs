@@ -17,6 +17,7 @@ use super::lent_links::LentLinks;
 use super::lingering::{CLOSING_CHECK_INTERVAL, CLOSING_CHECKS, LingeringLink};
 use super::liveness::LivenessChecks;
 use super::pending_handshake::PendingHandshake;
+use super::poll_lease::PollLease;
 use super::ready_list::ReadyList;
 use super::shared::{Job, Shared};
 use crate::protocol::REPLY_PATIENCE;
@@ -53,6 +54,9 @@ pub(super) struct Driver {
     /// Until when the thread sleeps if nothing wakes it; without a limit if absent.
     thread_wakes_at: Option<Instant>,
     is_failure_reported: bool,
+    /// Number of links that were ready.
+    pub(super) arrivals: u32,
+    pub(super) poll_lease: PollLease,
 }
 
 /// An object whose descriptor is watched.
@@ -91,6 +95,8 @@ impl Driver {
             order: EventOrder::default(),
             thread_wakes_at: None,
             is_failure_reported: false,
+            arrivals: 0,
+            poll_lease: PollLease::default(),
         }
     }
 
@@ -104,6 +110,7 @@ impl Driver {
             self.end_all();
         }
         for token in descriptors.tokens() {
+            self.arrivals = self.arrivals.wrapping_add(1);
             self.handle_event(token);
         }
         for queue_pair in std::mem::take(&mut self.ready) {
@@ -181,7 +188,7 @@ impl Driver {
         let reply = self.await_reply.front().map(|(due, _)| *due);
         let retry = self.retries.iter().map(|(due, _)| *due).min();
         let checks = self.lent.due().into_iter().chain(reply).chain(retry).chain(closing_check);
-        let checks = checks.chain(self.liveness.due());
+        let checks = checks.chain(self.liveness.due()).chain(self.poll_lease.due());
         self.timed.values().map(TimedLink::deadline).chain(checks).min()
     }
 
@@ -215,6 +222,9 @@ impl Driver {
                     self.watched.insert(token, Watched::QueuePair(queue_pair));
                 }
                 Job::Progress(queue_pair) => self.ready.push(queue_pair),
+                Job::CheckLease(queue_pair, first_check) => {
+                    self.lent.add(&queue_pair, first_check, self.shared.is_busy());
+                }
                 Job::Retry(due, queue_pair) => self.retries.push((due, queue_pair)),
                 Job::Deliver(queue_pair, upcalls) => {
                     upcalls.deliver();
@@ -310,10 +320,10 @@ impl Driver {
         }
         let now = clock::now();
         while self.await_reply.front().is_some_and(|(due, _)| *due <= now) {
-            let next =
-                self.await_reply.pop_front().and_then(|(_, queue_pair)| queue_pair.upgrade());
-            if let Some(queue_pair) = next {
-                queue_pair.acknowledge(&mut self.order);
+            let Some((_, weak)) = self.await_reply.pop_front() else { return };
+            let Some(queue_pair) = weak.upgrade() else { continue };
+            if queue_pair.acknowledge(&mut self.order) {
+                self.await_reply.push_back((now + REPLY_PATIENCE, weak));
             }
         }
     }

@@ -20,7 +20,11 @@ const MAX_PAUSE: Duration = Duration::from_millis(200);
 const MIN_FOUND_BY_POLLS: u32 = 64;
 /// Number of requests that arrive or complete during a lease that is worth it: the wake-ups that they save take longer
 /// than a late check.
-const WORTHWHILE: u32 = 16;
+pub(super) const WORTHWHILE: u32 = 16;
+/// After a late lease, the consumer must return the link this many times with its last completion before it is lent for as
+/// long as the consumer polls; doubled each time that such a lease is late soon.
+const MIN_RETURNS: u32 = 64;
+const MAX_RETURNS: u32 = 4096;
 /// When the driver checks a lease for the first time. It doubles the interval while the consumer polls.
 pub(crate) const MIN_CHECK_INTERVAL: Duration = Duration::from_micros(50);
 /// The shortest and the longest interval while every processor is busy: the thread would take time from the consumer.
@@ -48,6 +52,9 @@ pub(crate) struct LeaseHistory {
     /// The activity of the connection when the link was lent last.
     activity_at_begin: u32,
     first_interval: Duration,
+    /// Number of returns that must still precede the next lease, and number of all after the last late one.
+    returns_left: u32,
+    returns: u32,
 }
 
 impl Default for LeaseHistory {
@@ -58,6 +65,8 @@ impl Default for LeaseHistory {
             found_by_polls: 0,
             activity_at_begin: 0,
             first_interval: MIN_CHECK_INTERVAL,
+            returns_left: 0,
+            returns: 0,
         }
     }
 }
@@ -70,6 +79,16 @@ impl LeaseHistory {
             self.paused_until = None;
         }
         self.paused_until.is_some()
+    }
+
+    /// Whether the consumer has to return the link before it is lent for as long as the consumer polls.
+    pub(crate) const fn awaits_returns(&self) -> bool {
+        self.returns_left > 0
+    }
+
+    /// The consumer has returned the link with its last completion.
+    pub(crate) const fn note_return(&mut self) {
+        self.returns_left = self.returns_left.saturating_sub(1);
     }
 
     /// A poll read the link while it was not lent, and executed `requests` of the peer.
@@ -95,7 +114,13 @@ impl LeaseHistory {
 
     /// The lease ends; `activity` as for [`begin`](Self::begin), before the driver reads.
     pub(crate) fn end(&mut self, end: LeaseEnd, activity: u32) {
-        if activity.wrapping_sub(self.activity_at_begin) >= WORTHWHILE {
+        let requests = activity.wrapping_sub(self.activity_at_begin);
+        if end == LeaseEnd::Late {
+            let doubled = if requests < MAX_RETURNS { self.returns * 2 } else { 0 };
+            self.returns = doubled.clamp(MIN_RETURNS, MAX_RETURNS);
+            self.returns_left = self.returns;
+        }
+        if requests >= WORTHWHILE {
             self.pause = Duration::ZERO;
             return;
         }
@@ -187,5 +212,19 @@ mod tests {
         assert!(!history.forbids_lease());
         history.end(LeaseEnd::Late, 0);
         assert_eq!(history.first_interval(), MIN_CHECK_INTERVAL);
+    }
+
+    #[test]
+    fn after_a_late_lease_the_consumer_must_return_the_link() {
+        let mut history = LeaseHistory::default();
+        for returns in [MIN_RETURNS, 2 * MIN_RETURNS] {
+            history.begin(0);
+            history.end(LeaseEnd::Late, WORTHWHILE);
+            for _ in 0..returns {
+                assert!(history.awaits_returns());
+                history.note_return();
+            }
+            assert!(!history.awaits_returns());
+        }
     }
 }

@@ -10,9 +10,9 @@
 //! # Modules
 //! - `attention`: the reader of a link, with `lease_history` and `lent_links`; `link_state`: what a link can take, with
 //!   `coalescing` (sending frames together).
-//! - `thread`: the thread, where it runs (`placement`), and waiters in its place; `driver`: a pass of either, with
+//! - `thread`: the thread, where it runs (`placement`), and the owner of its work (`owner`); `driver`: a pass of either, with
 //!   `ready_list`, `event_order` and `liveness`; `shared`: what they share with the objects of the adapter;
-//!   `driven`: a queue pair as the driver drives it.
+//!   `driven`: a queue pair as the driver drives it; `poll_lease`: polls that do the work of the thread.
 //! - `accepting`, `pending_handshake` and `incoming`: links that peers connect; `lingering`: links that close.
 //! - `failure`: an adapter whose descriptors the program has closed.
 
@@ -29,13 +29,15 @@ mod lent_links;
 mod lingering;
 mod link_state;
 mod liveness;
+mod owner;
 mod pending_handshake;
 mod placement;
+mod poll_lease;
 mod ready_list;
 mod shared;
 mod thread;
 
-pub(crate) use attention::{Attention, Event};
+pub(crate) use attention::{Attention, Event, Lease};
 pub(crate) use driven::{Driven, LinkStatus};
 pub(crate) use driver::IN;
 pub(crate) use event_order::EventOrder;

@@ -72,6 +72,8 @@ pub(crate) enum Job {
     Watch(u64, Weak<dyn Driven>, Option<Weak<dyn Liveness>>),
     /// Progress a queue pair whose link holds received frames that were not read.
     Progress(Weak<dyn Driven>),
+    /// Check after a time whether the consumer of a queue pair still polls.
+    CheckLease(Weak<dyn Driven>, Duration),
     /// Progress a queue pair at a time.
     Retry(Instant, Weak<dyn Driven>),
     /// Make upcalls on behalf of a poller.

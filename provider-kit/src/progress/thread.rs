@@ -1,32 +1,34 @@
-//! The thread `dat-progress` of an adapter, and waiters that claim its work.
+//! The thread `dat-progress` of an adapter, and waiters and polls that do its work.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::{AdapterSink, LocalCause, WaiterProgress};
-use dat_sync::{Mutex, clock};
+use dat_sync::{Mutex, MutexGuard, clock};
 use rustix::thread::CpuSet;
 
 use super::driver::Driver;
 use super::failure::Successor;
+use super::owner::{Owner, Ownership};
 use super::placement::{self, Opener, Placement};
 use super::ready_list::ReadyList;
 use super::shared::{Core, Shared, WakeUp};
 use crate::transport::Transport;
 
-/// Maximum number of passes of a waiter in a row. It leaves the rest to the thread.
-const MAX_WAITER_PASSES: u32 = 8;
+/// Maximum number of passes of a waiter or a poll in a row. It leaves the rest to the thread.
+const MAX_PASSES: u32 = 8;
 
 /// The driver of an adapter, and whose work it is.
 pub(crate) struct ProgressThread {
     shared: Arc<Shared>,
     driver: Mutex<Driver>,
-    /// Whether a waiter has claimed the work.
-    is_claimed: AtomicBool,
+    owner: Ownership,
+    /// Number of polls of dispatchers for connection events.
+    polls: AtomicU32,
     /// Whether another thread has taken the place of the first one, which the program has made deaf.
     is_succeeded: AtomicBool,
 }
@@ -57,9 +59,13 @@ fn create(
     let shared = Arc::new(shared);
     let core = Arc::new(Core::new(Arc::clone(&shared)));
     let driver = Mutex::new(Driver::new(Arc::clone(&shared)));
-    let is_claimed = AtomicBool::new(false);
-    let is_succeeded = AtomicBool::new(false);
-    let thread = Arc::new(ProgressThread { shared, driver, is_claimed, is_succeeded });
+    let thread = Arc::new(ProgressThread {
+        shared,
+        driver,
+        owner: Ownership::of_thread(),
+        polls: AtomicU32::new(0),
+        is_succeeded: AtomicBool::new(false),
+    });
     let successor: Weak<dyn Successor> = Arc::downgrade(&(Arc::clone(&thread) as _));
     thread.shared.set_thread(successor);
     Ok((core, thread))
@@ -116,14 +122,16 @@ impl ProgressThread {
     /// The loop of the thread, until `is_over` says that another one has taken its place.
     fn run(&self, mut before_sleep: impl FnMut(Option<Instant>), is_over: impl Fn() -> bool) {
         let mut descriptors = ReadyList::new();
+        let mut why = WakeUp::Called;
         while !(self.shared.has_failed() && is_over()) {
-            let Turn::Sleep(deadline) = self.turn(&mut descriptors) else { return };
+            let Turn::Sleep(deadline) = self.turn(&mut descriptors, why) else { return };
             before_sleep(deadline);
             if !self.shared.has_failed() {
-                // A waiter that claimed the work while the thread woke up for a link reads that link.
-                while self.shared.sleep(deadline) == WakeUp::Link
-                    && self.is_claimed.load(Ordering::Relaxed)
-                {}
+                why = self.shared.sleep(deadline);
+                // A waiter that claimed the work while the thread woke up for a link reads that link; so does a poll.
+                while why == WakeUp::Link && self.owner.get() != Owner::Thread {
+                    why = self.shared.sleep(deadline);
+                }
             } else if !is_over() {
                 self.shared.sleep_after_failure(deadline);
             }
@@ -132,24 +140,72 @@ impl ProgressThread {
 }
 
 impl ProgressThread {
-    /// What the thread does between two sleeps.
-    fn turn(&self, descriptors: &mut ReadyList) -> Turn {
+    /// What the thread does between two sleeps. `why` says how the last one ended.
+    fn turn(&self, descriptors: &mut ReadyList, why: WakeUp) -> Turn {
         let mut driver = self.driver.lock();
+        let is_taken_back = self.check_polls(&mut driver);
+        let arrivals = driver.arrivals;
         while driver.pass(descriptors) {}
+        if is_taken_back {
+            let has_waited = driver.arrivals != arrivals;
+            driver.poll_lease.end(arrivals, has_waited);
+        } else if why == WakeUp::Link {
+            self.lend_to_polls(&mut driver);
+        }
         if driver.is_finished() { Turn::End } else { Turn::Sleep(driver.begin_sleep()) }
     }
 
-    /// Whether the thread would wake up now, if it sleeps until a deadline.
-    fn would_wake(&self, deadline: Option<Instant>) -> bool {
+    /// Leaves the work to polls, if there were some before each of the last arrivals.
+    fn lend_to_polls(&self, driver: &mut Driver) {
+        if driver.poll_lease.note_wake_up(self.polls.load(Ordering::Relaxed))
+            && self.owner.pass(&[Owner::Thread], Owner::Polls, &self.shared)
+        {
+            driver.poll_lease.begin(driver.arrivals, self.shared.is_busy());
+        }
+    }
+
+    /// Takes the work back from polls, if a check is due and there were none. Returns whether it does.
+    fn check_polls(&self, driver: &mut Driver) -> bool {
+        if driver.poll_lease.due().is_none() {
+            return false;
+        }
+        let polls = self.polls.load(Ordering::Relaxed);
+        let is_unused = driver.poll_lease.is_unused(polls, self.shared.is_busy());
+        if self.owner.get() != Owner::Polls {
+            driver.poll_lease.drop_lease();
+            return false;
+        }
+        is_unused && self.owner.pass(&[Owner::Polls], Owner::Thread, &self.shared)
+    }
+
+    /// A waiter or a poll does the work of the thread, unless that is at work.
+    fn try_passes(&self) -> Option<MutexGuard<'_, Driver>> {
+        let mut driver = self.driver.try_lock()?;
+        let mut descriptors = ReadyList::new();
+        for _ in 0..MAX_PASSES {
+            if !driver.pass(&mut descriptors) {
+                break;
+            }
+        }
+        Some(driver)
+    }
+
+    /// Why the thread would wake up now, if it sleeps until a deadline; nothing if it would not.
+    fn would_wake(&self, deadline: Option<Instant>) -> Option<WakeUp> {
         let now = clock::now();
-        if self.shared.has_failed() {
-            return self.shared.take_signal() || deadline.is_some_and(|deadline| deadline <= now);
-        }
-        match self.shared.sleep(Some(now)) {
+        let why = if !self.shared.has_failed() {
+            self.shared.sleep(Some(now))
+        } else if self.shared.take_signal() {
+            WakeUp::Called
+        } else {
+            WakeUp::Deadline
+        };
+        let wakes = match why {
             WakeUp::Called => true,
-            WakeUp::Link => !self.is_claimed.load(Ordering::Relaxed),
+            WakeUp::Link => self.owner.get() == Owner::Thread,
             WakeUp::Deadline => deadline.is_some_and(|deadline| deadline <= now),
-        }
+        };
+        wakes.then_some(why)
     }
 }
 
@@ -169,11 +225,16 @@ pub fn take_simulated_threads() -> Vec<SimulatedThread> {
 pub struct SimulatedThread {
     thread: Arc<ProgressThread>,
     wakes_at: Option<Instant>,
+    why: Cell<WakeUp>,
 }
 
 impl SimulatedThread {
     fn new(thread: &Arc<ProgressThread>) -> Self {
-        Self { thread: Arc::clone(thread), wakes_at: Some(clock::now()) }
+        Self {
+            thread: Arc::clone(thread),
+            wakes_at: Some(clock::now()),
+            why: Cell::new(WakeUp::Called),
+        }
     }
 
     /// When it wakes up if nothing wakes it before.
@@ -185,7 +246,8 @@ impl SimulatedThread {
     /// Whether it would wake up now. If so, [`run`](Self::run) must follow.
     #[must_use]
     pub fn is_woken(&self) -> bool {
-        self.thread.would_wake(self.wakes_at)
+        let why = self.thread.would_wake(self.wakes_at);
+        why.inspect(|why| self.why.set(*why)).is_some()
     }
 
     /// Closes a descriptor of the adapter, as the program may do by accident.
@@ -195,7 +257,7 @@ impl SimulatedThread {
 
     /// Runs until its next sleep. Returns whether it goes on.
     pub fn run(&mut self) -> bool {
-        match self.thread.turn(&mut ReadyList::new()) {
+        match self.thread.turn(&mut ReadyList::new(), self.why.get()) {
             Turn::Sleep(until) => {
                 self.wakes_at = until;
                 true
@@ -223,21 +285,15 @@ impl Successor for ProgressThread {
 
 impl WaiterProgress for ProgressThread {
     fn claim(&self) -> bool {
-        let is_claimed =
-            self.shared.origin.is_here() && !self.is_claimed.swap(true, Ordering::Acquire);
-        if is_claimed && !self.shared.wake_thread_for_links(false) {
-            self.is_claimed.store(false, Ordering::Release);
-            return false;
-        }
-        is_claimed
+        self.shared.origin.is_here()
+            && self.owner.pass(&[Owner::Thread, Owner::Polls], Owner::Waiter, &self.shared)
     }
 
     fn release(&self) {
         if self.shared.origin.is_here() {
             // What has arrived in the meantime would wake the thread at once.
             let _ = self.advance();
-            self.shared.wake_thread_for_links(true);
-            self.is_claimed.store(false, Ordering::Release);
+            self.owner.pass(&[Owner::Waiter], Owner::Thread, &self.shared);
         }
     }
 
@@ -246,16 +302,18 @@ impl WaiterProgress for ProgressThread {
     }
 
     fn advance(&self) -> bool {
-        let Some(mut driver) = self.driver.try_lock() else { return false };
-        let mut descriptors = ReadyList::new();
-        for _ in 0..MAX_WAITER_PASSES {
-            if !driver.pass(&mut descriptors) {
-                break;
-            }
-        }
+        let Some(driver) = self.try_passes() else { return false };
         if driver.needs_thread() {
             self.shared.wake();
         }
         true
+    }
+
+    fn poll(&self) {
+        // Polls of two threads at once may count as one.
+        self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        if self.owner.get() == Owner::Polls && self.shared.origin.is_here() {
+            drop(self.try_passes());
+        }
     }
 }

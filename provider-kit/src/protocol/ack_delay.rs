@@ -15,6 +15,10 @@ const STREAM_PATIENCE: u32 = 8;
 /// it, so it belongs to a stream.
 const FLIGHT_POLLS: u32 = 4;
 
+/// Number of polls without a request after which a reply counts as missing, if the consumer has answered the requests
+/// before.
+const REPLY_POLLS: u32 = 32;
+
 /// The delay of acknowledgements, from the distances between requests. Counts are in polls.
 #[derive(Debug)]
 pub(crate) struct AckDelay {
@@ -31,6 +35,16 @@ impl AckDelay {
     pub(crate) fn new(is_costly: bool) -> Self {
         let batch = if is_costly { LARGE_BATCH } else { BATCH };
         Self { batch, idle: 0, patience: 0 }
+    }
+
+    /// The consumer is about to answer the requests that a poll has found.
+    pub(crate) fn await_reply(&mut self) {
+        self.patience = REPLY_POLLS;
+    }
+
+    /// Whether an acknowledgement waits for the answer of the consumer.
+    pub(crate) const fn awaits_reply(&self) -> bool {
+        self.patience == REPLY_POLLS
     }
 
     /// A poll found requests, or none. Returns whether to acknowledge the `owed` requests now.

@@ -18,8 +18,10 @@ pub(crate) struct ReplyHistory {
     sent: u32,
     /// Executions in a row since which the consumer sent a request.
     replies: u8,
-    /// The driver will acknowledge in [`REPLY_PATIENCE`] what is not acknowledged by then.
+    /// The driver will acknowledge what is not acknowledged [`REPLY_PATIENCE`] after the last request.
     pub(crate) is_awaited: bool,
+    /// The driver has executed other requests since it last decided until when to wait.
+    has_more: bool,
 }
 
 impl ReplyHistory {
@@ -29,6 +31,19 @@ impl ReplyHistory {
         let has_replied = std::mem::replace(&mut self.sent, sent) != sent;
         self.replies = if has_replied { self.replies.saturating_add(1) } else { 0 };
         self.replies >= MIN_REPLIES
+    }
+
+    /// The reply to what the driver has just executed is awaited. Returns whether none was.
+    pub(crate) const fn await_reply(&mut self) -> bool {
+        self.has_more = std::mem::replace(&mut self.is_awaited, true);
+        !self.has_more
+    }
+
+    /// The time of the reply is over; `is_owed` says whether the acknowledgement is still to be sent. Returns whether to
+    /// wait again: for the reply to requests that the driver has executed in the meantime.
+    pub(crate) const fn waits_again(&mut self, is_owed: bool) -> bool {
+        self.is_awaited = is_owed && std::mem::replace(&mut self.has_more, false);
+        self.is_awaited
     }
 
     /// No reply came in time.
@@ -55,5 +70,19 @@ mod tests {
         assert!(history.note_requests(200));
         history.note_silence();
         assert!(!history.note_requests(201));
+    }
+
+    #[test]
+    fn the_driver_waits_for_the_reply_to_the_last_request() {
+        let mut history = ReplyHistory::default();
+        assert!(history.await_reply());
+        assert!(!history.waits_again(true), "no other request came");
+        assert!(history.await_reply());
+        assert!(!history.await_reply(), "one is awaited");
+        assert!(history.waits_again(true));
+        assert!(!history.waits_again(true));
+        assert!(history.await_reply() && !history.await_reply());
+        assert!(!history.waits_again(false), "a reply has acknowledged all of them");
+        assert!(!history.is_awaited);
     }
 }

@@ -12,6 +12,9 @@ use super::request::{PostedRequest, Task};
 use crate::fifo::Fifo;
 use crate::work_queues::{InFlight, Segments};
 
+/// Maximum number of requests that `is_awaited` checks.
+const MAX_SUPPRESSED: usize = 16;
+
 /// The requests that are not complete. The peer executes requests in order and numbers them from 0,
 /// modulo 2^32.
 #[derive(Default)]
@@ -66,6 +69,11 @@ impl SendQueue {
     pub(crate) fn flags(&self) -> impl Iterator<Item = CompletionFlags> {
         let waiting = self.waiting.iter().map(|request| request.flags);
         self.in_flight.iter().map(|request| request.flags).chain(waiting)
+    }
+
+    /// Whether the consumer gets a completion for one of the oldest requests.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.flags().take(MAX_SUPPRESSED).any(|flags| !flags.contains(CompletionFlags::SUPPRESS))
     }
 
     /// The number of requests of which at least one frame is written, which is the sequence number of

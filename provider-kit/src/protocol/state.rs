@@ -193,6 +193,22 @@ impl Protocol {
             && self.counts.reported_executed != self.inbound.done()
     }
 
+    /// A poll executed `requests` of the peer, and `owed` ones are not acknowledged. Returns whether to acknowledge them
+    /// now. If the consumer polls for requests of its own (`is_borrowed`), its answer may do that.
+    #[inline]
+    pub(crate) fn note_requests(&mut self, requests: u32, owed: u32, is_borrowed: bool) -> bool {
+        let awaited_reply = self.ack_delay.awaits_reply();
+        let is_due = self.ack_delay.is_due(requests != 0, owed);
+        if requests != 0 && is_borrowed {
+            if self.replies.note_requests(self.outbound.sends.next_sequence()) {
+                self.ack_delay.await_reply();
+            }
+        } else if is_due && owed != 0 && awaited_reply {
+            self.replies.note_silence();
+        }
+        is_due
+    }
+
     /// Sends an acknowledgement if the peer may wait for one: if it should get credits, or if requests were executed.
     /// The latter may wait for the next frame (`may_wait`).
     pub(crate) fn acknowledge(&mut self, may_wait: bool, out: &mut impl Transmit) {

@@ -24,6 +24,9 @@ impl SoftQp {
     /// Tells the driver which events of the link to wait for, and whether received frames are left.
     pub(super) fn update_interest(&self, state: &mut QpState) {
         let QpState { conn: Some(conn), queues, .. } = state else { return };
+        if conn.attention.is_borrowed() && !conn.protocol.outbound.sends.is_awaited() {
+            conn.attention.note_requests_done(queues);
+        }
         conn.arm(queues);
         let waits_for_doorbell = conn.attention.armed() == Armed::Doorbell;
         self.waits_for_doorbell.store(waits_for_doorbell, Ordering::Relaxed);
@@ -163,7 +166,7 @@ impl Driven for SoftQp {
             } else if conn.has_unread {
                 conn.attention.note(Event::DataLeft, queues);
                 status = LinkStatus::HasMore;
-            } else if may_wait && !std::mem::replace(&mut replies.is_awaited, true) {
+            } else if may_wait && replies.await_reply() {
                 status = LinkStatus::AwaitsReply;
             }
         });
@@ -194,8 +197,9 @@ impl Driven for SoftQp {
                 }
                 return false;
             };
-            let is_lent = conn.attention.is_lent();
-            if is_lent {
+            conn.attention.end_checks();
+            let lease = conn.attention.lease();
+            if lease.is_some() {
                 conn.attention.note_polls(queues);
                 let why = if is_polled { Event::DriverRecalls } else { Event::ConsumerAway };
                 conn.attention.note(why, queues);
@@ -207,28 +211,30 @@ impl Driven for SoftQp {
                 let (executed, activity) = (conn.protocol.inbound.executed, conn.activity());
                 let is_holding = conn.link.is_holding();
                 conn.read(queues, upcalls);
-                if is_lent {
+                if let Some(lease) = lease {
                     let has_waited = is_holding || executed != conn.protocol.inbound.executed;
                     let end = match (is_polled, has_waited) {
                         (true, _) => LeaseEnd::Polled,
                         (false, true) => LeaseEnd::Late,
                         (false, false) => LeaseEnd::Unused,
                     };
-                    conn.attention.leases.end(end, activity);
+                    conn.attention.end_lease(lease, end, activity);
                 }
             }
             false
         })
     }
 
-    fn acknowledge(&self, order: &mut EventOrder) {
+    fn acknowledge(&self, order: &mut EventOrder) -> bool {
         self.with_state_in_order(self.state.lock(), order, |state, _| {
-            let Some(conn) = &mut state.conn else { return };
-            conn.protocol.replies.is_awaited = false;
-            if conn.protocol.owes_acknowledgement() {
+            let Some(conn) = &mut state.conn else { return false };
+            let is_owed = conn.protocol.owes_acknowledgement();
+            let waits_again = conn.protocol.replies.waits_again(is_owed);
+            if is_owed && !waits_again {
                 conn.protocol.replies.note_silence();
             }
-        });
+            waits_again
+        })
     }
 
     fn deliver(&self, order: &mut EventOrder) {

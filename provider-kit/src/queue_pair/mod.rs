@@ -186,14 +186,14 @@ impl QpState {
         }
     }
 
-    /// Advances the connection: writes, completes and ends. While the link is lent, acknowledgements
-    /// wait for the next frame, or for the poll in which they are due (`is_due`).
-    fn advance(&mut self, core: &Core, upcalls: &mut Upcalls, is_due: bool) {
-        self.advance_connection(core, upcalls, is_due);
+    /// Advances the connection: writes, completes and ends. Acknowledgements may wait for the next frame, or for the
+    /// poll in which they are due (`may_wait`).
+    fn advance(&mut self, core: &Core, upcalls: &mut Upcalls, may_wait: bool) {
+        self.advance_connection(core, upcalls, may_wait);
         self.update_fast_path();
     }
 
-    fn advance_connection(&mut self, core: &Core, upcalls: &mut Upcalls, is_due: bool) {
+    fn advance_connection(&mut self, core: &Core, upcalls: &mut Upcalls, may_wait: bool) {
         let Some(conn) = &mut self.conn else { return };
         if !conn.is_ending() {
             conn.progress(&mut self.queues, upcalls);
@@ -210,10 +210,7 @@ impl QpState {
         }
         match conn.protocol.ending.take() {
             Some(ending) => self.end_connection(ending, core, upcalls),
-            None => {
-                let may_wait = conn.attention.is_lent() && !is_due;
-                conn.acknowledge(may_wait || conn.protocol.replies.is_awaited);
-            }
+            None => conn.acknowledge(may_wait || conn.protocol.replies.is_awaited),
         }
     }
 
@@ -315,8 +312,11 @@ impl SoftQp {
         let mut upcalls = Upcalls::default();
         let result = act(&mut state, &mut upcalls);
         // An acknowledgement cannot wait for a poll if none need follow.
-        let is_due = state.conn.as_ref().is_some_and(|it| it.attention.is_read_by_poll_set());
-        state.advance(&self.core, &mut upcalls, is_due);
+        let may_wait = state
+            .conn
+            .as_ref()
+            .is_some_and(|it| it.attention.is_lent() && !it.attention.is_read_by_poll_set());
+        state.advance(&self.core, &mut upcalls, may_wait);
         self.update_interest(&mut state);
         let has_events = !state.events.is_empty();
         drop(state);

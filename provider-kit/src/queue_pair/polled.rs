@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::connection::Connection;
 use super::{PolledBy, QpState, SoftQp};
 use crate::polled_links::{Found, PolledLink, Signal, Visit};
-use crate::progress::{Event, Job, LeaseEnd};
+use crate::progress::{Event, Job, Lease, LeaseEnd};
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
@@ -92,13 +92,23 @@ impl SoftQp {
     ) -> Found {
         let ended = Found { is_active: true, ..Found::default() };
         let QpState { conn: Some(conn), queues, .. } = &mut *state else { return ended };
-        let may_lend = !conn.attention.is_lent() && conn.protocol.is_open() && !conn.is_ending();
+        let is_borrowed = conn.attention.is_borrowed();
+        let may_lend = (is_borrowed || !conn.attention.is_lent())
+            && conn.protocol.is_open()
+            && !conn.is_ending();
         let activity = conn.activity();
         let attention = &mut conn.attention;
-        if may_lend && attention.note_poller_read(queues, has_arrived, requests, activity) {
+        let awaits_requests = may_lend && conn.protocol.outbound.sends.is_awaited();
+        let reads = (has_arrived, awaits_requests);
+        if may_lend && attention.note_poller_read(queues, reads, requests, activity) {
             self.core.submit(Job::Progress(self.driven()));
+        } else if awaits_requests && !has_arrived && !is_borrowed {
+            if let Some(first_check) = attention.borrow(queues, activity) {
+                self.core.submit(Job::CheckLease(self.driven(), first_check));
+            }
         }
-        state.advance(&self.core, &mut upcalls, is_due);
+        let may_wait = attention.is_lent() || conn.protocol.ack_delay.awaits_reply();
+        state.advance(&self.core, &mut upcalls, may_wait && !is_due);
         self.update_interest(&mut state);
         let found = state.conn.as_ref().map_or(ended, |conn| conn.found());
         self.unlock_and_defer(state, upcalls);
@@ -129,11 +139,13 @@ impl PolledLink for SoftQp {
         }
         let requests = conn.protocol.inbound.executed.wrapping_sub(executed);
         let owed = conn.protocol.unreported();
-        let is_due = conn.protocol.ack_delay.is_due(requests != 0, owed);
+        let is_borrowed = conn.attention.is_borrowed();
+        let is_due = conn.protocol.note_requests(requests, owed, is_borrowed);
         let must_write = is_due && owed != 0 || conn.protocol.counts.owes_credits();
         // `writes_at_once` was decided after the last change of the state, and plain frames change nothing of
         // it. It implies that no answer is queued, so that all that was executed can be acknowledged.
-        if conn.attention.is_lent() && conn.protocol.writes_at_once && !is_changed {
+        let is_kept = conn.attention.is_lent() && !(is_borrowed && has_arrived);
+        if is_kept && conn.protocol.writes_at_once && !is_changed {
             let is_plain = !has_arrived || conn.finish_plain_read(queues, &mut upcalls);
             if is_plain && (!must_write || conn.protocol.write_ack(&mut conn.link)) {
                 let again = conn.has_unread || owed != 0 && !must_write;
@@ -151,9 +163,12 @@ impl PolledLink for SoftQp {
         }
         let mut state = self.state.lock();
         let state = &mut *state;
-        if let Some(conn) = state.conn.as_mut().filter(|conn| conn.attention.is_lent()) {
+        let Some(conn) = &mut state.conn else { return };
+        if let Some(lease) = conn.attention.lease() {
             let activity = conn.activity();
-            conn.attention.leases.end(LeaseEnd::Polled, activity);
+            // A consumer that sleeps until its requests are complete gets the next link later.
+            let end = if lease == Lease::Borrowed { LeaseEnd::Late } else { LeaseEnd::Polled };
+            conn.attention.end_lease(lease, end, activity);
             conn.attention.note(Event::ConsumerSleeps, &state.queues);
             conn.acknowledge(false);
             conn.send_held();

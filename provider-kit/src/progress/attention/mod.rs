@@ -3,10 +3,11 @@
 mod table;
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
 
-use super::lease_history::LeaseHistory;
+use super::lease_history::{LeaseEnd, LeaseHistory};
 use super::link_state::LinkState;
 use crate::completion_queue::Cq;
 use crate::link::{Armed, Reader};
@@ -25,6 +26,27 @@ const CHECKS_PER_RING: u8 = 4;
 const MIN_POLLER_READS: u32 = 4;
 /// or this many times as many reads that found nothing.
 const IDLE_PER_READ: u32 = 128;
+/// After this many polls since the last lease in which it awaited no request, a consumer does not only poll for its
+/// requests.
+const MIN_FREE_POLLS: u32 = 8;
+
+/// How long a link is lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lease {
+    /// Until the requests of the consumer are complete.
+    Borrowed,
+    /// As long as the consumer polls.
+    Poller,
+}
+
+/// Counts a lease for each completion queue. Returns false, without effect, if the consumer sleeps.
+fn count_lease(queues: &WorkQueues) -> bool {
+    let refused = queues.completion_queues().position(|queue| !queue.links.lend());
+    if let Some(refused) = refused {
+        queues.completion_queues().take(refused).for_each(|queue| queue.links.take_back());
+    }
+    refused.is_none()
+}
 
 /// The reader of a link, and what decides it.
 pub(crate) struct Attention {
@@ -47,8 +69,14 @@ pub(crate) struct Attention {
     /// Reads of pollers since the driver last read the link: those that found nothing, and 128 for each
     /// that found a frame.
     poller_reads: u32,
+    /// Number of polls since the last lease in which the consumer awaited none of its requests.
+    free_polls: u32,
+    /// The driver checks from time to time whether the consumer still polls.
+    is_checked: bool,
     /// Pauses lending after the peer had to wait for a poll.
     pub(crate) leases: LeaseHistory,
+    /// The same for leases until the requests of the consumer are complete.
+    borrows: LeaseHistory,
 }
 
 impl Attention {
@@ -66,7 +94,10 @@ impl Attention {
             idle_checks: 0,
             polls_seen: 0,
             poller_reads: 0,
+            free_polls: 0,
+            is_checked: false,
             leases: LeaseHistory::default(),
+            borrows: LeaseHistory::default(),
         }
     }
 
@@ -78,6 +109,12 @@ impl Attention {
     #[inline]
     pub(crate) const fn is_lent(&self) -> bool {
         self.state.is_lent()
+    }
+
+    /// Whether the link is lent until the requests of the consumer are complete.
+    #[inline]
+    pub(crate) fn is_borrowed(&self) -> bool {
+        self.state == State::Borrowed
     }
 
     /// Whether every poll reads the link.
@@ -141,12 +178,15 @@ impl Attention {
         link: &mut LinkState,
     ) -> bool {
         if self.is_lent() {
-            self.state = self.state.after(self.way(queues));
+            let way = self.way(queues);
+            if !self.is_borrowed() || way != Event::LentToEveryPoll {
+                self.state = self.state.after(way);
+            }
         }
         let armed = match self.state {
             // Only the descriptor reports space.
             _ if link.has_unsent() => Armed::Descriptor,
-            State::EveryPoll => Armed::Nothing,
+            State::Borrowed | State::EveryPoll => Armed::Nothing,
             State::Doorbell => Armed::Doorbell,
             _ => Armed::Descriptor,
         };
@@ -240,19 +280,21 @@ impl Attention {
         self.poller_reads = 0;
     }
 
-    /// A poll has read the link although it is not lent, and executed `requests` of the peer. Lends the link if polls
-    /// are faster than the driver, which the system still wakes for each frame. Returns whether it is lent from now on.
+    /// A poll has read the link, which is not lent for as long as the consumer polls, and executed `requests` of the
+    /// peer; `awaits_requests` says whether the consumer polls for requests of its own. Lends the link if polls are
+    /// faster than the driver, which the system still wakes for each frame. Returns whether it is lent from now on.
     ///
     /// The driver may see no event then, so it does not lend the link by itself. It would never notice a consumer that
     /// polls an idle link.
     pub(crate) fn note_poller_read(
         &mut self,
         queues: &WorkQueues,
-        has_arrived: bool,
+        (has_arrived, awaits_requests): (bool, bool),
         requests: u32,
         activity: u32,
     ) -> bool {
         self.leases.note_poll(requests);
+        self.free_polls = self.free_polls.saturating_add(u32::from(!awaits_requests));
         self.poller_reads += if has_arrived { IDLE_PER_READ } else { 1 };
         let is_faster = self.poller_reads >= MIN_POLLER_READS * IDLE_PER_READ;
         if is_faster {
@@ -266,23 +308,66 @@ impl Attention {
     pub(crate) fn lend(&mut self, queues: &WorkQueues, activity: u32) -> bool {
         let polls = queues.polls();
         let count = polls.wrapping_sub(std::mem::replace(&mut self.polls_seen, polls));
-        if count == 0 || self.leases.forbids_lease() {
-            return false;
-        }
-        let refused = queues.completion_queues().position(|queue| !queue.links.lend());
-        if let Some(refused) = refused {
-            queues.completion_queues().take(refused).for_each(|queue| queue.links.take_back());
+        let is_trusted = self.free_polls >= MIN_FREE_POLLS || !self.leases.awaits_returns();
+        let may_lend = count != 0 && is_trusted && !self.leases.forbids_lease();
+        if !may_lend || !self.is_borrowed() && !count_lease(queues) {
             return false;
         }
         self.state = self.state.after(self.way(queues));
-        self.poller_reads = 0;
+        (self.poller_reads, self.free_polls) = (0, 0);
         self.leases.begin(activity);
         true
+    }
+
+    /// The consumer polls for its requests, and the link is not lent. Lends it until they are complete, if each poll
+    /// reads it. Returns when the driver has to begin its checks, unless it makes them already; `activity` is as for
+    /// [`lend`](Self::lend).
+    pub(crate) fn borrow(&mut self, queues: &WorkQueues, activity: u32) -> Option<Duration> {
+        let may_borrow = self.way(queues) == Event::LentToEveryPoll
+            && !self.borrows.forbids_lease()
+            && count_lease(queues);
+        if !may_borrow {
+            return None;
+        }
+        self.state = self.state.after(Event::AwaitsRequests);
+        self.free_polls = 0;
+        self.borrows.begin(activity);
+        let is_checked = std::mem::replace(&mut self.is_checked, true);
+        (!is_checked).then(|| self.borrows.first_interval())
+    }
+
+    /// The requests of the consumer are complete, and it returns the link.
+    pub(crate) fn note_requests_done(&mut self, queues: &WorkQueues) {
+        self.note(Event::RequestsDone, queues);
+        self.leases.note_return();
+    }
+
+    /// The driver no longer checks whether the consumer polls.
+    pub(crate) const fn end_checks(&mut self) {
+        self.is_checked = false;
+    }
+
+    /// A lease ends; `activity` is as for [`lend`](Self::lend), before the driver reads.
+    pub(crate) fn end_lease(&mut self, kind: Lease, end: LeaseEnd, activity: u32) {
+        match kind {
+            Lease::Poller => self.leases.end(end, activity),
+            Lease::Borrowed => self.borrows.end(end, activity),
+        }
+    }
+
+    /// The lease of the link, if it is lent.
+    pub(crate) const fn lease(&self) -> Option<Lease> {
+        match self.state {
+            State::Borrowed => Some(Lease::Borrowed),
+            State::EveryPoll | State::Doorbell | State::PollSet => Some(Lease::Poller),
+            State::Driver | State::NextPass | State::Closed => None,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::lease_history::WORTHWHILE;
     use super::*;
     use crate::memory_link::{Wire, links};
     use crate::polled_links::quiet_link::QuietLink;
@@ -300,5 +385,41 @@ mod tests {
         assert!(!attention.lend(&queues, 0));
         assert!(!polled.poll(), "the link is quiet");
         assert!(attention.lend(&queues, 0));
+    }
+
+    fn polled() -> (Attention, WorkQueues) {
+        let queues = WorkQueues::unconfigured(1);
+        let polled = &queues.requests.queue().links;
+        polled.add(Arc::new(QuietLink));
+        assert!(!polled.poll(), "the link is quiet");
+        let [(reader, _), _] = links(Wire::default());
+        (Attention::new(&*reader), queues)
+    }
+
+    #[test]
+    fn a_consumer_that_polls_for_its_requests_only_borrows_the_link() {
+        let (mut attention, queues) = polled();
+        attention.leases.end(LeaseEnd::Late, WORTHWHILE);
+        for _ in 0..2 * MIN_POLLER_READS {
+            let is_lent = attention.note_poller_read(&queues, (true, true), 1, 0);
+            assert!(!is_lent, "each poll awaits a request");
+        }
+        assert!(attention.borrow(&queues, 0).is_some(), "the driver begins its checks");
+        assert_eq!(attention.lease(), Some(Lease::Borrowed));
+        attention.note_requests_done(&queues);
+        assert_eq!(attention.lease(), None);
+        assert!(attention.borrow(&queues, 0).is_none(), "the driver makes its checks");
+        assert!(attention.is_borrowed());
+    }
+
+    #[test]
+    fn a_late_borrower_has_to_wait() {
+        let (mut attention, queues) = polled();
+        assert!(attention.borrow(&queues, 0).is_some());
+        attention.note(Event::ConsumerAway, &queues);
+        attention.end_checks();
+        attention.end_lease(Lease::Borrowed, LeaseEnd::Late, 0);
+        assert!(attention.borrow(&queues, 0).is_none());
+        assert!(!attention.is_lent());
     }
 }

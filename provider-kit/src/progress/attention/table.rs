@@ -42,6 +42,8 @@ names! {
         Driver,
         /// The driver reads the link in its next pass: a read left data behind.
         NextPass,
+        /// The link is lent until the requests of the consumer are complete: every poll of its completion queues reads it.
+        Borrowed,
         /// The link is lent: every poll of its completion queues reads it.
         EveryPoll,
         /// The link is lent: a poll reads it when its doorbell has rung.
@@ -60,6 +62,10 @@ names! {
         DataLeft,
         /// A pass of the driver has come to the link.
         PassBegan,
+        /// The consumer polls for the completion of its requests, and each poll reads every link.
+        AwaitsRequests,
+        /// The requests of the consumer are complete: it need not poll any more.
+        RequestsDone,
         /// Polls are faster than the driver, and each of them reads every link.
         LentToEveryPoll,
         /// Polls are faster than the driver, and check doorbells.
@@ -97,7 +103,7 @@ impl State {
     /// Whether pollers read the link.
     #[inline]
     pub(crate) const fn is_lent(self) -> bool {
-        matches!(self, Self::EveryPoll | Self::Doorbell | Self::PollSet)
+        matches!(self, Self::Borrowed | Self::EveryPoll | Self::Doorbell | Self::PollSet)
     }
 
     /// The thread that an arrival wakes.
@@ -105,7 +111,7 @@ impl State {
     const fn woken(self) -> Woken {
         match self {
             Self::Driver => Woken::Driver,
-            Self::NextPass | Self::EveryPoll | Self::Closed => Woken::None,
+            Self::NextPass | Self::Borrowed | Self::EveryPoll | Self::Closed => Woken::None,
             Self::Doorbell | Self::PollSet => Woken::Poll,
         }
     }
@@ -115,7 +121,7 @@ impl State {
     const fn bound(self) -> Option<Duration> {
         match self {
             Self::Driver | Self::NextPass => Some(Duration::ZERO),
-            Self::EveryPoll | Self::Doorbell | Self::PollSet => Some(LEASE_BOUND),
+            Self::Borrowed | Self::EveryPoll | Self::Doorbell | Self::PollSet => Some(LEASE_BOUND),
             Self::Closed => None,
         }
     }
@@ -140,7 +146,9 @@ use State as S;
 struct Rule(&'static [Event], &'static [State], Option<State>);
 
 const OF_DRIVER: &[State] = &[S::Driver, S::NextPass];
-const LENT: &[State] = &[S::EveryPoll, S::Doorbell, S::PollSet];
+const LENT: &[State] = &[S::Borrowed, S::EveryPoll, S::Doorbell, S::PollSet];
+/// Lent for as long as the consumer polls.
+const LENT_TO_POLLER: &[State] = &[S::EveryPoll, S::Doorbell, S::PollSet];
 
 const RULES: &[Rule] = &[
     Rule(&[E::DataLeft], OF_DRIVER, Some(S::NextPass)),
@@ -148,6 +156,11 @@ const RULES: &[Rule] = &[
     Rule(&[E::DataLeft], LENT, None),
     Rule(&[E::PassBegan], OF_DRIVER, Some(S::Driver)),
     Rule(&[E::PassBegan], LENT, None),
+    Rule(&[E::AwaitsRequests], OF_DRIVER, Some(S::Borrowed)),
+    Rule(&[E::AwaitsRequests], LENT, None),
+    Rule(&[E::RequestsDone], &[S::Borrowed], Some(S::Driver)),
+    Rule(&[E::RequestsDone], OF_DRIVER, None),
+    Rule(&[E::RequestsDone], LENT_TO_POLLER, None),
     // Of a lent link: the completion queue has got more links, or this one has become one of its hot ones.
     Rule(&[E::LentToEveryPoll], OF_DRIVER, Some(S::EveryPoll)),
     Rule(&[E::LentToEveryPoll], LENT, Some(S::EveryPoll)),
@@ -195,7 +208,9 @@ mod tests {
             "# The reader of a link\n\nThis page is generated from provider-kit/src/progress/attention/table.rs: \
              `DAT_BLESS=1 cargo test -p dat-provider-kit attention`.\n\nA connection over shared memory or TCP has one \
              link, and one reader at a time. The driver is the thread `dat-progress` of the adapter, or a thread in \
-             `dat_evd_wait` or `dat_cno_wait` that has claimed its work. While every processor is busy, the thread checks leases less often, up to \
+             `dat_evd_wait` or `dat_cno_wait` that has claimed its work. While a consumer polls a dispatcher for connection \
+             events, as MPI libraries do when they await a message in memory, these polls are the driver; the thread checks \
+             every 50 us (500 us while every processor is busy) whether there are any, and reads what they have left. While every processor is busy, the thread checks leases less often, up to \
              every 2 ms. A child of `fork` reads no link of its parent.\n\n| state | meaning | an arrival wakes | and is \
              seen within |\n| --- | --- | --- | --- |\n",
         );
