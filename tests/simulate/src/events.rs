@@ -26,6 +26,22 @@ impl World {
         self.check_idle(process)
     }
 
+    /// Polls without posting: by turns all dispatchers for some time, and only that for connections, as MPI libraries do
+    /// while they await what the peer writes to memory.
+    pub(crate) fn poll_only(&mut self, process: usize) -> Outcome {
+        let state = &mut self.processes[process];
+        state.polls = state.polls.wrapping_add(1);
+        if state.polls & 16 == 0 {
+            return self.poll(process);
+        }
+        let queue = state.node.connect.clone();
+        let mut event = Event::default();
+        while queue.dequeue(&mut event).expect("a live dispatcher") {
+            self.handle(process, std::mem::take(&mut event))?;
+        }
+        Ok(())
+    }
+
     /// A request of a process that has polled is complete if its link is idle for long and the peer can execute it.
     fn check_idle(&self, process: usize) -> Outcome {
         let now = clock::now_without_pauses();

@@ -27,6 +27,8 @@ pub(crate) struct Process {
     pub(crate) wait: Option<Wait>,
     /// The program has closed a descriptor of its adapter.
     pub(crate) is_broken: bool,
+    /// How often it has polled without posting.
+    pub(crate) polls: u32,
     /// When its consumer took a completion last.
     pub(crate) took_at: Instant,
     /// It makes no call before this time.

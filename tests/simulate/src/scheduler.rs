@@ -82,7 +82,7 @@ impl World {
                 self.post_any(process)?;
                 self.poll(process)
             }
-            Habit::PollsOnly => self.poll(process),
+            Habit::PollsOnly => self.poll_only(process),
             Habit::PostsOnly => self.post_any(process),
             Habit::Waits => {
                 self.post_any(process)?;

@@ -124,6 +124,7 @@ impl World {
                 wait: None,
                 took_at: clock::now_without_pauses(),
                 is_broken: false,
+                polls: 0,
                 away_until: clock::now(),
                 stopped_until: clock::now(),
                 is_killed: false,
