@@ -233,7 +233,7 @@ impl Reader for RingReader {
         self.link.check()?;
         self.hear();
         if self.link.has_ended() {
-            return Err(End::Closed);
+            return Err(self.link.ended(End::Closed));
         }
         let Some(consumer) = &mut self.consumer else { return Ok(()) };
         // What is not a frame ends the connection for the peer too; its socket says when.

@@ -41,6 +41,9 @@ struct Interest {
     data: EventData,
 }
 
+/// The events that the kernel reports of each registration.
+const ALWAYS: EventFlags = EventFlags::HUP.union(EventFlags::ERR);
+
 #[derive(Default)]
 struct Table {
     files: Vec<Option<File>>,
@@ -145,11 +148,18 @@ impl Descriptor {
 
     /// Makes events ready, and no others.
     pub fn set_ready(&self, ready: EventFlags) {
+        self.change(|file| file.ready = ready);
+    }
+
+    /// Makes events ready, and leaves the others as they are.
+    pub fn add_ready(&self, ready: EventFlags) {
+        self.change(|file| file.ready |= ready);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut File)) {
         with(|table| {
             table.changes += 1;
-            if let Some(file) = table.file(self.0.as_raw_fd()) {
-                file.ready = ready;
-            }
+            table.file(self.0.as_raw_fd()).map(change);
         });
     }
 }
@@ -203,6 +213,7 @@ pub(super) fn add(set: BorrowedFd<'_>, descriptor: BorrowedFd<'_>, event: Event)
         table.may_refuse(Call::Add)?;
         table.changes += 1;
         let Event { flags, data, .. } = event;
+        let flags = flags | ALWAYS;
         table.interests(set)?.push(Interest { number, id, flags, data });
         Ok(())
     })
@@ -215,7 +226,7 @@ pub(super) fn modify(set: BorrowedFd<'_>, descriptor: BorrowedFd<'_>, event: Eve
         let mut interests = table.interests(set)?.iter_mut();
         let found = interests.find(|one| (one.number, one.id) == (number, id));
         let found = found.ok_or(Errno::NOENT)?;
-        (found.flags, found.data) = (event.flags, event.data);
+        (found.flags, found.data) = (event.flags | ALWAYS, event.data);
         Ok(())
     })
 }
@@ -360,6 +371,22 @@ mod tests {
         delete(inner.as_fd(), two.as_fd()).expect("it is there");
         assert_eq!(delete(inner.as_fd(), two.as_fd()), Err(Errno::NOENT));
         assert_eq!(reported(outer.as_fd()), vec![]);
+    }
+
+    #[test]
+    fn the_end_is_reported_without_an_interest() {
+        let set = create().expect("a descriptor");
+        let one = Descriptor::new().expect("descriptors");
+        let nothing = Event { flags: EventFlags::empty(), data: EventData::new_u64(1) };
+        add(set.as_fd(), one.as_fd(), nothing).expect("a new one");
+        one.set_ready(EventFlags::IN | EventFlags::RDHUP);
+        assert_eq!(reported(set.as_fd()), vec![]);
+        one.add_ready(EventFlags::HUP);
+        assert_eq!(reported(set.as_fd()), vec![1]);
+        let once = Event { flags: EventFlags::ONESHOT, ..nothing };
+        modify(set.as_fd(), one.as_fd(), once).expect("it is there");
+        assert_eq!(reported(set.as_fd()), vec![1]);
+        assert_eq!(reported(set.as_fd()), vec![], "it was reported once");
     }
 
     #[test]

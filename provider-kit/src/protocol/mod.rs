@@ -58,8 +58,7 @@ impl Protocol {
             self.answer_offer(out);
             while self.ending.is_none() {
                 if self.inbound.is_failure_due(out.is_closed()) {
-                    let reason = self.inbound.failure.take();
-                    return self.end(EndCause::Broken, reason);
+                    return self.end_failed();
                 }
                 self.complete(queues, upcalls);
                 if self.ending.is_some() {

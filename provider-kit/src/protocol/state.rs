@@ -154,6 +154,12 @@ impl Protocol {
         self.ending.get_or_insert(Ending { cause, reason });
     }
 
+    /// Ends the connection because a request of the peer has failed.
+    pub(crate) fn end_failed(&mut self) {
+        let reason = self.inbound.failure.take();
+        self.end(EndCause::Broken, reason);
+    }
+
     /// A read found the end of the link; `is_peer_lost` says that a write has found the peer lost before.
     #[cold]
     pub(crate) fn note_read_end(&mut self, end: &End, is_peer_lost: bool) {

@@ -68,7 +68,7 @@ impl Connection {
     pub(super) fn read(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) -> bool {
         let Self { protocol, link, reader, .. } = self;
         if protocol.inbound.has_failed() {
-            return false;
+            return self.discard();
         }
         protocol.has_read_plain = true;
         let outcome =
@@ -82,6 +82,17 @@ impl Connection {
             }
             Err(end) => self.protocol.note_read_end(&end, self.link.is_peer_lost()),
         }
+        true
+    }
+
+    /// Drops what has arrived, because a request of the peer has failed. Returns whether the link has ended. The
+    /// peer does not wait for the answers to earlier requests then, and the link may never have space for them.
+    #[cold]
+    fn discard(&mut self) -> bool {
+        self.has_unread = false;
+        let Err(end) = self.reader.discard() else { return false };
+        self.link.note_read_end(&end);
+        self.protocol.end_failed();
         true
     }
 

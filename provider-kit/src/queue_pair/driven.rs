@@ -30,8 +30,7 @@ impl SoftQp {
         conn.arm(queues);
         let waits_for_doorbell = conn.attention.armed() == Armed::Doorbell;
         self.waits_for_doorbell.store(waits_for_doorbell, Ordering::Relaxed);
-        let is_read = !conn.protocol.inbound.has_failed();
-        if let Some(interest) = conn.attention.changed_interest(&conn.link, is_read) {
+        if let Some(interest) = conn.attention.changed_interest(&conn.link) {
             if let Some(descriptor) = conn.reader.descriptor() {
                 self.core.change_interest(descriptor, conn.token, interest);
             }

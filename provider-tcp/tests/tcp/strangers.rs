@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dat_conformance::{Node, expect_connection, expect_event, expect_request, link, until};
 use dat_core::{
-    ConnectionEventKind, Endpoint, EpState, EvdFlags, EvdOptions, Event, Psp, PspMaker,
+    ConnectionEventKind, Endpoint, EpState, EvdFlags, EvdOptions, Event, Psp, PspMaker, RmrTriplet,
 };
 use dat_provider_kit::descriptors;
 use dat_provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
@@ -162,6 +162,24 @@ fn any_frame(random: &mut fastrand::Rng, done: u32) -> Vec<u8> {
         _ => bytes.resize(bytes.len() + payload, 7),
     }
     bytes
+}
+
+/// The answer to the first request never fits into the link, and the second one fails.
+#[test]
+fn the_end_of_a_peer_is_noticed_after_its_request_has_failed() {
+    let node = node("");
+    let ep = node.ep();
+    let buffer = node.buffer(32 << 20);
+    let RmrTriplet { address, length, context } = buffer.remote(0, 32 << 20);
+    let read = |context| {
+        let body = Body::Read { length, remote: Remote { context, address } };
+        Frame { posted: 4, ..Frame::new(body) }.encode().to_vec()
+    };
+    let mut stream = accepted(&node, &ep);
+    stream.write_all(&[read(context), read(!context)].concat()).expect("a peer");
+    stream.read_exact(&mut [0]).expect("an answer");
+    stream.shutdown(std::net::Shutdown::Write).expect("a peer");
+    ends(&node, &ep);
 }
 
 #[test]

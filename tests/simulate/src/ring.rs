@@ -1,7 +1,7 @@
 //! A link like shared memory: the bytes arrive at once, and the receiver is signalled only as it has armed the link.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -82,8 +82,9 @@ fn lock(lane: &Shared) -> MutexGuard<'_, Lane> {
     lane.lock().expect("one thread")
 }
 
+/// Tells a writer that there is space.
 fn signal(descriptor: &Descriptor) {
-    descriptor.set_ready(EventFlags::IN);
+    descriptor.add_ready(EventFlags::IN);
 }
 
 impl Lane {
@@ -95,8 +96,18 @@ impl Lane {
         match (self.armed, &self.doorbell) {
             (Armed::Nothing, _) => {}
             (Armed::Doorbell, Some(doorbell)) => doorbell.ring(),
-            _ => signal(&self.signal),
+            _ => self.wake(),
         }
+    }
+
+    /// Signals the reader, and whether the link has ended.
+    fn wake(&self) {
+        let end = match (self.is_cut, self.is_shut) {
+            (true, _) => EventFlags::RDHUP | EventFlags::HUP,
+            (_, true) => EventFlags::RDHUP,
+            _ => EventFlags::empty(),
+        };
+        self.signal.add_ready(EventFlags::IN | end);
     }
 
     fn has_news(&self) -> bool {
@@ -109,6 +120,8 @@ struct RingEnd {
     out: Shared,
     inbound: Shared,
     signal: Arc<Descriptor>,
+    /// A read has found the end. Before, the writer does not know that the peer reads no more.
+    has_ended: AtomicBool,
 }
 
 impl Drop for RingEnd {
@@ -116,7 +129,7 @@ impl Drop for RingEnd {
         for lane in [&self.out, &self.inbound] {
             let mut lane = lock(lane);
             lane.is_cut = true;
-            signal(&lane.signal);
+            lane.wake();
             signal(&lane.room);
         }
     }
@@ -125,7 +138,7 @@ impl Drop for RingEnd {
 impl Stream for RingEnd {
     fn write(&self, from: &[Span]) -> Result<usize, End> {
         let mut out = lock(&self.out);
-        if out.is_cut || out.is_shut {
+        if out.is_shut || self.has_ended.load(Ordering::Relaxed) {
             return Err(End::Gone);
         }
         let length = bytes::total(from);
@@ -144,6 +157,8 @@ impl Stream for RingEnd {
             return Ok(None);
         }
         if inbound.bytes.is_empty() {
+            let has_ended = inbound.is_shut || inbound.is_cut;
+            self.has_ended.store(has_ended, Ordering::Relaxed);
             return match (inbound.is_shut, inbound.is_cut) {
                 (true, _) => Err(End::Closed),
                 (_, true) => Err(End::Gone),
@@ -161,7 +176,7 @@ impl Stream for RingEnd {
     fn shut_down(&self) -> Result<(), End> {
         let mut out = lock(&self.out);
         out.is_shut = true;
-        signal(&out.signal);
+        out.wake();
         Ok(())
     }
 
@@ -188,12 +203,17 @@ impl Reader for RingReader {
         // The end stays readable.
         let inbound = lock(&self.end.inbound);
         if inbound.is_shut || inbound.is_cut {
-            signal(&inbound.signal);
+            inbound.wake();
         }
     }
 
     fn discard(&mut self) -> Result<(), End> {
-        self.inner.discard()
+        self.inner.discard()?;
+        let inbound = lock(&self.end.inbound);
+        if inbound.has_news() {
+            inbound.wake();
+        }
+        Ok(())
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -286,7 +306,7 @@ impl Ring {
             let mut lane = lock(lane);
             lane.is_cut = true;
             lane.announce();
-            signal(&lane.signal);
+            lane.wake();
             signal(&lane.room);
         }
     }
@@ -354,7 +374,7 @@ pub(crate) fn connect(
     let halves = [0, 1].map(|end| {
         let signal = Arc::clone(&signals[end]);
         let (out, inbound) = (Arc::clone(&lanes[end]), Arc::clone(&lanes[1 - end]));
-        let ring = Arc::new(RingEnd { out, inbound, signal });
+        let ring = Arc::new(RingEnd { out, inbound, signal, has_ended: AtomicBool::new(false) });
         let inner = StreamReader::new(Arc::clone(&ring));
         let (out, seed) = (StreamWriter::new(Arc::clone(&ring)), random.u64(..));
         let direct = is_direct.then(|| Requester::new(&rights[1 - end], &rights[end], seed));

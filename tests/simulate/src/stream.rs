@@ -44,10 +44,10 @@ impl Pipe {
         for (end, descriptor) in self.descriptors.iter().enumerate() {
             let (out, inbound) = (&self.lanes[end], &self.lanes[1 - end]);
             let mut ready = EventFlags::empty();
-            ready.set(
-                EventFlags::IN,
-                !inbound.arrived.is_empty() || inbound.has_ended || self.is_cut,
-            );
+            let has_ended = inbound.has_ended || self.is_cut;
+            ready.set(EventFlags::IN, !inbound.arrived.is_empty() || has_ended);
+            ready.set(EventFlags::RDHUP, has_ended);
+            ready.set(EventFlags::HUP, has_ended && (out.is_shut || self.is_cut));
             ready.set(EventFlags::OUT, out.sent.len() < self.capacity || self.is_cut);
             descriptor.set_ready(ready);
         }
@@ -131,7 +131,9 @@ impl Stream for StreamEnd {
     }
 
     fn shut_down(&self) -> std::result::Result<(), End> {
-        self.pipe().lanes[self.end].is_shut = true;
+        let mut pipe = self.pipe();
+        pipe.lanes[self.end].is_shut = true;
+        pipe.announce();
         Ok(())
     }
 

@@ -144,13 +144,8 @@ impl Attention {
     }
 
     /// The events of the descriptor that the driver must wait for, if they have changed and the link is watched.
-    pub(crate) fn changed_interest(
-        &mut self,
-        link: &LinkState,
-        is_read: bool,
-    ) -> Option<EventFlags> {
-        let readable =
-            if self.is_lent() || !is_read { EventFlags::empty() } else { EventFlags::IN };
+    pub(crate) fn changed_interest(&mut self, link: &LinkState) -> Option<EventFlags> {
+        let readable = if self.is_lent() { EventFlags::empty() } else { EventFlags::IN };
         let writable = if link.has_unsent() { self.space_event } else { EventFlags::empty() };
         let interest = readable | writable;
         let is_changed = self.watched.is_some_and(|watched| watched != interest);
