@@ -28,8 +28,9 @@ impl World {
                 continue;
             }
             let is_due = thread.wakes_at().is_some_and(|at| at <= now);
-            let may_wake = state.thread_runs_at.is_none()
-                && (is_due || is_real || state.seen != simulated::changes());
+            // After a failure of the adapter its thread sleeps on a word, not on descriptors.
+            let may_be_called = is_real || state.is_broken || state.seen != simulated::changes();
+            let may_wake = state.thread_runs_at.is_none() && (is_due || may_be_called);
             state.seen = simulated::changes();
             if may_wake && thread.is_woken() {
                 let delay = Duration::from_nanos(self.random.u64(0..WAKE_UP));
