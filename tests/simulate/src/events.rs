@@ -149,6 +149,10 @@ impl World {
                     self.complete_request(index, side, (one.cookie, one.status, one.length))
                 }
             }
+            Event::RmrBind(one) => {
+                let (index, side) = self.find(|end| end.ep.id() == one.ep)?;
+                self.complete_request(index, side, (one.cookie, one.status, 0))
+            }
             Event::None => Ok(()),
             event => Err(format!("an event that was not expected: {event:?}")),
         }
@@ -221,21 +225,27 @@ impl World {
         let Connection { ends, pair, link } = &mut self.connections[index];
         // The peer may execute the next one only now.
         end_idle(&mut self.idle_since, *link);
+        let mut done = pair.take_suppressed(side, cookie)?;
         let posted = pair.complete_request(side, cookie, status, length)?;
-        if status != DtoStatus::Success || pair.has_other_memory {
-            return Ok(());
+        if status == DtoStatus::Success {
+            done.push(posted);
         }
         let [Some(one), Some(two)] = ends else { return Ok(()) };
         let (near, far) = if side == 0 { (one, two) } else { (two, one) };
-        match posted.kind {
-            Kind::Write(to) | Kind::WriteImmediate(to, _) => {
-                check(&far.buffer, to, &posted, "a write")
+        for posted in done {
+            match posted.kind {
+                Kind::Bind(context) => near.bound = Some(context),
+                _ if pair.has_other_memory => {}
+                Kind::Write(to) | Kind::WriteImmediate(to, _) => {
+                    check(&far.buffer, to, &posted, "a write")?;
+                }
+                Kind::Read(to) => {
+                    check(&near.buffer, to, &model::Posted { pattern: 7, ..posted }, "a read")?;
+                }
+                _ => {}
             }
-            Kind::Read(to) => {
-                check(&near.buffer, to, &model::Posted { pattern: 7, ..posted }, "a read")
-            }
-            _ => Ok(()),
         }
+        Ok(())
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) struct Posted {
     pub(crate) length: usize,
     /// The seed of its bytes.
     pub(crate) pattern: u64,
+    /// It completes only if it fails.
+    pub(crate) is_suppressed: bool,
 }
 
 /// The kind of a request. Offsets are those in the memory of the side that it names.
@@ -27,6 +29,8 @@ pub(crate) enum Kind {
     FetchAdd,
     /// A write to a context that does not exist.
     Wrong,
+    /// Binds the remote memory region of this side, which gets this context.
+    Bind(u32),
 }
 
 impl Kind {
@@ -78,6 +82,26 @@ pub(crate) fn bytes(pattern: u64, length: usize) -> Vec<u8> {
 }
 
 impl Pair {
+    /// A request is about to complete. Returns the suppressed ones before it, which were successful.
+    ///
+    /// # Errors
+    /// One of them was not completed although an earlier one has failed.
+    pub(crate) fn take_suppressed(
+        &mut self,
+        side: usize,
+        cookie: u64,
+    ) -> Result<Vec<Posted>, String> {
+        let this = &mut self.sides[side];
+        let is_before = |one: &Posted| one.is_suppressed && one.cookie != cookie;
+        let count = this.requests.iter().take_while(|one| is_before(one)).count();
+        match this.requests.front() {
+            Some(first) if count > 0 && this.is_flushing => {
+                Err(format!("request {:#x} is suppressed after one that failed", first.cookie))
+            }
+            _ => Ok(this.requests.drain(..count).collect()),
+        }
+    }
+
     /// A request completes. Returns it.
     ///
     /// # Errors
@@ -102,10 +126,17 @@ impl Pair {
                 if this.is_flushing {
                     return Err(format!("request {cookie:#x} succeeds after one that failed"));
                 }
+                if posted.is_suppressed {
+                    return Err(format!("request {cookie:#x} completes, but was suppressed"));
+                }
                 if posted.kind == Kind::Wrong {
                     return Err(format!("request {cookie:#x} to no memory succeeds"));
                 }
-                let expected = if posted.kind == Kind::FetchAdd { 8 } else { posted.length };
+                let expected = match posted.kind {
+                    Kind::FetchAdd => 8,
+                    Kind::Bind(_) => 0,
+                    _ => posted.length,
+                };
                 if length != expected as u64 {
                     return Err(format!("request {cookie:#x} has {length} bytes, not {expected}"));
                 }
@@ -175,6 +206,9 @@ impl Pair {
     pub(crate) fn executable(&self, side: usize, has_shared_receives: bool) -> Option<u64> {
         let this = &self.sides[side];
         let oldest = this.requests.front()?;
+        if this.requests.iter().any(|one| one.is_suppressed) {
+            return None;
+        }
         if oldest.kind.takes_receive() {
             let sent = this.requests.iter().filter(|one| one.kind.takes_receive()).count();
             let before = this.messages.len().checked_sub(sent)?;
@@ -195,7 +229,8 @@ impl Pair {
         }
         let mut living = self.sides.iter().enumerate().filter(|(_, side)| !side.is_dead);
         living.find_map(|(index, side)| {
-            let request = side.requests.front().map(|one| format!("request {:#x}", one.cookie));
+            let request = side.requests.iter().find(|one| !one.is_suppressed);
+            let request = request.map(|one| format!("request {:#x}", one.cookie));
             let receive = side.receives.front().map(|one| format!("receive {:#x}", one.0));
             let receive = receive.filter(|_| side.has_ended);
             let message = side.messages.front().map(|one| format!("message {:#x}", one.cookie));

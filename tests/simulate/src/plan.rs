@@ -26,6 +26,8 @@ pub(crate) enum Workload {
     LatePeers,
     /// Arrivals between the last check of a waiter and its sleep (Open MPI #13761).
     Arming,
+    /// Suppressed completions, remote memory regions, and endpoints that connect again.
+    Calls,
     /// The adapters themselves, with the sockets and the memory of the system. No seed decides for them.
     Shm,
     Tcp,
@@ -179,6 +181,11 @@ impl Plan {
                 self.slot = self.slot.min(4 << 10);
             }
             Workload::Arming => self.connections = 3,
+            Workload::Calls => {
+                self.slot = self.slot.min(20 << 10);
+                self.connections = 12;
+                self.has_faults = random.bool();
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use dat_core::{CompletionFlags, Connect, EpState, Privileges, Timeout};
+use dat_core::{Bind, CompletionFlags, Connect, EpState, Privileges, Timeout};
 
 use crate::memory;
 use crate::model::{self, Kind, Pair};
@@ -28,7 +28,8 @@ impl World {
         let is_broken = [from, to].iter().any(|one| self.processes[*one].is_broken);
         let index = self.connections.len();
         self.trace.line(|| format!("connection {index}: process {from} connects to {to}"));
-        let Some(end) = self.end(from) else { return Ok(()) };
+        let again = self.connect_again(from)?;
+        let Some(end) = again.or_else(|| self.end(from)) else { return Ok(()) };
         let qualifier = self.processes[to].psp.qualifier();
         let destination = self.processes[to].node.address();
         let data = (index as u64).to_le_bytes();
@@ -58,6 +59,38 @@ impl World {
         Ok(())
     }
 
+    /// An endpoint of a process whose connection has ended, and which can connect again; nothing if there is none.
+    ///
+    /// # Errors
+    /// It cannot be reset.
+    fn connect_again(&mut self, process: usize) -> Outcome<Option<End>> {
+        // A completion of the shared receive queue may still be to come.
+        let has_shared = self.processes[process].shared.is_some();
+        if self.plan.workload != Workload::Calls || has_shared || self.random.bool() {
+            return Ok(None);
+        }
+        let word = self.word();
+        for (index, Connection { ends, pair, .. }) in self.connections.iter_mut().enumerate() {
+            let is_absent = ends.each_ref().map(Option::is_none);
+            let has_ended = (pair.sides.iter().zip(is_absent))
+                .all(|(one, is_absent)| one.has_ended || one.is_dead || is_absent);
+            for (slot, side) in ends.iter_mut().zip(&pair.sides) {
+                let is_its = slot.as_ref().is_some_and(|end| end.process == process);
+                let is_free = side.requests.is_empty() && side.receives.is_empty();
+                if !(is_its && has_ended && side.has_ended && is_free) {
+                    continue;
+                }
+                let Some(mut end) = slot.take() else { continue };
+                self.trace.line(|| format!("an endpoint of connection {index} is reset"));
+                end.ep.reset().map_err(|error| format!("a reset is refused: {error}"))?;
+                end.bound = None;
+                end.buffer.fill(word, &[0; 8]);
+                return Ok(Some(end));
+            }
+        }
+        Ok(None)
+    }
+
     /// A new endpoint of a process, with its memory; nothing if its adapter cannot be used any more.
     pub(crate) fn end(&self, process: usize) -> Option<End> {
         let node = &self.processes[process].node;
@@ -78,7 +111,9 @@ impl World {
             ep => ep.expect("an endpoint"),
         };
         buffer.fill(self.at(Area::Constant, 0), &model::bytes(7, self.plan.slot));
-        Some(End { process, ep, buffer })
+        let has_window = self.plan.workload == Workload::Calls;
+        let window = has_window.then(|| node.ia.rmr_create(&node.pz).expect("a remote region"));
+        Some(End { process, ep, window, bound: None, buffer })
     }
 
     /// Posts receives until the shared queue of a process has some.
@@ -208,8 +243,14 @@ impl World {
         };
         let reads = workload == Workload::Reads && random.bool();
         let may_fail = has_faults || workload == Workload::Direct;
-        let kind = match random.u8(0..12) {
+        let calls = workload == Workload::Calls;
+        let is_bind = |one: &model::Posted| matches!(one.kind, Kind::Bind(_));
+        // A bind ends the accesses through the one before.
+        let may_bind = pair.sides[1 - side].requests.is_empty()
+            && !pair.sides[side].requests.iter().any(is_bind);
+        let mut kind = match random.u8(0..12) {
             _ if is_message => Kind::Send,
+            11 if calls && may_bind => Kind::Bind(0),
             0..=9 if reads => Kind::Read(at(Area::Read, number)),
             0..=4 if has_credit => Kind::Send,
             5 | 6 => Kind::Write(at(Area::In, number)),
@@ -222,27 +263,52 @@ impl World {
         let pattern = cookie * slots as u64 + number as u64;
         let from = at(Area::Out, number);
         let local = near.buffer.piece(from, length);
-        let flags = if random.u8(0..10) == 0 { CompletionFlags::BARRIER_FENCE } else { NONE };
+        let mut flags = if random.u8(0..10) == 0 { CompletionFlags::BARRIER_FENCE } else { NONE };
+        let suppressed = pair.sides[side].requests.iter().filter(|one| one.is_suppressed).count();
+        let is_suppressed = calls
+            && suppressed < slots / 2
+            && !matches!(kind, Kind::Wrong | Kind::Bind(_))
+            && random.u8(0..3) == 0;
+        if is_suppressed {
+            flags |= CompletionFlags::SUPPRESS;
+        }
+        // Through the remote memory region of the peer, if it is bound.
+        let context = far.bound.filter(|_| random.bool());
+        let remote = |at: usize| {
+            let mut remote = far.buffer.remote(at, length);
+            remote.context = context.unwrap_or(remote.context);
+            remote
+        };
         if !matches!(kind, Kind::Read(_) | Kind::FetchAdd) {
             near.buffer.fill(from, &model::bytes(pattern, length));
         }
         let posted = match kind {
             Kind::Send => near.ep.post_send(&[local], cookie, flags),
-            Kind::Write(to) => {
-                let to = far.buffer.remote(to, length);
-                near.ep.post_rdma_write(&[local], cookie, to, flags)
-            }
+            Kind::Write(to) => near.ep.post_rdma_write(&[local], cookie, remote(to), flags),
             Kind::WriteImmediate(to, value) => {
-                let to = far.buffer.remote(to, length);
-                near.ep.post_rdma_write_immediate(&[local], cookie, to, value, flags)
+                near.ep.post_rdma_write_immediate(&[local], cookie, remote(to), value, flags)
             }
             Kind::Read(to) => {
-                let from = far.buffer.remote(at(Area::Constant, 0), length);
+                let from = remote(at(Area::Constant, 0));
                 near.ep.post_rdma_read(&[near.buffer.piece(to, length)], cookie, from, flags)
             }
             Kind::FetchAdd => {
                 let word = far.buffer.remote(at(Area::Constant, 1), 8);
                 near.ep.post_fetch_and_add(1, near.buffer.piece(from, 8), cookie, word, flags)
+            }
+            Kind::Bind(_) => {
+                let Some(window) = &near.window else { return Ok(()) };
+                let bind = Bind {
+                    lmr: &near.buffer.lmr,
+                    triplet: near.buffer.piece(0, near.buffer.memory.len()),
+                    privileges: Privileges::REMOTE,
+                    cookie,
+                    flags: NONE,
+                };
+                let bound = window.bind(&near.ep, &bind);
+                // The peer cannot use the former context any more.
+                near.bound = None;
+                bound.map(|context| kind = Kind::Bind(context))
             }
             Kind::Wrong => {
                 // Memory that does not exist, or not any more.
@@ -264,7 +330,7 @@ impl World {
         match posted {
             Ok(()) => {
                 let length = if kind == Kind::Wrong { 8 } else { length };
-                let request = model::Posted { cookie, kind, length, pattern };
+                let request = model::Posted { cookie, kind, length, pattern, is_suppressed };
                 pair.may_end |= kind == Kind::Wrong;
                 pair.sides[side].added += u64::from(kind == Kind::FetchAdd);
                 if kind.takes_receive() {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dat_conformance::{Buffer, Node};
-use dat_core::{Endpoint, Privileges, Registry, RmrTriplet};
+use dat_core::{Endpoint, Privileges, Registry, Rmr, RmrTriplet};
 use dat_provider_kit::engine;
 use dat_sync::clock;
 use dat_sync::epoll::simulated::Call;
@@ -40,6 +40,9 @@ pub(crate) enum Area {
 pub(crate) struct End {
     pub(crate) process: usize,
     pub(crate) ep: Endpoint,
+    /// A remote memory region, in some workloads, and its context while it is bound.
+    pub(crate) window: Option<Rmr>,
+    pub(crate) bound: Option<u32>,
     pub(crate) buffer: Buffer,
 }
 
