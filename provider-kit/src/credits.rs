@@ -225,6 +225,11 @@ impl QueueCredits {
         self.base.wrapping_add(current).wrapping_add(others)
     }
 
+    /// Whether at most half of the credits are used.
+    pub fn is_half_free(&self) -> bool {
+        self.in_use() <= self.capacity / 2
+    }
+
     /// Number of operations that are posted and not yet polled.
     pub fn in_use(&self) -> u32 {
         self.posted.wrapping_sub(self.released())

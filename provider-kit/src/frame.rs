@@ -7,7 +7,7 @@
 //! | bytes | field |
 //! | --- | --- |
 //! | 0 | kind |
-//! | 1 | flags: 1 solicited, 2 last piece |
+//! | 1 | flags: 1 solicited, 2 last piece, 4 quiet |
 //! | 2..4 | sequence number of the frame |
 //! | 4..8 | done: number of requests of the receiver that the sender has executed, mod 2^32 |
 //! | 8..12 | posted: number of receives that the sender has posted, mod 2^32 |
@@ -62,6 +62,8 @@ pub struct Frame {
     pub done: u32,
     /// Number of receives that the sender has posted, modulo 2^32.
     pub posted: u32,
+    /// The frame begins a message or an RDMA write, and nothing waits for its acknowledgement.
+    pub quiet: bool,
 }
 
 /// An address in the memory of the receiver of a frame.
@@ -273,7 +275,7 @@ impl Frame {
     /// A frame with this body and zero counts.
     #[must_use]
     pub const fn new(body: Body) -> Self {
-        Self { body, number: 0, done: 0, posted: 0 }
+        Self { body, number: 0, done: 0, posted: 0, quiet: false }
     }
 
     /// Number of payload bytes that follow the head.

@@ -100,11 +100,13 @@ pub trait Writer: Send {
         self.write(&head.frame(), &[])
     }
 
-    /// As [`Writer::write`], but the frame may wait for others that follow soon. By default, it does not.
+    /// As [`Writer::write`], but the frame may wait for others that follow soon, if not more than `limit` bytes wait in
+    /// all. By default, it does not.
     ///
     /// # Errors
     /// As [`Writer::write`].
-    fn hold(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+    fn hold(&mut self, frame: &Frame, payload: &[Span], limit: usize) -> Result<Written, End> {
+        let _ = limit;
         self.write(frame, payload)
     }
 

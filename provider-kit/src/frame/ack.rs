@@ -35,6 +35,6 @@ impl AckHead {
     /// The frame with this head.
     #[must_use]
     pub const fn frame(&self) -> Frame {
-        Frame { body: Body::Ack, number: 0, done: self.done, posted: self.posted }
+        Frame { done: self.done, posted: self.posted, ..Frame::new(Body::Ack) }
     }
 }

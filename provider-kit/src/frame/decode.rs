@@ -3,8 +3,8 @@
 use dat_provider::status::DtoStatus;
 
 use super::encode::{
-    ABRUPT, ACCEPTED, BROKEN, COMPARE_SWAP, FETCH_ADD, GRACEFUL, LAST, MAGIC, REFUSED, REJECTED,
-    SOLICITED, kind,
+    ABRUPT, ACCEPTED, BROKEN, COMPARE_SWAP, FETCH_ADD, GRACEFUL, LAST, MAGIC, QUIET, REFUSED,
+    REJECTED, SOLICITED, kind,
 };
 use super::{
     Body, Frame, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER, Malformed, MessageHead,
@@ -35,8 +35,9 @@ fn decode_any(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
     let Some(head) = bytes.get(..length) else { return Ok(None) };
     let fields = Fields::of(head);
     let body = fields.body()?;
-    let Fields { number, done, posted, .. } = fields;
-    Ok(Some((Frame { body, number, done, posted }, length)))
+    let Fields { number, done, posted, flags, .. } = fields;
+    let quiet = flags & QUIET != 0;
+    Ok(Some((Frame { body, number, done, posted, quiet }, length)))
 }
 
 const fn head_length(kind: u8) -> Option<usize> {
@@ -132,7 +133,9 @@ impl Fields {
     /// Checks flags, word and length against those that the kind allows.
     fn check(&self) -> Result<(), Malformed> {
         let flags = match self.kind {
-            kind::SEND | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE | kind::OFFER => SOLICITED,
+            kind::SEND | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE => SOLICITED | QUIET,
+            kind::WRITE => QUIET,
+            kind::OFFER => SOLICITED,
             kind::DATA | kind::MORE => LAST,
             _ => 0,
         };

@@ -28,6 +28,7 @@ pub(super) mod kind {
 
 pub(super) const SOLICITED: u8 = 1;
 pub(super) const LAST: u8 = 2;
+pub(super) const QUIET: u8 = 4;
 /// The upper three bytes of the word of a `HELLO`; the lowest one is the version.
 pub(super) const MAGIC: u32 = u32::from_le_bytes([0, b'D', b'A', b'T']);
 pub(super) const FETCH_ADD: u32 = 1;
@@ -189,7 +190,8 @@ impl Frame {
         let fields = self.body.fields();
         let mut words = [0; MAX_HEAD / 8];
         let number = u32::from(self.number);
-        let first = u32::from(fields.kind) | u32::from(fields.flags) << 8 | number << 16;
+        let flags = u32::from(fields.flags | flag(self.quiet, QUIET));
+        let first = u32::from(fields.kind) | flags << 8 | number << 16;
         words[0] = pair(first, self.done);
         words[1] = pair(self.posted, fields.word);
         words[2] = fields.length;

@@ -50,6 +50,7 @@ impl MessageHead {
     #[must_use]
     pub const fn frame(&self) -> Frame {
         let &Self { length, solicited, done, posted } = self;
-        Frame { body: Body::Send { length, solicited, invalidate: None }, number: 0, done, posted }
+        let body = Body::Send { length, solicited, invalidate: None };
+        Frame { done, posted, ..Frame::new(body) }
     }
 }

@@ -16,6 +16,9 @@ pub(crate) trait Driven: Send + Sync {
     /// is still lent.
     fn check_lease(&self, order: &mut EventOrder) -> bool;
 
+    /// Sends the frames that the link holds.
+    fn send_held(&self, order: &mut EventOrder);
+
     /// Acknowledges requests whose acknowledgement waited for a reply of the consumer. Returns whether to do that
     /// later, because there were other requests.
     fn acknowledge(&self, order: &mut EventOrder) -> bool;

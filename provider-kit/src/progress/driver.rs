@@ -57,6 +57,8 @@ pub(super) struct Driver {
     /// Number of links that were ready.
     pub(super) arrivals: u32,
     pub(super) poll_lease: PollLease,
+    /// Number of queue pairs whose held frames were sent.
+    pub(super) sent: u32,
 }
 
 /// An object whose descriptor is watched.
@@ -97,6 +99,7 @@ impl Driver {
             is_failure_reported: false,
             arrivals: 0,
             poll_lease: PollLease::default(),
+            sent: 0,
         }
     }
 
@@ -222,6 +225,12 @@ impl Driver {
                     self.watched.insert(token, Watched::QueuePair(queue_pair));
                 }
                 Job::Progress(queue_pair) => self.ready.push(queue_pair),
+                Job::SendHeld(queue_pair) => {
+                    self.sent = self.sent.wrapping_add(1);
+                    if let Some(queue_pair) = queue_pair.upgrade() {
+                        queue_pair.send_held(&mut self.order);
+                    }
+                }
                 Job::CheckLease(queue_pair, first_check) => {
                     self.lent.add(&queue_pair, first_check, self.shared.is_busy());
                 }

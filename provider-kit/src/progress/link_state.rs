@@ -8,6 +8,11 @@ use crate::frame::{AckHead, Frame, MessageHead};
 use crate::link::{End, Writer, Written};
 use crate::protocol::{RequestFrame, Sent, Transmit};
 
+/// Maximum number of bytes that are held in a burst of requests.
+const MAX_IN_BURST: usize = 4 << 10;
+/// Maximum number of bytes that are held until the next poll: MPI libraries write long messages in pieces of some KiB.
+const MAX_UNTIL_POLL: usize = 32 << 10;
+
 /// What the link can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
@@ -39,6 +44,8 @@ pub(crate) struct LinkState {
     /// Whether the link can hold frames, and whether it may: every poll reads it, so that one sends them.
     pub(crate) can_hold: bool,
     pub(crate) may_hold: bool,
+    /// The next poll sends the frame of a quiet request.
+    pub(crate) polls_send: bool,
     coalescing: Coalescing,
 }
 
@@ -54,6 +61,7 @@ impl LinkState {
         Self {
             can_hold: writer.can_hold(),
             may_hold: false,
+            polls_send: false,
             writer,
             space: Space::Free,
             loss: Loss::None,
@@ -155,13 +163,17 @@ impl Transmit for LinkState {
             return Sent::NotTaken;
         }
         // The streak of requests counts, whether they may be held or not.
-        let holds = request.is_some_and(|request| {
-            self.can_hold && self.coalescing.note_request() && self.may_hold && request.has_earlier
+        let limit = request.map_or(0, |request| {
+            let is_burst = self.can_hold && self.coalescing.note_request();
+            match () {
+                () if self.polls_send && frame.quiet => MAX_UNTIL_POLL,
+                () if is_burst && self.may_hold && request.has_earlier => MAX_IN_BURST,
+                () => 0,
+            }
         });
-        let written = if holds {
-            self.writer.hold(frame, payload)
-        } else {
-            self.writer.write(frame, payload)
+        let written = match limit {
+            0 => self.writer.write(frame, payload),
+            limit => self.writer.hold(frame, payload, limit),
         };
         self.note(written, request.map(|request| request.number))
     }
@@ -197,6 +209,7 @@ impl Transmit for LinkState {
         matches!(self.space, Space::Backlog | Space::Full)
     }
 
+    #[inline]
     fn is_holding(&self) -> bool {
         self.coalescing.is_holding()
     }

@@ -20,6 +20,7 @@ use super::driven::Driven;
 use super::failure::{Failure, Successor};
 use super::incoming::ListenerState;
 use super::lingering::{Closing, LingeringLink, WatchedIn};
+use super::owner::{Owner, Ownership};
 use crate::fork::Origin;
 use crate::link::{Liveness, Reader};
 use crate::transport::Transport;
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     /// The next token.
     tokens: AtomicU64,
     sets: WatchSets<3>,
+    pub(super) owner: Ownership,
     /// Whether every processor of the thread had work when it last looked.
     is_busy: AtomicBool,
     /// Whether a thread has found the failure, or is about to begin it.
@@ -72,6 +74,8 @@ pub(crate) enum Job {
     Watch(u64, Weak<dyn Driven>, Option<Weak<dyn Liveness>>),
     /// Progress a queue pair whose link holds received frames that were not read.
     Progress(Weak<dyn Driven>),
+    /// Send the frames that a queue pair holds.
+    SendHeld(Weak<dyn Driven>),
     /// Check after a time whether the consumer of a queue pair still polls.
     CheckLease(Weak<dyn Driven>, Duration),
     /// Progress a queue pair at a time.
@@ -143,6 +147,7 @@ impl Shared {
             is_closed: AtomicBool::new(false),
             tokens: AtomicU64::new(0),
             sets,
+            owner: Ownership::of_thread(),
             is_busy: AtomicBool::new(false),
             is_failing: AtomicBool::new(false),
             failure: Failure::default(),
@@ -250,6 +255,22 @@ impl Shared {
     pub(crate) fn submit_without_wakeup(&self, job: Job) {
         if self.origin.is_here() {
             self.jobs.lock().list.push(job);
+        }
+    }
+
+    /// Whether the next poll sends the held frames of the queue pairs that
+    /// [`leave_to_polls`](Self::leave_to_polls) has named.
+    #[inline]
+    pub(crate) fn polls_send(&self) -> bool {
+        self.owner.polls_send()
+    }
+
+    /// Leaves held frames to the next poll; to the thread, if polls do not make progress any more.
+    pub(crate) fn leave_to_polls(&self, queue_pair: Weak<dyn Driven>) {
+        self.submit_without_wakeup(Job::SendHeld(queue_pair));
+        // The job is in the list, so that it is run either by the polls or by this call of the thread.
+        if self.owner.get() != Owner::Polls {
+            self.wake();
         }
     }
 

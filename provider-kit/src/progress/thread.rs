@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -13,7 +13,8 @@ use rustix::thread::CpuSet;
 
 use super::driver::Driver;
 use super::failure::Successor;
-use super::owner::{Owner, Ownership};
+use super::lease_history::intervals;
+use super::owner::Owner;
 use super::placement::{self, Opener, Placement};
 use super::ready_list::ReadyList;
 use super::shared::{Core, Shared, WakeUp};
@@ -26,9 +27,6 @@ const MAX_PASSES: u32 = 8;
 pub(crate) struct ProgressThread {
     shared: Arc<Shared>,
     driver: Mutex<Driver>,
-    owner: Ownership,
-    /// Number of polls of dispatchers for connection events.
-    polls: AtomicU32,
     /// Whether another thread has taken the place of the first one, which the program has made deaf.
     is_succeeded: AtomicBool,
 }
@@ -59,13 +57,7 @@ fn create(
     let shared = Arc::new(shared);
     let core = Arc::new(Core::new(Arc::clone(&shared)));
     let driver = Mutex::new(Driver::new(Arc::clone(&shared)));
-    let thread = Arc::new(ProgressThread {
-        shared,
-        driver,
-        owner: Ownership::of_thread(),
-        polls: AtomicU32::new(0),
-        is_succeeded: AtomicBool::new(false),
-    });
+    let thread = Arc::new(ProgressThread { shared, driver, is_succeeded: AtomicBool::new(false) });
     let successor: Weak<dyn Successor> = Arc::downgrade(&(Arc::clone(&thread) as _));
     thread.shared.set_thread(successor);
     Ok((core, thread))
@@ -129,7 +121,7 @@ impl ProgressThread {
             if !self.shared.has_failed() {
                 why = self.shared.sleep(deadline);
                 // A waiter that claimed the work while the thread woke up for a link reads that link; so does a poll.
-                while why == WakeUp::Link && self.owner.get() != Owner::Thread {
+                while why == WakeUp::Link && self.shared.owner.get() != Owner::Thread {
                     why = self.shared.sleep(deadline);
                 }
             } else if !is_over() {
@@ -142,10 +134,23 @@ impl ProgressThread {
 impl ProgressThread {
     /// What the thread does between two sleeps. `why` says how the last one ended.
     fn turn(&self, descriptors: &mut ReadyList, why: WakeUp) -> Turn {
-        let mut driver = self.driver.lock();
+        let is_check = why == WakeUp::Deadline && self.shared.owner.get() == Owner::Polls;
+        let mut driver = match self.driver.try_lock() {
+            Some(driver) => driver,
+            // A poll is at work, whose processor the thread would take to wait for it.
+            None if is_check => {
+                let (interval, _) = intervals(self.shared.is_busy());
+                return Turn::Sleep(Some(clock::now() + interval));
+            }
+            None => self.driver.lock(),
+        };
         let is_taken_back = self.check_polls(&mut driver);
-        let arrivals = driver.arrivals;
+        let (arrivals, sent) = (driver.arrivals, driver.sent);
+        let is_polled = self.shared.owner.get() == Owner::Polls;
         while driver.pass(descriptors) {}
+        if is_polled && driver.sent != sent {
+            self.shared.owner.note_late();
+        }
         if is_taken_back {
             let has_waited = driver.arrivals != arrivals;
             driver.poll_lease.end(arrivals, has_waited);
@@ -157,8 +162,8 @@ impl ProgressThread {
 
     /// Leaves the work to polls, if there were some before each of the last arrivals.
     fn lend_to_polls(&self, driver: &mut Driver) {
-        if driver.poll_lease.note_wake_up(self.polls.load(Ordering::Relaxed))
-            && self.owner.pass(&[Owner::Thread], Owner::Polls, &self.shared)
+        if driver.poll_lease.note_wake_up(self.shared.owner.polls())
+            && self.shared.owner.pass(&[Owner::Thread], Owner::Polls, &self.shared)
         {
             driver.poll_lease.begin(driver.arrivals, self.shared.is_busy());
         }
@@ -169,13 +174,13 @@ impl ProgressThread {
         if driver.poll_lease.due().is_none() {
             return false;
         }
-        let polls = self.polls.load(Ordering::Relaxed);
+        let polls = self.shared.owner.polls();
         let is_unused = driver.poll_lease.is_unused(polls, self.shared.is_busy());
-        if self.owner.get() != Owner::Polls {
+        if self.shared.owner.get() != Owner::Polls {
             driver.poll_lease.drop_lease();
             return false;
         }
-        is_unused && self.owner.pass(&[Owner::Polls], Owner::Thread, &self.shared)
+        is_unused && self.shared.owner.pass(&[Owner::Polls], Owner::Thread, &self.shared)
     }
 
     /// A waiter or a poll does the work of the thread, unless that is at work.
@@ -202,7 +207,7 @@ impl ProgressThread {
         };
         let wakes = match why {
             WakeUp::Called => true,
-            WakeUp::Link => self.owner.get() == Owner::Thread,
+            WakeUp::Link => self.shared.owner.get() == Owner::Thread,
             WakeUp::Deadline => deadline.is_some_and(|deadline| deadline <= now),
         };
         wakes.then_some(why)
@@ -285,15 +290,26 @@ impl Successor for ProgressThread {
 
 impl WaiterProgress for ProgressThread {
     fn claim(&self) -> bool {
-        self.shared.origin.is_here()
-            && self.owner.pass(&[Owner::Thread, Owner::Polls], Owner::Waiter, &self.shared)
+        if !self.shared.origin.is_here() {
+            return false;
+        }
+        let were_polls = self.shared.owner.get() == Owner::Polls;
+        let from = [Owner::Thread, Owner::Polls];
+        let is_claimed = self.shared.owner.pass(&from, Owner::Waiter, &self.shared);
+        if is_claimed && were_polls {
+            // What posts have left to the next poll must not wait for a check of the thread.
+            if !self.advance() {
+                self.shared.wake();
+            }
+        }
+        is_claimed
     }
 
     fn release(&self) {
         if self.shared.origin.is_here() {
             // What has arrived in the meantime would wake the thread at once.
             let _ = self.advance();
-            self.owner.pass(&[Owner::Waiter], Owner::Thread, &self.shared);
+            self.shared.owner.pass(&[Owner::Waiter], Owner::Thread, &self.shared);
         }
     }
 
@@ -310,9 +326,8 @@ impl WaiterProgress for ProgressThread {
     }
 
     fn poll(&self) {
-        // Polls of two threads at once may count as one.
-        self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-        if self.owner.get() == Owner::Polls && self.shared.origin.is_here() {
+        self.shared.owner.note_poll();
+        if self.shared.owner.get() == Owner::Polls && self.shared.origin.is_here() {
             drop(self.try_passes());
         }
     }

@@ -66,6 +66,8 @@ impl<O: Transmit> Receiver<'_, O> {
             if self.protocol.inbound.unexpected.len() >= MAX_EAGER_IN_FLIGHT {
                 return Err(Refused);
             }
+            // It is executed later, when the peer may wait for it.
+            self.protocol.inbound.is_quiet = false;
             let data = vec![0; length as usize];
             self.protocol.inbound.current =
                 CurrentFrame::Unexpected(Unexpected { data, solicited, invalidate });

@@ -105,6 +105,10 @@ pub(super) enum Announced {
 pub(crate) struct Inbound {
     /// Number of requests of the peer that were executed.
     pub(crate) executed: u32,
+    /// The value of `executed` after the last one whose acknowledgement the peer waits for.
+    pub(super) executed_urgent: u32,
+    /// The peer does not wait for the acknowledgement of the request that is arriving.
+    pub(super) is_quiet: bool,
     /// The message or RDMA write whose payload is arriving.
     pub(super) arriving: Option<InboundRequest>,
     pub(super) current: CurrentFrame,
@@ -123,6 +127,8 @@ impl Default for Inbound {
     fn default() -> Self {
         Self {
             executed: 0,
+            executed_urgent: 0,
+            is_quiet: false,
             arriving: None,
             current: CurrentFrame::Empty,
             answers: VecDeque::new(),
@@ -145,6 +151,9 @@ impl Inbound {
     #[inline]
     pub(super) fn note_executed(&mut self) {
         self.executed = self.executed.wrapping_add(1);
+        if !std::mem::take(&mut self.is_quiet) {
+            self.executed_urgent = self.executed;
+        }
     }
 
     /// Whether a request failed, so that no more are executed.

@@ -70,6 +70,7 @@ impl<O: Transmit> FrameSink for Receiver<'_, O> {
             self.protocol.inbound.current = CurrentFrame::Empty;
             return self.apply_counts(frame.done, frame.posted);
         }
+        self.protocol.inbound.is_quiet |= frame.quiet;
         if let Body::Send { length, solicited, invalidate: None } = frame.body {
             if self.fits_oldest_receive(length) {
                 self.apply_counts(frame.done, frame.posted)?;

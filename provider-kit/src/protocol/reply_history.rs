@@ -30,6 +30,11 @@ impl ReplyHistory {
     pub(crate) fn note_requests(&mut self, sent: u32) -> bool {
         let has_replied = std::mem::replace(&mut self.sent, sent) != sent;
         self.replies = if has_replied { self.replies.saturating_add(1) } else { 0 };
+        self.are_usual()
+    }
+
+    /// Whether the consumer has answered the last requests.
+    pub(crate) const fn are_usual(&self) -> bool {
         self.replies >= MIN_REPLIES
     }
 

@@ -130,7 +130,7 @@ impl Protocol {
             request.local_status = Some(DtoStatus::LocalEndpoint);
             return true;
         };
-        match self.write_spans(body, out) {
+        match self.write_spans(&self.frame(body), out) {
             Ok(true) => {}
             Ok(false) => return false,
             Err(Unreadable) => {

@@ -120,7 +120,7 @@ impl Protocol {
                 .answers
                 .push_front(PendingAnswer { number, data: AnswerData::Word([0; 8]) });
         }
-        let written = self.try_write(Body::Data { length, last }, &spans, out);
+        let written = self.try_write(&self.frame(Body::Data { length, last }), &spans, out);
         self.spans = spans;
         if !last {
             self.inbound.answers.pop_front();

@@ -199,14 +199,41 @@ impl Protocol {
             && self.counts.reported_executed != self.inbound.done()
     }
 
-    /// A poll executed `requests` of the peer, and `owed` ones are not acknowledged. Returns whether to acknowledge them
-    /// now. If the consumer polls for requests of its own (`is_borrowed`), its answer may do that.
+    /// Whether requests were executed for whose acknowledgement the peer waits.
     #[inline]
-    pub(crate) fn note_requests(&mut self, requests: u32, owed: u32, is_borrowed: bool) -> bool {
+    pub(crate) const fn owes_urgently(&self) -> bool {
+        let urgent = self.inbound.executed_urgent.wrapping_sub(self.counts.reported_executed);
+        urgent as i32 > 0
+    }
+
+    /// The driver executed requests of the peer. Returns whether their acknowledgement may wait for the reply of the
+    /// consumer: it usually replies, or the peer does not wait.
+    pub(crate) fn note_driver_requests(&mut self) -> bool {
+        let replies = self.replies.note_requests(self.outbound.sends.next_sequence());
+        replies || !self.owes_urgently()
+    }
+
+    /// Whether the driver leaves the acknowledgement to a reply.
+    pub(crate) fn awaits_reply(&self) -> bool {
+        self.replies.is_awaited && (self.replies.are_usual() || !self.owes_urgently())
+    }
+
+    /// A poll executed `requests` of the peer, and `owed` ones are not acknowledged. Returns whether to acknowledge them
+    /// now. The answer of the consumer may do that if polls follow in any case (`is_lent`) and the peer does not wait, or
+    /// if the consumer polls for requests of its own (`is_borrowed`) and usually answers.
+    #[inline]
+    pub(crate) fn note_requests(
+        &mut self,
+        requests: u32,
+        owed: u32,
+        (is_lent, is_borrowed): (bool, bool),
+    ) -> bool {
         let awaited_reply = self.ack_delay.awaits_reply();
         let is_due = self.ack_delay.is_due(requests != 0, owed);
-        if requests != 0 && is_borrowed {
-            if self.replies.note_requests(self.outbound.sends.next_sequence()) {
+        if requests != 0 && is_lent {
+            let replies =
+                is_borrowed && self.replies.note_requests(self.outbound.sends.next_sequence());
+            if replies || !self.owes_urgently() {
                 self.ack_delay.await_reply();
             }
         } else if is_due && owed != 0 && awaited_reply {
@@ -227,33 +254,42 @@ impl Protocol {
 
     /// Writes a frame. Returns whether the link took it.
     pub(crate) fn write(&mut self, body: Body, payload: &[Span], out: &mut impl Transmit) -> bool {
-        self.try_write(body, payload, out) == Ok(true)
+        self.write_frame(&self.frame(body), payload, out)
     }
 
-    /// As [`write`](Self::write), with an error if the payload is not readable.
+    /// As [`write`](Self::write), with a frame whose counts are those of now.
+    pub(crate) fn write_frame(
+        &mut self,
+        frame: &Frame,
+        payload: &[Span],
+        out: &mut impl Transmit,
+    ) -> bool {
+        self.try_write(frame, payload, out) == Ok(true)
+    }
+
+    /// As [`write_frame`](Self::write_frame), with an error if the payload is not readable.
     pub(super) fn try_write(
         &mut self,
-        body: Body,
+        frame: &Frame,
         payload: &[Span],
         out: &mut impl Transmit,
     ) -> Result<bool, Unreadable> {
-        let frame = self.frame(body);
-        let request = self.request_frame(&body);
-        let sent = out.write(&frame, payload, request);
+        let request = self.request_frame(frame);
+        let sent = out.write(frame, payload, request);
         let is_taken = self.note_sent(sent, (frame.done, frame.posted));
         if sent == Sent::Unreadable { Err(Unreadable) } else { Ok(is_taken) }
     }
 
-    fn request_frame(&self, body: &Body) -> Option<RequestFrame> {
+    fn request_frame(&self, frame: &Frame) -> Option<RequestFrame> {
         let sends = &self.outbound.sends;
-        matches!(body, Body::Send { .. } | Body::Write { .. }).then(|| RequestFrame {
+        matches!(frame.body, Body::Send { .. } | Body::Write { .. }).then(|| RequestFrame {
             number: sends.next_sequence(),
             has_earlier: sends.has_in_flight(),
         })
     }
 
     /// A frame with the counts that the peer must know.
-    pub(super) fn frame(&self, body: Body) -> Frame {
+    pub(crate) fn frame(&self, body: Body) -> Frame {
         Frame { done: self.inbound.done(), posted: self.counts.posted, ..Frame::new(body) }
     }
 
@@ -310,11 +346,11 @@ impl Protocol {
     /// Writes a frame with the collected spans as its payload. Returns whether the link took it.
     pub(super) fn write_spans(
         &mut self,
-        body: Body,
+        frame: &Frame,
         out: &mut impl Transmit,
     ) -> Result<bool, Unreadable> {
         let spans = std::mem::take(&mut self.spans);
-        let written = self.try_write(body, &spans, out);
+        let written = self.try_write(frame, &spans, out);
         self.spans = spans;
         written
     }
@@ -324,7 +360,7 @@ impl Protocol {
     #[inline(never)]
     pub(crate) fn write_segments(
         &mut self,
-        body: Body,
+        frame: &Frame,
         (local, checked): (LocalMemory<'_>, (u64, &Epochs)),
         length: u64,
         out: &mut impl Transmit,
@@ -332,6 +368,6 @@ impl Protocol {
         self.spans.clear();
         let spans = &mut self.spans;
         transfer::checked_local_spans(local, checked, Privileges::LOCAL_READ, (0, length), spans)
-            && self.write_spans(body, out) == Ok(true)
+            && self.write_spans(frame, out) == Ok(true)
     }
 }

@@ -14,7 +14,7 @@ use super::{Delivery, QpState, SoftQp};
 use crate::frame::Reason;
 use crate::link::{Armed, Liveness};
 use crate::progress::{Driven, Event, EventOrder, Job, LeaseEnd, LinkStatus, MIN_CHECK_INTERVAL};
-use crate::protocol::{EndCause, Protocol, Stage, Transmit};
+use crate::protocol::{EndCause, Stage, Transmit};
 
 /// A lock that is biased to a poller refuses the driver. If the poller polls and does not read the link,
 /// because the doorbell does not ring, the driver takes the lock after this many refused checks.
@@ -155,17 +155,16 @@ impl Driven for SoftQp {
             let executed = conn.protocol.inbound.executed;
             conn.read(queues, upcalls);
             let mut may_wait = false;
-            let Protocol { outbound, inbound, replies, .. } = &mut conn.protocol;
-            if executed != inbound.executed {
+            if executed != conn.protocol.inbound.executed {
                 conn.attention.leases.note_driver();
-                may_wait = replies.note_requests(outbound.sends.next_sequence());
+                may_wait = conn.protocol.note_driver_requests();
             }
             if conn.attention.is_lent() {
                 status = LinkStatus::Lent(conn.attention.leases.first_interval());
             } else if conn.has_unread {
                 conn.attention.note(Event::DataLeft, queues);
                 status = LinkStatus::HasMore;
-            } else if may_wait && replies.await_reply() {
+            } else if may_wait && conn.protocol.replies.await_reply() {
                 status = LinkStatus::AwaitsReply;
             }
         });
@@ -222,6 +221,14 @@ impl Driven for SoftQp {
             }
             false
         })
+    }
+
+    fn send_held(&self, order: &mut EventOrder) {
+        self.with_state_in_order(self.state.lock(), order, |state, _| {
+            if let Some(conn) = &mut state.conn {
+                conn.send_held();
+            }
+        });
     }
 
     fn acknowledge(&self, order: &mut EventOrder) -> bool {

@@ -8,9 +8,9 @@ use dat_provider::{Request, Segment, Work};
 use super::connection::Connection;
 use super::{Phase, QpState, SoftQp};
 use crate::direct::Accessed;
-use crate::frame::{Body, MAX_PIECE, Remote};
+use crate::frame::{Body, Frame, MAX_PIECE, Remote};
 use crate::link::MIN_OFFER;
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Transmit};
 use crate::receive_ring::PostedReceive;
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
@@ -57,7 +57,7 @@ impl SoftQp {
         let mut guard = self.state.lock();
         let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
         let &Request { work, segments, length, cookie, flags, checked } = request;
-        let Connection { protocol, link, .. } = &mut **conn;
+        let Connection { protocol, link, attention, .. } = &mut **conn;
         let is_usable = protocol.writes_at_once
             && !flags.contains(CompletionFlags::BARRIER_FENCE)
             && queues.credits.is_available_fast();
@@ -93,12 +93,22 @@ impl SoftQp {
         };
         let local = LocalMemory { segments, domain: queues.domain };
         let checked = (checked.number(), &*queues.receives.epochs);
+        // The peer need not acknowledge it soon, unless this queue could become full.
+        let quiet = link.can_hold
+            && flags.contains(CompletionFlags::SUPPRESS)
+            && queues.credits.is_half_free();
+        let frame = Frame { quiet, ..protocol.frame(body) };
+        link.polls_send = quiet && !attention.is_lent() && self.core.polls_send();
+        let was_holding = link.is_holding();
         let is_written = match transfer::checked_local_span(local, checked, length) {
-            Some(span) => protocol.write(body, &[span], link),
-            None => protocol.write_segments(body, (local, checked), length, link),
+            Some(span) => protocol.write_frame(&frame, &[span], link),
+            None => protocol.write_segments(&frame, (local, checked), length, link),
         };
         if !is_written {
             return false;
+        }
+        if link.is_holding() && !was_holding && link.polls_send {
+            self.core.leave_to_polls(self.driven());
         }
         self.note_written(&mut guard, (cookie, length), work.operation(), flags);
         true

@@ -210,7 +210,7 @@ impl QpState {
         }
         match conn.protocol.ending.take() {
             Some(ending) => self.end_connection(ending, core, upcalls),
-            None => conn.acknowledge(may_wait || conn.protocol.replies.is_awaited),
+            None => conn.acknowledge(may_wait || conn.protocol.awaits_reply()),
         }
     }
 

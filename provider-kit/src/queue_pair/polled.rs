@@ -140,7 +140,8 @@ impl PolledLink for SoftQp {
         let requests = conn.protocol.inbound.executed.wrapping_sub(executed);
         let owed = conn.protocol.unreported();
         let is_borrowed = conn.attention.is_borrowed();
-        let is_due = conn.protocol.note_requests(requests, owed, is_borrowed);
+        let lease = (conn.attention.is_lent(), is_borrowed);
+        let is_due = conn.protocol.note_requests(requests, owed, lease);
         let must_write = is_due && owed != 0 || conn.protocol.counts.owes_credits();
         // `writes_at_once` was decided after the last change of the state, and plain frames change nothing of
         // it. It implies that no answer is queued, so that all that was executed can be acknowledged.

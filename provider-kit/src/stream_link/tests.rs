@@ -78,7 +78,7 @@ proptest! {
             if let Some(&length) = lengths.get(next) {
                 let payload = spans(&sources[next], length as usize);
                 let written = if holds[next] {
-                    writer.hold(&message(length), &payload)
+                    writer.hold(&message(length), &payload, 4096)
                 } else {
                     writer.write(&message(length), &payload)
                 };
@@ -122,16 +122,17 @@ fn held_frames_are_sent_together_with_the_next_one_or_by_a_flush() {
         kept.ends
     };
     let payload = spans(&source, 64);
-    assert_eq!(writer.hold(&message(64), &payload), Ok(Written::Held));
-    assert_eq!(writer.hold(&message(64), &payload), Ok(Written::Held));
+    assert_eq!(writer.hold(&message(64), &payload, 4096), Ok(Written::Held));
+    assert_eq!(writer.hold(&message(64), &payload, 4096), Ok(Written::Held));
     assert_eq!(read(&mut kept), 0);
     assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
     assert_eq!(read(&mut kept), 3);
     assert_eq!(kept.frames[2].0.body, Body::Ack);
-    assert_eq!(writer.hold(&message(64), &payload), Ok(Written::Held));
+    assert_eq!(writer.hold(&message(64), &payload, 4096), Ok(Written::Held));
     assert_eq!(writer.flush(), Ok(false));
     assert_eq!(read(&mut kept), 4);
-    let held = (0..100).take_while(|_| writer.hold(&message(64), &payload) == Ok(Written::Held));
+    let held =
+        (0..100).take_while(|_| writer.hold(&message(64), &payload, 4096) == Ok(Written::Held));
     let count = held.count();
     assert!((2..99).contains(&count), "{count} frames were held");
     assert_eq!(read(&mut kept), 4 + count + 1);
@@ -245,7 +246,7 @@ fn a_frame_that_is_not_readable_is_not_taken() {
         let payload = [unreadable(length)];
         let written = writer.write(&message(length as u64), &payload);
         assert_eq!(written, Ok(Written::Unreadable), "{length}");
-        let written = writer.hold(&message(100), &[unreadable(100)]);
+        let written = writer.hold(&message(100), &[unreadable(100)], 4096);
         assert_eq!(written, Ok(Written::Unreadable));
         assert_eq!(writer.flush(), Ok(false), "nothing is left");
     }
@@ -260,7 +261,7 @@ fn after_a_part_of_such_a_frame_the_link_can_only_be_shut_down() {
     let written = writer.write(&message(5000), &[unreadable(5000)]);
     assert_eq!(written, Ok(Written::Unreadable));
     assert_eq!(writer.write(&message(0), &[]), Ok(Written::Unreadable));
-    assert_eq!(writer.hold(&message(0), &[]), Ok(Written::Unreadable));
+    assert_eq!(writer.hold(&message(0), &[], 4096), Ok(Written::Unreadable));
     assert_eq!(writer.flush(), Ok(false));
     writer.shut_down().expect("the stream is there");
     assert!(stream.is_shut.load(std::sync::atomic::Ordering::Relaxed));

@@ -11,8 +11,8 @@ use crate::link::{End, Writer, Written};
 
 /// Maximum number of bytes that are collected while the stream is full.
 const MAX_BACKLOG: usize = 16 << 10;
-/// Maximum number of bytes that are held while the stream could take them.
-const MAX_HELD: usize = 4 << 10;
+/// Number of bytes for which memory is reserved when the first frame is held.
+const MIN_RESERVED: usize = 4 << 10;
 
 /// Longest frame, in bytes, that is copied before it is written, so that it is one span: that is cheaper for the
 /// system than several.
@@ -147,14 +147,14 @@ impl<S: Stream> Writer for StreamWriter<S> {
         written
     }
 
-    fn hold(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+    fn hold(&mut self, frame: &Frame, payload: &[Span], limit: usize) -> Result<Written, End> {
         let head = frame.encode();
         let total = head.len() + bytes::total(payload);
-        if self.is_full || self.is_torn || self.backlog() + total > MAX_HELD {
+        if self.is_full || self.is_torn || self.backlog() + total > limit {
             return self.write(frame, payload);
         }
         if self.backlog_bytes.is_empty() {
-            self.backlog_bytes.reserve_exact(MAX_HELD);
+            self.backlog_bytes.reserve_exact(total.max(MIN_RESERVED));
         }
         Ok(self.copy(&head, payload, Written::Held))
     }

@@ -140,8 +140,13 @@ impl Writer for Offering {
         self.writer.write(frame, payload)
     }
 
-    fn hold(&mut self, frame: &Frame, payload: &[Span]) -> std::result::Result<Written, End> {
-        self.writer.hold(frame, payload)
+    fn hold(
+        &mut self,
+        frame: &Frame,
+        payload: &[Span],
+        limit: usize,
+    ) -> std::result::Result<Written, End> {
+        self.writer.hold(frame, payload, limit)
     }
 
     fn max_next_piece(&self) -> u64 {

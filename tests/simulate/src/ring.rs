@@ -249,8 +249,8 @@ impl Writer for RingWriter {
         self.inner.write(frame, payload)
     }
 
-    fn hold(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
-        self.inner.hold(frame, payload)
+    fn hold(&mut self, frame: &Frame, payload: &[Span], limit: usize) -> Result<Written, End> {
+        self.inner.hold(frame, payload, limit)
     }
 
     fn max_next_piece(&self) -> u64 {

@@ -7,6 +7,7 @@
 //!
 //! A failed test prints the scenario, its actions and its choices.
 
+mod acknowledgements;
 mod choices;
 mod explore;
 mod failures;

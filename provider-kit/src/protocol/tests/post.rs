@@ -183,10 +183,11 @@ impl Side {
                 protocol.write_message(length, false, span, out)
             }
             Work::RdmaWrite { remote: RmrTriplet { address, context, .. } } => {
-                let body = Body::Write { length, remote: Remote { context, address } };
+                let remote = Remote { context, address };
+                let frame = protocol.frame(Body::Write { length, remote });
                 let local = LocalMemory { segments, domain: queues.domain };
                 let checked = (checked.number(), &*queues.receives.epochs);
-                protocol.write_segments(body, (local, checked), length, out)
+                protocol.write_segments(&frame, (local, checked), length, out)
             }
             _ => false,
         };

@@ -126,7 +126,7 @@ impl Side {
             Protocol::new(stage, ends, first, (scenario.holds, scenario.offers.is_some()));
         let counts = Counts { taken: first, reported_executed: first, ..Counts::new(first) };
         protocol.counts = counts;
-        protocol.inbound.executed = first;
+        (protocol.inbound.executed, protocol.inbound.executed_urgent) = (first, first);
         let outbound = &mut protocol.outbound;
         (outbound.peer_posted, outbound.peer_receives_used) = (first, first);
         (outbound.sends.first, outbound.sends.executed) = (first, first);
