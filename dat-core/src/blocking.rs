@@ -9,6 +9,8 @@ use std::cell::OnceCell;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use dat_sync::clock;
+
 pub use crate::cno::BlockedCnoWait;
 pub use crate::evd::BlockedEvdWait;
 use crate::timeout::Timeout;
@@ -81,5 +83,5 @@ pub enum WaitOutcome {
 
 /// The time left until a deadline; `None` if there is no deadline.
 pub(crate) fn time_left(deadline: Option<Instant>) -> Option<Duration> {
-    deadline.map(|at| at.saturating_duration_since(Instant::now()))
+    deadline.map(|at| at.saturating_duration_since(clock::now()))
 }

@@ -135,4 +135,6 @@ pub use status::{DtoStatus, Operation};
 #[cfg(feature = "tokio")]
 pub use stream::EventStream;
 pub use timeout::Timeout;
+#[doc(hidden)]
+pub use timer::simulated as simulated_timer;
 pub use triplet::{LmrTriplet, RmrTriplet};

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use dat_sync::clock;
+
 /// How long a call may wait (`DAT_TIMEOUT`, microseconds).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timeout {
@@ -33,7 +35,7 @@ impl Timeout {
     /// The time at which it expires, counted from now; `None` if the clock cannot represent it.
     pub(crate) fn deadline(self) -> Option<Instant> {
         match self {
-            Self::After(duration) => Instant::now().checked_add(duration),
+            Self::After(duration) => clock::now().checked_add(duration),
             Self::Infinite => None,
         }
     }

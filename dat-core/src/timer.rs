@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use dat_sync::clock;
 use dat_sync::pages::per_process::PerProcess;
 
 /// Run by the timer thread when a deadline has passed.
@@ -56,6 +57,18 @@ impl Thread {
     }
 }
 
+impl State {
+    fn first_deadline(&self) -> Option<Instant> {
+        self.entries.first_key_value().map(|(&(deadline, _), _)| deadline)
+    }
+
+    /// Takes the first entry, if its deadline has passed.
+    fn take_due(&mut self, now: Instant) -> Option<Job> {
+        let is_due = self.first_deadline().is_some_and(|deadline| deadline <= now);
+        is_due.then(|| self.entries.pop_first()).flatten().map(|(_, job)| job)
+    }
+}
+
 impl Timer {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -72,7 +85,10 @@ pub(crate) fn schedule(deadline: Instant, job: impl FnOnce() + Send + 'static) -
     let timer = TIMER.get();
     let mut state = timer.lock();
     if state.thread == Thread::NotStarted {
-        dat_sync::thread::start("dat-timer", move || run(timer)).ok()?;
+        // A simulation runs the entries itself.
+        if !clock::is_simulated() {
+            dat_sync::thread::start("dat-timer", move || run(timer)).ok()?;
+        }
         state.thread = Thread::Awake;
         state.woken_for = Some(deadline);
     }
@@ -97,10 +113,9 @@ pub(crate) fn cancel(key: TimerKey) {
 fn run(timer: &Timer) {
     let mut state = timer.lock();
     loop {
-        let now = Instant::now();
-        let first = state.entries.first_key_value().map(|(&(deadline, _), _)| deadline);
-        if first.is_some_and(|deadline| deadline <= now) {
-            let Some((_, job)) = state.entries.pop_first() else { continue };
+        let now = clock::now();
+        let first = state.first_deadline();
+        if let Some(job) = state.take_due(now) {
             drop(state);
             job();
             state = timer.lock();
@@ -116,5 +131,34 @@ fn run(timer: &Timer) {
             }
         };
         state.thread = Thread::Awake;
+    }
+}
+
+/// The timer in a simulation, which does the work of the thread.
+pub mod simulated {
+    use std::time::Instant;
+
+    use dat_sync::clock;
+
+    use super::TIMER;
+
+    /// When the thread would wake up; never if there is no entry.
+    #[must_use]
+    pub fn wakes_at() -> Option<Instant> {
+        TIMER.get().lock().first_deadline()
+    }
+
+    /// Runs the entries that are due.
+    pub fn run() {
+        let take = || TIMER.get().lock().take_due(clock::now());
+        while let Some(job) = take() {
+            job();
+        }
+    }
+
+    /// Drops all entries.
+    pub fn clear() {
+        let entries = std::mem::take(&mut TIMER.get().lock().entries);
+        drop(entries);
     }
 }

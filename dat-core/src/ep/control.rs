@@ -22,7 +22,7 @@ use crate::ia::Child;
 use crate::kind::ObjectKind;
 use crate::provider::{Address, ConnectionSink, ConnectionUpcall, PathCause, Peer, RefusalCause};
 use crate::timer::{self, TimerKey};
-use dat_sync::SlabWeak;
+use dat_sync::{SlabWeak, clock};
 
 /// The state byte of an endpoint that was freed.
 const ENDED: u8 = u8::MAX;
@@ -238,7 +238,7 @@ impl EpInner {
     /// Has the timer thread check the watermarks: they may break a connection, which must not
     /// happen inside an upcall.
     pub(super) fn schedule_watermark_check(&self) {
-        let now = Instant::now();
+        let now = clock::now();
         let endpoint = self.weak_self.clone();
         let _ = timer::schedule(now, move || {
             if let Some(endpoint) = endpoint.upgrade() {

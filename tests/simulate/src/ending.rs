@@ -30,6 +30,7 @@ impl World {
         {
             clock::advance(stopped);
         }
+        while self.answer_late()? {}
         let mut rest = 0;
         for round in 0..SETTLING {
             let events = self.next_event();
@@ -37,6 +38,7 @@ impl World {
             clock::advance(Duration::from_nanos(WAKE_UP));
             network::map_memory();
             self.run_threads()?;
+            self.run_timer()?;
             self.run_waiters()?;
             self.observe()?;
             // Waiters are judged before others make calls that wake them.
@@ -102,6 +104,8 @@ impl World {
         }
         self.connections.clear();
         self.retired.clear();
+        self.unanswered.clear();
+        dat_core::simulated_timer::clear();
         let Self { processes, trace, .. } = self;
         trace.line(|| "all adapters are closed".to_owned());
         let mut threads: Vec<_> = network::with(|network| std::mem::take(&mut network.threads));

@@ -8,6 +8,7 @@ use dat_sync::clock;
 
 use crate::model::{self, Kind};
 use crate::plan::Workload;
+use crate::process::Unanswered;
 use crate::workload::end_idle;
 use crate::world::{Connection, End, IDLE, Outcome, World};
 
@@ -45,7 +46,7 @@ impl World {
     /// A request of a process that has polled is complete if its link is idle for long and the peer can execute it.
     fn check_idle(&self, process: usize) -> Outcome {
         let now = clock::now_without_pauses();
-        for (index, Connection { ends, pair, link }) in self.connections.iter().enumerate() {
+        for (index, Connection { ends, pair, link, .. }) in self.connections.iter().enumerate() {
             let idle = link.and_then(|link| self.idle_since.get(link));
             let Some(Some((_, since))) = idle else { continue };
             let is_idle = now.duration_since(*since) > IDLE;
@@ -92,19 +93,19 @@ impl World {
                     self.connections[index].pair.may_end = true;
                     return arrival.request.reject(b"no").map_err(|error| error.to_string());
                 }
-                let Some(end) = self.end(process) else { return Ok(()) };
-                self.connections[index].ends[1] = Some(end);
-                self.post_receives(index, 1);
-                let Connection { ends, .. } = &self.connections[index];
-                let ep = ends[1].as_ref().map(|end| end.ep.clone());
-                let accepted = arrival.request.accept(ep.as_ref(), b"");
-                if self.processes[process].is_broken {
+                let request = Unanswered { process, index, request: arrival.request };
+                let may_wait = self.plan.workload == Workload::TimeOuts && !self.is_settling;
+                if may_wait && self.random.u8(0..3) == 0 {
+                    self.unanswered.push(request);
                     return Ok(());
                 }
-                accepted.map_err(|error| format!("an accept is refused: {error}"))
+                self.accept(request)
             }
             Event::Connection(event) => {
                 let (index, side) = self.find(|end| end.ep.id() == event.ep)?;
+                if event.kind == ConnectionEventKind::TimedOut {
+                    self.check_time_out(index)?;
+                }
                 let is_end = event.kind != ConnectionEventKind::Established;
                 let may_end = is_end && self.is_excused(index);
                 let pair = &mut self.connections[index].pair;
@@ -156,6 +157,21 @@ impl World {
             Event::None => Ok(()),
             event => Err(format!("an event that was not expected: {event:?}")),
         }
+    }
+
+    /// Accepts a request.
+    pub(crate) fn accept(&mut self, request: Unanswered) -> Outcome {
+        let Unanswered { process, index, request } = request;
+        let Some(end) = self.end(process) else { return Ok(()) };
+        self.connections[index].ends[1] = Some(end);
+        self.post_receives(index, 1);
+        let Connection { ends, .. } = &self.connections[index];
+        let ep = ends[1].as_ref().map(|end| end.ep.clone());
+        let accepted = request.accept(ep.as_ref(), b"");
+        if self.processes[process].is_broken {
+            return Ok(());
+        }
+        accepted.map_err(|error| format!("an accept is refused: {error}"))
     }
 
     pub(crate) fn find(&self, is_it: impl Fn(&End) -> bool) -> Outcome<(usize, usize)> {
@@ -222,7 +238,7 @@ impl World {
         if status != DtoStatus::Success {
             self.is_excused(index);
         }
-        let Connection { ends, pair, link } = &mut self.connections[index];
+        let Connection { ends, pair, link, .. } = &mut self.connections[index];
         // The peer may execute the next one only now.
         end_idle(&mut self.idle_since, *link);
         let mut done = pair.take_suppressed(side, cookie)?;

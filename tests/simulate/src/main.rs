@@ -22,6 +22,7 @@ mod ring;
 mod scheduler;
 mod stream;
 mod threads;
+mod time_outs;
 mod trace;
 mod waits;
 mod workload;

@@ -28,6 +28,8 @@ pub(crate) enum Workload {
     Arming,
     /// Suppressed completions, remote memory regions, and endpoints that connect again.
     Calls,
+    /// Waits and connects with a time-out, and requests that are answered late.
+    TimeOuts,
     /// The adapters themselves, with the sockets and the memory of the system. No seed decides for them.
     Shm,
     Tcp,
@@ -181,6 +183,11 @@ impl Plan {
                 self.slot = self.slot.min(4 << 10);
             }
             Workload::Arming => self.connections = 3,
+            Workload::TimeOuts => {
+                self.slot = self.slot.min(4 << 10);
+                self.connections = 12;
+                self.has_faults = random.bool();
+            }
             Workload::Calls => {
                 self.slot = self.slot.min(20 << 10);
                 self.connections = 12;

@@ -4,8 +4,8 @@ use std::os::fd::RawFd;
 use std::time::Instant;
 
 use dat_conformance::{Buffer, Node};
-use dat_core::blocking::BlockedEvdWait;
-use dat_core::{EventDispatcher, Psp, SharedReceiveQueue};
+use dat_core::blocking::{BlockedEvdWait, WaitOutcome};
+use dat_core::{ConnectionRequest, EventDispatcher, Psp, SharedReceiveQueue};
 
 use crate::plan::Habit;
 
@@ -43,11 +43,22 @@ pub(crate) struct Process {
     pub(crate) seen: u64,
 }
 
+/// A request that a consumer has taken.
+pub(crate) struct Unanswered {
+    /// The process of the consumer.
+    pub(crate) process: usize,
+    /// The number of its connection.
+    pub(crate) index: usize,
+    pub(crate) request: ConnectionRequest,
+}
+
 /// A wait in progress.
 pub(crate) struct Wait {
     pub(crate) queue: EventDispatcher,
     pub(crate) blocked: BlockedEvdWait,
     pub(crate) state: State,
+    /// When it ends without an event; never if it has no time-out.
+    pub(crate) deadline: Option<Instant>,
     /// It sleeps on a word of memory, of which the simulation does not see when it changes.
     pub(crate) is_blind: bool,
 }
@@ -57,6 +68,6 @@ pub(crate) enum State {
     Awake,
     /// It sleeps until one of these is readable; without any, it checks again soon.
     Asleep(Option<[RawFd; 2]>, Instant),
-    /// It runs at this time.
-    Woken(Instant),
+    /// It runs at this time, after its sleep has ended this way.
+    Woken(Instant, WaitOutcome),
 }

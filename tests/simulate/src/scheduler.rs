@@ -40,6 +40,7 @@ impl World {
             _ => self.disturb()?,
         }
         self.run_threads()?;
+        self.run_timer()?;
         self.run_waiters()?;
         self.observe()
     }
@@ -51,6 +52,7 @@ impl World {
             (Workload::Refusals, 40) => self.close_descriptor(),
             (Workload::Forks, 0..=1) => return self.fork(),
             (Workload::Direct, 0..=19) => self.deregister(),
+            (Workload::TimeOuts, 0..=39) => return self.answer_late().map(drop),
             _ => {}
         }
         Ok(())
@@ -111,6 +113,7 @@ impl World {
             clock::advance(Duration::from_nanos(2 * WAKE_UP));
             network::map_memory();
             self.run_threads()?;
+            self.run_timer()?;
             self.run_waiters()?;
             self.observe()?;
             let state = &self.processes[process];

@@ -3,10 +3,10 @@
 #![allow(unsafe_code, reason = "descriptors are borrowed by number")]
 
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dat_core::blocking::{BlockedEvdWait, SleepOn, WaitClock, WaitOutcome, WaitStep};
-use dat_core::{Event, EventDispatcher, Timeout, Waited};
+use dat_core::{Event, EventDispatcher, Waited};
 use dat_sync::clock;
 use dat_sync::epoll::simulated;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -33,25 +33,35 @@ impl World {
         let queue = all[self.random.usize(0..all.len())].clone();
         self.trace.line(|| format!("process {process} waits on {:?}", queue.id()));
         let mut event = Event::default();
-        let step = queue.start_wait(&WaitClock::new(Timeout::Infinite), 1, &mut event);
-        self.go_on(process, queue, step, event)
+        let (timeout, deadline) = self.time_out(Duration::from_micros(500));
+        let step = queue.start_wait(&WaitClock::new(timeout), 1, &mut event);
+        self.go_on(process, (queue, deadline), step, event)
     }
 
     fn go_on(
         &mut self,
         process: usize,
-        queue: EventDispatcher,
+        (queue, deadline): (EventDispatcher, Option<Instant>),
         step: dat_core::Result<WaitStep<Waited, BlockedEvdWait>>,
         event: Event,
     ) -> Outcome {
         match step.map_err(|error| format!("a wait is refused: {error}"))? {
+            WaitStep::Done(Waited::TimedOut { queued }) => {
+                self.trace.line(|| format!("the wait of process {process} times out"));
+                let is_early = deadline.is_none_or(|deadline| clock::now() < deadline);
+                match is_early || queued > 0 {
+                    true => Err(format!("a wait times out early, or with {queued} events")),
+                    false => Ok(()),
+                }
+            }
             WaitStep::Done(_) if matches!(event, Event::None) => {
-                Err("a wait without a limit ends without an event".to_owned())
+                Err("a wait ends without an event".to_owned())
             }
             WaitStep::Done(_) => self.handle(process, event),
             WaitStep::Blocked(blocked) => {
                 let (state, is_blind) = (State::Awake, false);
-                self.processes[process].wait = Some(Wait { queue, blocked, state, is_blind });
+                let wait = Wait { queue, blocked, state, deadline, is_blind };
+                self.processes[process].wait = Some(wait);
                 Ok(())
             }
         }
@@ -79,7 +89,7 @@ impl World {
                             wait.is_blind = true;
                             State::Asleep(None, asleep_since)
                         }
-                        None => State::Woken(now),
+                        None => State::Woken(now, WaitOutcome::Woken),
                     };
                 }
                 State::Asleep(both, _) => {
@@ -89,23 +99,25 @@ impl World {
                     if both.is_some_and(is_lost) {
                         let mut event = Event::default();
                         let step = wait.blocked.resume(WaitOutcome::Unavailable, &mut event);
-                        self.go_on(process, wait.queue, step, event)?;
+                        self.go_on(process, (wait.queue, wait.deadline), step, event)?;
                         continue;
                     }
                     let is_readable = if is_real { is_readable } else { simulated::is_readable };
                     if both.is_none_or(|both| both.into_iter().any(is_readable)) {
-                        wait.state = State::Woken(wake_up());
+                        wait.state = State::Woken(wake_up(), WaitOutcome::Woken);
+                    } else if wait.deadline.is_some_and(|deadline| deadline <= now) {
+                        wait.state = State::Woken(wake_up(), WaitOutcome::TimedOut);
                     }
                 }
-                State::Woken(at) if at <= now => {
-                    let Wait { queue, blocked, .. } = wait;
+                State::Woken(at, outcome) if at <= now => {
+                    let Wait { queue, blocked, deadline, .. } = wait;
                     let mut event = Event::default();
-                    let step = blocked.resume(WaitOutcome::Woken, &mut event);
+                    let step = blocked.resume(outcome, &mut event);
                     self.trace.line(|| format!("process {process} wakes up: {event:?}"));
-                    self.go_on(process, queue, step, event)?;
+                    self.go_on(process, (queue, deadline), step, event)?;
                     continue;
                 }
-                State::Woken(_) => {}
+                State::Woken(..) => {}
             }
             self.processes[process].wait = Some(wait);
         }
@@ -121,7 +133,7 @@ impl World {
     /// woken the waiter, which `must_sleep` by now.
     pub(crate) fn give_up_wait(&mut self, process: usize, must_sleep: bool) -> Outcome {
         let wait = self.processes[process].wait.take();
-        let Some(Wait { queue, blocked, state, is_blind }) = wait else { return Ok(()) };
+        let Some(Wait { queue, blocked, state, deadline, is_blind }) = wait else { return Ok(()) };
         let is_asleep = match state {
             State::Asleep(Some(_), since) => {
                 clock::now_without_pauses().duration_since(since) > REST
@@ -129,7 +141,8 @@ impl World {
             _ => false,
         };
         if !is_asleep && !must_sleep {
-            self.processes[process].wait = Some(Wait { queue, blocked, state, is_blind });
+            let wait = Wait { queue, blocked, state, deadline, is_blind };
+            self.processes[process].wait = Some(wait);
             return Ok(());
         }
         drop(blocked);

@@ -1,8 +1,8 @@
 //! What the consumers do: they connect, and post receives and requests.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use dat_core::{Bind, CompletionFlags, Connect, EpState, Privileges, Timeout};
+use dat_core::{Bind, CompletionFlags, Connect, EpState, Privileges};
 
 use crate::memory;
 use crate::model::{self, Kind, Pair};
@@ -33,8 +33,8 @@ impl World {
         let qualifier = self.processes[to].psp.qualifier();
         let destination = self.processes[to].node.address();
         let data = (index as u64).to_le_bytes();
-        let attempt =
-            Connect::to(destination, qualifier).private_data(&data).timeout(Timeout::Infinite);
+        let (timeout, deadline) = self.time_out(Duration::from_millis(2));
+        let attempt = Connect::to(destination, qualifier).private_data(&data).timeout(timeout);
         let links = network::with(|network| network.links.len());
         self.count_refusals(false);
         let excuses = self.excuses;
@@ -54,7 +54,7 @@ impl World {
             ..Pair::default()
         };
         let link = network::with(|network| (network.links.len() > links).then_some(links));
-        self.connections.push(Connection { ends: [Some(end), None], pair, link });
+        self.connections.push(Connection { ends: [Some(end), None], pair, link, deadline });
         self.post_receives(index, 0);
         Ok(())
     }
@@ -152,7 +152,7 @@ impl World {
         let (slots, slot, (least, most)) = (self.plan.slots, self.plan.slot, self.plan.receives);
         let wanted = self.random.usize(least..=most);
         while self.connections[index].pair.sides[side].receives.len() < wanted {
-            let (cookie, Connection { ends, pair, link }) =
+            let (cookie, Connection { ends, pair, link, .. }) =
                 (self.cookie(), &mut self.connections[index]);
             let Some(end) = &ends[side] else { return };
             let side = &mut pair.sides[side];
@@ -227,7 +227,7 @@ impl World {
             _ => random.usize(0..200),
         };
         let at = |area: Area, number: usize| (area as usize * slots + number) * slot;
-        let Connection { ends: [Some(one), Some(two)], pair, link } = &mut connections[index]
+        let Connection { ends: [Some(one), Some(two)], pair, link, .. } = &mut connections[index]
         else {
             return Ok(());
         };

@@ -13,7 +13,7 @@ use crate::memory;
 use crate::model::Pair;
 use crate::network;
 use crate::plan::{Habit, Plan, Workload};
-use crate::process::{Process, Shared};
+use crate::process::{Process, Shared, Unanswered};
 use crate::trace::Trace;
 
 /// Longest time that a thread needs to wake up, in nanoseconds.
@@ -52,6 +52,8 @@ pub(crate) struct Connection {
     pub(crate) pair: Pair,
     /// The number of its link; none if its attempt failed before there was one.
     pub(crate) link: Option<usize>,
+    /// When its attempt times out; never if it has no time-out.
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// Memory that was registered.
@@ -82,6 +84,10 @@ pub(crate) struct World {
     pub(crate) excuses: usize,
     /// Memory that was deregistered.
     pub(crate) retired: Vec<Retired>,
+    /// Requests that their consumers have taken and not answered.
+    pub(crate) unanswered: Vec<Unanswered>,
+    /// The timer of connects runs at this time.
+    pub(crate) timer_runs_at: Option<Instant>,
     /// Nothing new begins.
     pub(crate) is_settling: bool,
     /// A process was stopped, so that arrivals may wait.
@@ -148,6 +154,8 @@ impl World {
             refused: Vec::new(),
             excuses: 0,
             retired: Vec::new(),
+            unanswered: Vec::new(),
+            timer_runs_at: None,
             is_settling: false,
             has_stopped: false,
         }
