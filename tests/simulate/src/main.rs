@@ -13,6 +13,7 @@ mod forks;
 mod memory;
 mod model;
 mod network;
+mod notifications;
 mod plan;
 mod process;
 mod queue;

@@ -30,6 +30,8 @@ pub(crate) enum Workload {
     Calls,
     /// Waits and connects with a time-out, and requests that are answered late.
     TimeOuts,
+    /// Consumers that sleep on a notification object of all their dispatchers, which they disable and enable.
+    Notifications,
     /// The adapters themselves, with the sockets and the memory of the system. No seed decides for them.
     Shm,
     Tcp,
@@ -83,6 +85,7 @@ impl Habit {
             Workload::Bursts => {
                 &[Self::Waits, Self::Waits, Self::Polls, Self::PostsOnly, Self::Away]
             }
+            Workload::Notifications => &[Self::Sleeps, Self::Sleeps, Self::Polls, Self::Away],
             Workload::Exchanges => &[Self::Sleeps, Self::Sleeps, Self::Polls, Self::Away],
             _ => &[
                 Self::Polls,
@@ -182,7 +185,7 @@ impl Plan {
                 self.habits.is_late = true;
                 self.slot = self.slot.min(4 << 10);
             }
-            Workload::Arming => self.connections = 3,
+            Workload::Arming | Workload::Notifications => self.connections = 3,
             Workload::TimeOuts => {
                 self.slot = self.slot.min(4 << 10);
                 self.connections = 12;

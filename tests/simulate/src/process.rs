@@ -4,8 +4,8 @@ use std::os::fd::RawFd;
 use std::time::Instant;
 
 use dat_conformance::{Buffer, Node};
-use dat_core::blocking::{BlockedEvdWait, WaitOutcome};
-use dat_core::{ConnectionRequest, EventDispatcher, Psp, SharedReceiveQueue};
+use dat_core::blocking::{BlockedCnoWait, BlockedEvdWait, SleepOn, WaitOutcome};
+use dat_core::{Cno, ConnectionRequest, EventDispatcher, Psp, SharedReceiveQueue};
 
 use crate::plan::Habit;
 
@@ -21,6 +21,9 @@ pub(crate) struct Process {
     /// The receives of all its endpoints, in some processes.
     pub(crate) shared: Option<Shared>,
     pub(crate) node: Node,
+    /// The notification object of its dispatchers, in some workloads, and which of them it has disabled.
+    pub(crate) cno: Option<Cno>,
+    pub(crate) disabled: [bool; 4],
     pub(crate) psp: Psp,
     pub(crate) habit: Habit,
     /// Its consumer waits.
@@ -54,13 +57,35 @@ pub(crate) struct Unanswered {
 
 /// A wait in progress.
 pub(crate) struct Wait {
-    pub(crate) queue: EventDispatcher,
-    pub(crate) blocked: BlockedEvdWait,
+    pub(crate) blocked: Blocked,
     pub(crate) state: State,
     /// When it ends without an event; never if it has no time-out.
     pub(crate) deadline: Option<Instant>,
     /// It sleeps on a word of memory, of which the simulation does not see when it changes.
     pub(crate) is_blind: bool,
+}
+
+/// What it waits on.
+pub(crate) enum Blocked {
+    Dispatcher(EventDispatcher, BlockedEvdWait),
+    Notification(BlockedCnoWait),
+}
+
+impl Blocked {
+    pub(crate) fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
+        match self {
+            Self::Dispatcher(_, blocked) => blocked.begin_sleep(),
+            Self::Notification(blocked) => blocked.begin_sleep(),
+        }
+    }
+}
+
+impl Process {
+    /// Its dispatchers.
+    pub(crate) fn queues(&self) -> [&EventDispatcher; 4] {
+        let node = &self.node;
+        [&node.request, &node.recv, &node.connect, &node.requests]
+    }
 }
 
 pub(crate) enum State {

@@ -52,6 +52,7 @@ impl World {
             (Workload::Refusals, 40) => self.close_descriptor(),
             (Workload::Forks, 0..=1) => return self.fork(),
             (Workload::Direct, 0..=19) => self.deregister(),
+            (Workload::Notifications, 0..=79) => return self.switch_notification(),
             (Workload::TimeOuts, 0..=39) => return self.answer_late().map(drop),
             _ => {}
         }

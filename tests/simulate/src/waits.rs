@@ -11,7 +11,7 @@ use dat_sync::clock;
 use dat_sync::epoll::simulated;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::process::{State, Wait};
+use crate::process::{Blocked, State, Wait};
 use crate::world::{Outcome, WAKE_UP, World};
 
 /// A waiter that has slept for this time has nothing to wake up for.
@@ -28,6 +28,9 @@ fn is_readable(descriptor: RawFd) -> bool {
 impl World {
     /// A process begins to wait on one of its dispatchers.
     pub(crate) fn begin_wait(&mut self, process: usize) -> Outcome {
+        if self.processes[process].cno.is_some() {
+            return self.begin_notification_wait(process);
+        }
         let node = &self.processes[process].node;
         let all = [&node.request, &node.recv, &node.recv, &node.connect, &node.requests];
         let queue = all[self.random.usize(0..all.len())].clone();
@@ -60,7 +63,8 @@ impl World {
             WaitStep::Done(_) => self.handle(process, event),
             WaitStep::Blocked(blocked) => {
                 let (state, is_blind) = (State::Awake, false);
-                let wait = Wait { queue, blocked, state, deadline, is_blind };
+                let blocked = Blocked::Dispatcher(queue, blocked);
+                let wait = Wait { blocked, state, deadline, is_blind };
                 self.processes[process].wait = Some(wait);
                 Ok(())
             }
@@ -97,9 +101,7 @@ impl World {
                     let is_lost =
                         |both: [RawFd; 2]| !is_real && !both.into_iter().all(simulated::is_open);
                     if both.is_some_and(is_lost) {
-                        let mut event = Event::default();
-                        let step = wait.blocked.resume(WaitOutcome::Unavailable, &mut event);
-                        self.go_on(process, (wait.queue, wait.deadline), step, event)?;
+                        self.resume(process, wait, WaitOutcome::Unavailable)?;
                         continue;
                     }
                     let is_readable = if is_real { is_readable } else { simulated::is_readable };
@@ -110,11 +112,7 @@ impl World {
                     }
                 }
                 State::Woken(at, outcome) if at <= now => {
-                    let Wait { queue, blocked, deadline, .. } = wait;
-                    let mut event = Event::default();
-                    let step = blocked.resume(outcome, &mut event);
-                    self.trace.line(|| format!("process {process} wakes up: {event:?}"));
-                    self.go_on(process, (queue, deadline), step, event)?;
+                    self.resume(process, wait, outcome)?;
                     continue;
                 }
                 State::Woken(..) => {}
@@ -122,6 +120,22 @@ impl World {
             self.processes[process].wait = Some(wait);
         }
         Ok(())
+    }
+
+    /// A waiter goes on after a sleep.
+    fn resume(&mut self, process: usize, wait: Wait, outcome: WaitOutcome) -> Outcome {
+        match wait.blocked {
+            Blocked::Dispatcher(queue, blocked) => {
+                let mut event = Event::default();
+                let step = blocked.resume(outcome, &mut event);
+                self.trace.line(|| format!("process {process} wakes up: {event:?}"));
+                self.go_on(process, (queue, wait.deadline), step, event)
+            }
+            Blocked::Notification(blocked) => {
+                let step = blocked.resume(outcome);
+                self.go_on_notified(process, wait.deadline, step)
+            }
+        }
     }
 
     /// Ends a wait of a consumer that gives up.
@@ -133,7 +147,7 @@ impl World {
     /// woken the waiter, which `must_sleep` by now.
     pub(crate) fn give_up_wait(&mut self, process: usize, must_sleep: bool) -> Outcome {
         let wait = self.processes[process].wait.take();
-        let Some(Wait { queue, blocked, state, deadline, is_blind }) = wait else { return Ok(()) };
+        let Some(Wait { blocked, state, deadline, is_blind }) = wait else { return Ok(()) };
         let is_asleep = match state {
             State::Asleep(Some(_), since) => {
                 clock::now_without_pauses().duration_since(since) > REST
@@ -141,14 +155,23 @@ impl World {
             _ => false,
         };
         if !is_asleep && !must_sleep {
-            let wait = Wait { queue, blocked, state, deadline, is_blind };
+            let wait = Wait { blocked, state, deadline, is_blind };
             self.processes[process].wait = Some(wait);
             return Ok(());
         }
-        drop(blocked);
-        let mut event = Event::default();
-        let found = queue.dequeue(&mut event).map_err(|error| error.to_string())?;
-        if is_asleep && found {
+        let found = match blocked {
+            Blocked::Dispatcher(queue, blocked) => {
+                drop(blocked);
+                let mut event = Event::default();
+                let found = queue.dequeue(&mut event).map_err(|error| error.to_string())?;
+                found.then_some(event)
+            }
+            Blocked::Notification(blocked) => {
+                drop(blocked);
+                self.find_notified(process)?
+            }
+        };
+        if let Some(event) = found.as_ref().filter(|_| is_asleep) {
             return Err(format!("process {process} sleeps although there is {event:?}"));
         }
         let is_broken = self.processes[process].is_broken;
@@ -156,6 +179,6 @@ impl World {
             self.describe_links();
             return Err(format!("process {process} wakes up again and again for nothing"));
         }
-        if found { self.handle(process, event) } else { Ok(()) }
+        found.map_or(Ok(()), |event| self.handle(process, event))
     }
 }

@@ -120,6 +120,11 @@ impl World {
             });
             let node = Node::on(ia);
             let psp = node.psp();
+            let has_cno = plan.workload == Workload::Notifications;
+            let cno = has_cno.then(|| node.ia.cno_create(None).expect("a notification object"));
+            for queue in [&node.request, &node.recv, &node.connect, &node.requests] {
+                queue.modify_cno(cno.as_ref()).expect("a live dispatcher");
+            }
             let shared = (plan.slots == 8 && random.bool()).then(|| Shared {
                 queue: node.srq(plan.slots as u32),
                 buffer: memory::buffer(&node, plan.slots * plan.slot, Privileges::ALL),
@@ -129,6 +134,8 @@ impl World {
                 shared,
                 node,
                 psp,
+                cno,
+                disabled: [false; 4],
                 habit: Habit::Polls,
                 wait: None,
                 took_at: clock::now_without_pauses(),
