@@ -7,9 +7,9 @@ use dat_sync::clock;
 use crate::network;
 use crate::world::{Outcome, World};
 
-/// An arrival is seen within this time: the bound of the leases, the slack of the checks, and what the simulated
-/// threads take to wake up.
-const BOUND: Duration = Duration::from_micros(300);
+/// An arrival is seen within this time: the bound of the leases, the slack of the checks, what the simulated threads
+/// take to wake up, and the longest step of the clock (30 us).
+const BOUND: Duration = Duration::from_micros(330);
 
 impl World {
     /// Checks that no arrival waits for too long.

@@ -31,9 +31,15 @@ impl World {
             clock::advance(stopped);
         }
         while self.answer_late()? {}
+        // No event reports that suppressed requests move.
+        let read_bytes = || {
+            network::with(|network| -> u64 {
+                network.links.iter().map(|(_, link)| link.read_bytes()).sum()
+            })
+        };
         let mut rest = 0;
         for round in 0..SETTLING {
-            let events = self.next_event();
+            let (events, read) = (self.next_event(), read_bytes());
             network::deliver_all();
             clock::advance(Duration::from_nanos(WAKE_UP));
             network::map_memory();
@@ -59,7 +65,8 @@ impl World {
             self.post_missing_receives();
             let is_done = self.connections.iter().all(|one| one.pair.left().is_none());
             let waits = self.processes.iter().any(|one| one.wait.is_some() && !one.is_killed);
-            let is_at_rest = is_done && !waits && events == self.next_event();
+            let is_still = events == self.next_event() && read == read_bytes();
+            let is_at_rest = is_done && !waits && is_still;
             rest = if is_at_rest { rest + 1 } else { 0 };
             if rest > 20 {
                 return Ok(());

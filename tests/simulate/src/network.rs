@@ -56,6 +56,14 @@ impl Link {
         }
     }
 
+    /// The number of bytes that were read.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        match self {
+            Self::Stream(stream) => stream.read_bytes(),
+            Self::Ring(ring) => ring.read_bytes(),
+        }
+    }
+
     /// If nothing is on its way or unread: the number of bytes that were read.
     pub(crate) fn idle(&self) -> Option<u64> {
         match self {

@@ -330,6 +330,11 @@ impl Ring {
         (lane.is_mapped && !lane.bytes.is_empty() && !lane.is_cut).then_some(lane.taken)
     }
 
+    /// The number of bytes that were read.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        self.lanes.iter().map(|lane| lock(lane).taken).sum()
+    }
+
     /// The number of bytes that were written and read, if all were.
     pub(crate) fn idle(&self) -> Option<u64> {
         let all = self.lanes.each_ref().map(|lane| {

@@ -180,6 +180,11 @@ impl Carrier {
         (!pipe.is_cut && !lane.is_deaf && !lane.arrived.is_empty()).then_some(lane.read)
     }
 
+    /// The number of bytes that were read.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        lock(&self.0).lanes.iter().map(|lane| lane.read).sum()
+    }
+
     /// The number of bytes that were written and read, if all were.
     pub(crate) fn idle(&self) -> Option<u64> {
         let pipe = lock(&self.0);
