@@ -148,12 +148,11 @@ impl PolledLinks {
         if list.is_empty() {
             return false;
         }
-        let count = self.polls.load(Ordering::Relaxed);
-        self.polls.store(count.wrapping_add(1), Ordering::Relaxed);
         if self.is_selective() {
             self.poll_selected(&mut list);
             return true;
         }
+        self.count_poll();
         let visit = Visit { queue: self.number, is_hot: true };
         let mut is_active = false;
         for link in list.links() {
@@ -168,7 +167,15 @@ impl PolledLinks {
         if self.has_suggested.load(Ordering::Acquire) {
             self.take_suggested(list);
         }
-        list.poll(self.number);
+        if list.poll(self.number) {
+            self.count_poll();
+        }
+    }
+
+    /// Counts a poll. The caller holds the lock of the list.
+    fn count_poll(&self) {
+        let count = self.polls.load(Ordering::Relaxed);
+        self.polls.store(count.wrapping_add(1), Ordering::Relaxed);
     }
 
     #[cold]
@@ -180,7 +187,8 @@ impl PolledLinks {
         }
     }
 
-    /// Number of polls that have read links, modulo 2^64.
+    /// Number of polls that have read every link with data, modulo 2^64. The driver takes a link back from a
+    /// poller if this number stays the same, so polls that read only hot links do not count.
     #[must_use]
     pub fn polls(&self) -> u64 {
         self.polls.load(Ordering::Relaxed)

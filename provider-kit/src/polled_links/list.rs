@@ -133,21 +133,23 @@ impl List {
         }
     }
 
-    /// Reads the hot links, those that have received data, and those that must be read again.
-    pub(super) fn poll(&mut self, number: u32) {
+    /// Reads the hot links, and usually those that have received data, and those that must be read again.
+    /// Returns whether it has looked for links that have received data.
+    pub(super) fn poll(&mut self, number: u32) -> bool {
         let (is_active, cooled) = self.hot.poll(&self.all, number);
         if let Some(cooled) = cooled {
             self.read_again(cooled);
         }
         // A completion is likely to be there. The others have their turn soon.
         self.skipped += 1;
-        if !is_active || self.skipped > MAX_SKIPPED {
+        let looks = !is_active || self.skipped > MAX_SKIPPED;
+        if looks {
             self.skipped = 0;
             self.collect();
         }
         let Self { all, again, hot, .. } = self;
         for _ in 0..again.len().min(MAX_PER_POLL) {
-            let Some(key) = again.pop_front() else { return };
+            let Some(key) = again.pop_front() else { break };
             let Some(entry) = all.get_mut(key) else { continue };
             entry.is_queued = false;
             let visit = Visit { queue: number, is_hot: hot.contains(key) };
@@ -155,6 +157,7 @@ impl List {
                 queue(all, again, key);
             }
         }
+        looks
     }
 
     /// Queues the links that have received data.

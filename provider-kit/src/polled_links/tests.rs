@@ -152,6 +152,31 @@ fn a_link_that_receives_often_is_hot_until_it_is_idle() {
 }
 
 #[test]
+fn a_poll_counts_only_if_it_looks_for_data_on_all_links() {
+    let (queue, links) = links(10, true);
+    for _ in 0..10 {
+        links[3].arrive();
+        queue.poll();
+    }
+    let mut skipped = 0;
+    for link in &links[4..] {
+        link.arrive();
+        let polls = queue.polls();
+        loop {
+            links[3].arrive();
+            queue.poll();
+            if link.reads() > 0 {
+                break;
+            }
+            assert_eq!(queue.polls(), polls, "data waits");
+            skipped += 1;
+        }
+        assert_eq!(queue.polls(), polls + 1);
+    }
+    assert!(skipped > 0, "each poll has looked");
+}
+
+#[test]
 fn two_of_many_busy_links_are_hot_and_none_waits() {
     let (queue, links) = links(30, true);
     for _ in 0..1000 {
