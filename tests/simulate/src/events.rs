@@ -24,6 +24,7 @@ impl World {
                 self.handle(process, std::mem::take(&mut event))?;
             }
         }
+        self.note_descriptors(process);
         self.check_idle(process)
     }
 
@@ -168,6 +169,7 @@ impl World {
         let Connection { ends, .. } = &self.connections[index];
         let ep = ends[1].as_ref().map(|end| end.ep.clone());
         let accepted = request.accept(ep.as_ref(), b"");
+        self.note_descriptors(process);
         if self.processes[process].is_broken {
             return Ok(());
         }

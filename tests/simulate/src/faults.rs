@@ -34,37 +34,40 @@ impl World {
         let process = self.random.usize(0..self.processes.len());
         self.trace.line(|| format!("process {process} is killed"));
         self.processes[process].is_killed = true;
-        for Connection { ends, pair, .. } in &mut self.connections {
-            for (side, end) in ends.iter().enumerate() {
-                pair.sides[side].is_dead |= end.as_ref().is_some_and(|end| end.process == process);
+        for Connection { processes, pair, .. } in &mut self.connections {
+            if !processes.contains(&process) {
+                continue;
+            }
+            pair.end();
+            for (side, owner) in pair.sides.iter_mut().zip(*processes) {
+                side.is_dead |= owner == process;
             }
         }
-        let connections = &mut self.connections;
+        if let Some(descriptors) = &self.descriptors {
+            descriptors.close_all(process);
+        }
         network::with(|network| {
-            for (index, (processes, link)) in network.links.iter_mut().enumerate() {
-                if processes.contains(&process) {
-                    connections
-                        .iter_mut()
-                        .filter(|one| one.link == Some(index))
-                        .for_each(|one| one.pair.end());
-                    link.cut();
-                }
+            for (_, link) in network.links.iter_mut().filter(|(ends, _)| ends.contains(&process)) {
+                link.cut();
             }
         });
     }
 
-    /// A link breaks.
+    /// The link of a connection breaks.
     pub(crate) fn break_link(&mut self) {
-        let Self { random, trace, connections, .. } = self;
-        network::with(|network| {
-            if network.links.is_empty() {
-                return;
-            }
-            let index = random.usize(0..network.links.len());
-            trace.line(|| format!("link {index} breaks"));
-            let its_connection = connections.iter_mut().find(|one| one.link == Some(index));
-            its_connection.into_iter().for_each(|one| one.pair.end());
-            network.links[index].1.cut();
-        });
+        if self.connections.is_empty() {
+            return;
+        }
+        let index = self.random.usize(0..self.connections.len());
+        let Connection { pair, link, sockets, .. } = &mut self.connections[index];
+        let mut is_cut = sockets.iter().filter(|socket| socket.shut_down()).count() > 0;
+        if let Some(link) = *link {
+            network::with(|network| network.links[link].1.cut());
+            is_cut = true;
+        }
+        if is_cut {
+            self.trace.line(|| format!("the link of connection {index} breaks"));
+            pair.end();
+        }
     }
 }

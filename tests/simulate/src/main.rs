@@ -5,6 +5,7 @@
 //!     dat-simulate --seed 17 --trace        shows what happens
 
 mod bounds;
+mod descriptors;
 mod direct;
 mod ending;
 mod events;

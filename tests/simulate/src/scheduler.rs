@@ -26,7 +26,6 @@ impl World {
     pub(crate) fn step(&mut self) -> Outcome {
         match self.random.u8(0..20) {
             0 => self.connect()?,
-            1 if self.plan.has_faults && self.plan.workload.adapter().is_some() => self.stop(),
             1 if self.plan.has_faults => match self.random.u8(0..60) {
                 0 => self.kill(),
                 1 | 2 => self.stop(),
@@ -89,11 +88,15 @@ impl World {
             Habit::PostsOnly => self.post_any(process),
             Habit::Waits => {
                 self.post_any(process)?;
-                self.wait(process)
+                self.wait(process)?;
+                self.note_descriptors(process);
+                Ok(())
             }
             Habit::Sleeps => {
                 self.post_any(process)?;
-                self.begin_wait(process)
+                self.begin_wait(process)?;
+                self.note_descriptors(process);
+                Ok(())
             }
             Habit::Away => {
                 let time = Duration::from_micros(self.random.u64(1..3_000));

@@ -39,8 +39,9 @@ impl World {
             if state.thread_runs_at.is_some_and(|at| at <= now) {
                 state.thread_runs_at = None;
                 state.is_thread_alive = thread.run();
+                self.note_descriptors(process);
             }
-            let is_alive = state.is_thread_alive;
+            let is_alive = self.processes[process].is_thread_alive;
             network::with(|network| {
                 network.threads[index] = is_alive.then_some((process, thread));
             });

@@ -102,6 +102,7 @@ impl World {
                         |both: [RawFd; 2]| !is_real && !both.into_iter().all(simulated::is_open);
                     if both.is_some_and(is_lost) {
                         self.resume(process, wait, WaitOutcome::Unavailable)?;
+                        self.note_descriptors(process);
                         continue;
                     }
                     let is_readable = if is_real { is_readable } else { simulated::is_readable };
@@ -113,6 +114,7 @@ impl World {
                 }
                 State::Woken(at, outcome) if at <= now => {
                     self.resume(process, wait, outcome)?;
+                    self.note_descriptors(process);
                     continue;
                 }
                 State::Woken(..) => {}

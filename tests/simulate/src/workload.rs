@@ -39,6 +39,7 @@ impl World {
         self.count_refusals(false);
         let excuses = self.excuses;
         let connected = end.ep.connect(&attempt);
+        let sockets = self.note_descriptors(from);
         self.count_refusals(false);
         let is_refused = self.excuses > excuses;
         let state = end.ep.query().map_or(EpState::Disconnected, |query| query.state);
@@ -54,7 +55,14 @@ impl World {
             ..Pair::default()
         };
         let link = network::with(|network| (network.links.len() > links).then_some(links));
-        self.connections.push(Connection { ends: [Some(end), None], pair, link, deadline });
+        self.connections.push(Connection {
+            ends: [Some(end), None],
+            processes: [from, to],
+            pair,
+            link,
+            sockets,
+            deadline,
+        });
         self.post_receives(index, 0);
         Ok(())
     }

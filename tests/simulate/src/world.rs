@@ -9,6 +9,7 @@ use dat_sync::clock;
 use dat_sync::epoll::simulated::Call;
 use fastrand::Rng;
 
+use crate::descriptors::{Descriptors, Socket};
 use crate::memory;
 use crate::model::Pair;
 use crate::network;
@@ -50,8 +51,12 @@ pub(crate) struct End {
 pub(crate) struct Connection {
     pub(crate) ends: [Option<End>; 2],
     pub(crate) pair: Pair,
+    /// The processes of its ends.
+    pub(crate) processes: [usize; 2],
     /// The number of its link; none if its attempt failed before there was one.
     pub(crate) link: Option<usize>,
+    /// The sockets of its active side, with the adapters themselves.
+    pub(crate) sockets: Vec<Socket>,
     /// When its attempt times out; never if it has no time-out.
     pub(crate) deadline: Option<Instant>,
 }
@@ -74,6 +79,8 @@ pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) processes: Vec<Process>,
     pub(crate) connections: Vec<Connection>,
+    /// With the adapters themselves, which process has which descriptor.
+    pub(crate) descriptors: Option<Descriptors>,
     /// For each direction of each link that has unread bytes: how many were read, and since when no more.
     pub(crate) unread_since: Vec<[Option<(u64, Instant)>; 2]>,
     pub(crate) next_cookie: u64,
@@ -110,6 +117,7 @@ impl World {
         let adapter = plan.workload.adapter();
         let own = Rng::with_seed(random.u64(..));
         network::begin(plan.habits, plan.processes, own, adapter.is_none());
+        let mut descriptors = adapter.map(|_| Descriptors::new());
         let processes = (0..plan.processes).map(|process| {
             let simulated = || format!("simulated?{process}");
             let name = adapter.map_or_else(simulated, str::to_owned);
@@ -130,6 +138,9 @@ impl World {
                 buffer: memory::buffer(&node, plan.slots * plan.slot, Privileges::ALL),
                 receives: Vec::new(),
             });
+            if let Some(descriptors) = &mut descriptors {
+                descriptors.note(process);
+            }
             Process {
                 shared,
                 node,
@@ -151,6 +162,7 @@ impl World {
         });
         Self {
             processes: processes.collect(),
+            descriptors,
             plan,
             random,
             trace,
@@ -166,6 +178,11 @@ impl World {
             is_settling: false,
             has_stopped: false,
         }
+    }
+
+    /// A process has made calls that may have opened descriptors. Returns the sockets that it has opened.
+    pub(crate) fn note_descriptors(&mut self, process: usize) -> Vec<Socket> {
+        self.descriptors.as_mut().map(|all| all.note(process)).unwrap_or_default()
     }
 
     pub(crate) fn describe_links(&self) {
