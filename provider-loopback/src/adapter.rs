@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dat_core::error::Result;
-use dat_core::provider::{
+use dat_provider::error::Result;
+use dat_provider::{
     Adapter, AdapterAttributes, Address, CompletionQueueParts, CompletionSink, ListenSink,
     ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits,
     SharedReceiveQueue, SharedReceiveSink,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{Address, ListenSink, Listener, ListenerParts, LocalCause};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::{Address, ListenSink, Listener, ListenerParts, LocalCause};
 use dat_provider_kit::network::within_this_machine;
 use dat_sync::{Mutex, PerProcess, Process};
 

@@ -1,5 +1,5 @@
 //! The in-process DAT provider. It needs no device, is always available, and is the reference for the
-//! contract of [`dat_core::provider`].
+//! contract of [`dat_provider`].
 //!
 //! # How it works
 //! The fabric is the process: there is one table of adapters by address, one of listeners by address and

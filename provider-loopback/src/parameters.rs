@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use dat_core::Address;
-use dat_core::error::Result;
+use dat_provider::Address;
+use dat_provider::error::Result;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 
 /// The address and the limits of an adapter.

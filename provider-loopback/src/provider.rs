@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use dat_core::error::Result;
-use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
-use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
+use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
+use dat_provider::error::Result;
+use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
 use dat_provider_kit::attributes::Identity;
 
 use crate::adapter::LoopbackAdapter;
@@ -16,7 +16,7 @@ const VENDOR: &str = "DAT loopback";
 ///
 /// Any name can be opened. The parameters are `key=value` pairs, separated by blanks or commas. They set
 /// the limits that the adapter reports, and its address (`address=127.0.0.2`). Those that begin with
-/// `fault.` inject [faults](dat_core::provider::decorate::faults): `loopback?fault.connect=refuse`.
+/// `fault.` inject [faults](dat_provider::decorate::faults): `loopback?fault.connect=refuse`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoopbackProvider;
 
@@ -25,7 +25,7 @@ impl LoopbackProvider {
     pub const NAME: &'static str = "loopback";
 }
 
-/// The provider, for [`Registry::add_provider`](dat_core::Registry::add_provider).
+/// The provider, which a program adds with `Registry::add_provider` of dat-core.
 #[must_use]
 pub fn provider() -> Arc<dyn Provider> {
     Arc::new(LoopbackProvider)

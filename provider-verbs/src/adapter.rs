@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dat_core::attr::{EpAttributes, IaAttributes, NamedAttr, ProviderAttributes};
-use dat_core::error::Result;
-use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
-use dat_core::provider::{
+use dat_provider::attr::{EpAttributes, IaAttributes, NamedAttr, ProviderAttributes};
+use dat_provider::error::Result;
+use dat_provider::flags::{CompletionFlags, MemoryTypes, Qos};
+use dat_provider::{
     Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
     ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use dat_core::error::Result;
-use dat_core::provider::{AdapterSink, AsyncUpcall};
+use dat_provider::error::Result;
+use dat_provider::{AdapterSink, AsyncUpcall};
 
 use crate::engine::{self, Engine, InstanceEvents, Threads};
 use crate::errors::internal;

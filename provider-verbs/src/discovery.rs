@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::network::{Interface, interfaces};
 
 use crate::device_node::obstacle;

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::flags::Privileges;
-use dat_core::mem::Span;
-use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::flags::Privileges;
+use dat_provider::mem::Span;
+use dat_provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 use dat_provider_kit::errors::foreign_object;
 
 use crate::device::Device;

@@ -1,7 +1,7 @@
 //! Failures of the libraries as DAT errors; other errors are those of `dat_provider_kit::errors`.
 
-use dat_core::LocalCause;
-use dat_core::error::{Error, ReturnType, Subtype};
+use dat_provider::LocalCause;
+use dat_provider::error::{Error, ReturnType, Subtype};
 
 use crate::sys::LoadFailure;
 use crate::verbs::Error as Failure;

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dat_core::error::{Result, Subtype};
-use dat_core::provider::{Answer, Incoming, ListenSink, Listener, ListenerParts, Peer, QueuePair};
+use dat_provider::error::{Result, Subtype};
+use dat_provider::{Answer, Incoming, ListenSink, Listener, ListenerParts, Peer, QueuePair};
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::qualifier;
 use dat_sync::Mutex;

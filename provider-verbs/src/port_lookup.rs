@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::network::interfaces;
 
 use crate::cm::{Id, PortSpace};

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{
-    Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship,
-};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
 
 use crate::adapter::VerbsAdapter;
 use crate::device::Device;

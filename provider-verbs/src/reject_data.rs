@@ -4,7 +4,7 @@
 //! consumer's data begins with four bytes that are not all zero, which is also how OpenFabrics DAPL
 //! distinguishes the two. The transport pads with zeros.
 
-use dat_core::provider::RefusalCause;
+use dat_provider::RefusalCause;
 
 /// The first bytes of a consumer's rejection: a version, in network byte order.
 const MARK: [u8; 4] = [2, 0, 0, 0];

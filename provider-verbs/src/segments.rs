@@ -1,6 +1,6 @@
 //! Conversion of segments to the device's form.
 
-use dat_core::provider::Segment;
+use dat_provider::Segment;
 
 use crate::verbs::Sge;
 

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Weak};
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::{
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{
     AsyncUpcall, Completion, CompletionFeatures, ProtectionDomain, ReceiveRequest,
     SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
-use dat_core::{DtoStatus, Operation};
 use dat_provider_kit::errors::{foreign_object, no_credit};
 use dat_sync::Mutex;
 

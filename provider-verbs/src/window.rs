@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dat_core::error::{Result, Subtype};
-use dat_core::provider::{BindRequest, MemoryWindow, WindowScope, unsupported};
+use dat_provider::error::{Result, Subtype};
+use dat_provider::{BindRequest, MemoryWindow, WindowScope, unsupported};
 use dat_provider_kit::errors::{foreign_object, no_credit};
 use dat_sync::Mutex;
 

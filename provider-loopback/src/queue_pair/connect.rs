@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dat_core::error::{Result, Subtype};
-use dat_core::provider::{
+use dat_provider::error::{Result, Subtype};
+use dat_provider::{
     Address, Answer, ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, RefusalCause,
     Service,
 };

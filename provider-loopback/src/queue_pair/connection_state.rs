@@ -1,7 +1,7 @@
 //! The states of a connection.
 
-use dat_core::error::{Error, Subtype};
-use dat_core::provider::ConnectionUpcall;
+use dat_provider::ConnectionUpcall;
+use dat_provider::error::{Error, Subtype};
 use dat_provider_kit::errors::wrong_state;
 use dat_sync::SlabArc;
 

@@ -3,8 +3,8 @@
 use std::mem::replace;
 use std::sync::Arc;
 
-use dat_core::error::{Error, Result};
-use dat_core::provider::{QueuePair, QueuePairSpec};
+use dat_provider::error::{Error, Result};
+use dat_provider::{QueuePair, QueuePairSpec};
 use dat_provider_kit::attached_srq::AttachedSrq;
 use dat_provider_kit::completion_target::CompletionTarget;
 use dat_provider_kit::credits::{Attachment, QueueCredits};

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use dat_core::error::{Result, Subtype};
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::{
+use dat_provider::error::{Result, Subtype};
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{
     Completion, CompletionFeatures, DATAGRAM_PREFIX, RemoteAddress, Request, Service,
 };
-use dat_core::{DtoStatus, Operation};
 use dat_provider_kit::errors::{foreign_object, no_credit, wrong_state};
 use dat_provider_kit::transfer::{self, AccessError, LocalMemory};
 use dat_provider_kit::upcalls::Upcalls;

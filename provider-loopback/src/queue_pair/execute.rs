@@ -1,8 +1,9 @@
 //! Executing one request, under the responder lock.
 
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::Work;
-use dat_core::{DtoStatus, Operation, RmrTriplet};
+use dat_provider::Work;
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::triplet::RmrTriplet;
 use dat_provider_kit::transfer::{self, AccessError, Change, LocalMemory, RemoteMemory};
 use dat_provider_kit::upcalls::Upcalls;
 use dat_provider_kit::window;

@@ -3,10 +3,11 @@
 
 use std::ops::DerefMut;
 
-use dat_core::error::Result;
-use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::{Buffer, CompletionFeatures, Epoch, RemoteBuffer, Request, Work};
-use dat_core::{Operation, RmrTriplet};
+use dat_provider::error::Result;
+use dat_provider::flags::{CompletionFlags, Privileges};
+use dat_provider::status::Operation;
+use dat_provider::triplet::RmrTriplet;
+use dat_provider::{Buffer, CompletionFeatures, Epoch, RemoteBuffer, Request, Work};
 use dat_provider_kit::transfer::{self, CheckedSegment, RemoteMemory};
 use dat_provider_kit::upcalls::Upcalls;
 

@@ -1,8 +1,8 @@
 //! Messages: copying one into a receive.
 
-use dat_core::flags::Privileges;
-use dat_core::provider::{DATAGRAM_PREFIX, Segment};
-use dat_core::{DtoStatus, Operation};
+use dat_provider::flags::Privileges;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{DATAGRAM_PREFIX, Segment};
 use dat_provider_kit::receive_ring::PostedReceive;
 use dat_provider_kit::transfer::{self, AccessError, LocalMemory};
 use dat_provider_kit::upcalls::Upcalls;

@@ -22,10 +22,10 @@ mod teardown;
 
 pub(crate) use create::create;
 
-use dat_core::Failure;
-use dat_core::error::{Result, Subtype};
-use dat_core::flags::{Close, CompletionFlags};
-use dat_core::provider::{
+use dat_provider::Failure;
+use dat_provider::error::{Result, Subtype};
+use dat_provider::flags::{Close, CompletionFlags};
+use dat_provider::{
     BindRequest, Buffer, ConnectRequest, Epoch, Outstanding, QueuePair, QueuePairSpec,
     ReceiveRequest, RemoteAddress, RemoteBuffer, Request,
 };

@@ -4,9 +4,9 @@
 //! ([`ReceiveWakeup`](dat_provider_kit::receive_wakeup::ReceiveWakeup)): when requests wait for a
 //! receive, or when receives are to be flushed.
 
-use dat_core::error::{Error, Result, Subtype};
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Buffer, Epoch, ReceiveRequest, Segment};
+use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::flags::CompletionFlags;
+use dat_provider::{Buffer, Epoch, ReceiveRequest, Segment};
 use dat_provider_kit::errors::{no_credit, wrong_state};
 use dat_provider_kit::receive_ring::PostedReceive;
 use dat_provider_kit::receive_wakeup::Duty;

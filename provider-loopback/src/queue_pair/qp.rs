@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dat_core::provider::ConnectionUpcall;
+use dat_provider::ConnectionUpcall;
 use dat_provider_kit::domain::DomainUser;
 use dat_provider_kit::sync::BiasedLock;
 use dat_sync::Mutex;

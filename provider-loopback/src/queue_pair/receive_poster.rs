@@ -1,6 +1,6 @@
 //! The poster's end of the ring of receives.
 
-use dat_core::provider::QueuePairLimits;
+use dat_provider::QueuePairLimits;
 use dat_provider_kit::credits::QueueCredits;
 use dat_provider_kit::receive_ring::ReceiveRing;
 use dat_provider_kit::receive_wakeup::ReceiveWakeup;

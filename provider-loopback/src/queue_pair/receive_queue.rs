@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dat_core::provider::{Completion, CompletionFeatures, Epochs, Segment};
-use dat_core::{DtoStatus, Operation};
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{Completion, CompletionFeatures, Epochs, Segment};
 use dat_provider_kit::attached_srq::AttachedSrq;
 use dat_provider_kit::completion_target::CompletionTarget;
 use dat_provider_kit::receive_ring::{PostedReceive, ReceiveRing};

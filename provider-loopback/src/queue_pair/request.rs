@@ -1,8 +1,8 @@
 //! Work requests of the slow path.
 
-use dat_core::Operation;
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Segment, Work};
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::Operation;
+use dat_provider::{Segment, Work};
 use dat_provider_kit::window::Bind;
 
 /// A request that waits at the responder. Its segments are next to it in the ring.

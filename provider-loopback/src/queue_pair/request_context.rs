@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Completion, CompletionFeatures, Epochs};
-use dat_core::{DtoStatus, Operation};
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{Completion, CompletionFeatures, Epochs};
 use dat_provider_kit::completion_target::CompletionTarget;
 use dat_provider_kit::upcalls::Upcalls;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dat_core::error::{Result, Subtype};
-use dat_core::provider::{ConnectionSink, Service};
+use dat_provider::error::{Result, Subtype};
+use dat_provider::{ConnectionSink, Service};
 use dat_provider_kit::credits::QueueCredits;
 use dat_provider_kit::domain::Membership;
 use dat_provider_kit::errors::wrong_state;

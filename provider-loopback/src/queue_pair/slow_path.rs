@@ -1,8 +1,8 @@
 //! The slow path of requests, which handles every case.
 
-use dat_core::DtoStatus;
-use dat_core::error::{Error, Result};
-use dat_core::provider::{BindRequest, Request};
+use dat_provider::error::{Error, Result};
+use dat_provider::status::DtoStatus;
+use dat_provider::{BindRequest, Request};
 use dat_provider_kit::errors::no_credit;
 use dat_provider_kit::upcalls::Upcalls;
 use dat_provider_kit::window::Bind;

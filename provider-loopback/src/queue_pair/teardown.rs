@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use dat_core::DtoStatus;
-use dat_core::error::Result;
-use dat_core::flags::Close;
-use dat_core::provider::{ConnectionUpcall, RefusalCause};
+use dat_provider::error::Result;
+use dat_provider::flags::Close;
+use dat_provider::status::DtoStatus;
+use dat_provider::{ConnectionUpcall, RefusalCause};
 use dat_provider_kit::receive_wakeup::ReceiveWakeup;
 use dat_provider_kit::sync::BiasedGuard;
 use dat_provider_kit::upcalls::Upcalls;

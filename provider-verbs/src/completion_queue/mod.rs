@@ -20,8 +20,8 @@ use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{Completion, CompletionSink, Notify};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::{Completion, CompletionSink, Notify};
 use dat_sync::biased::{BiasedGuard, BiasedLock};
 
 use batch::{BATCH, Batch};

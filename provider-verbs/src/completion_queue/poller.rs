@@ -3,8 +3,8 @@
 use std::ops::DerefMut;
 use std::sync::Arc;
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Success, Taken,
 };

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use dat_core::provider::{Completion, Success};
-use dat_core::{DtoStatus, Operation};
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{Completion, Success};
 
 use super::batch::BATCH;
 use super::identifier::{Identifier, SHARED, is_shared, key};

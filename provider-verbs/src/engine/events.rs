@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dat_core::provider::{AsyncUpcall, ConnectionUpcall};
+use dat_provider::{AsyncUpcall, ConnectionUpcall};
 use dat_sync::descriptors::is_lost;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};

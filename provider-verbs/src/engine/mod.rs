@@ -24,7 +24,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_sync::RwLock;
 use dat_sync::descriptors::{WatchSets, is_lost};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use dat_core::error::Result;
+use dat_provider::error::Result;
 use dat_sync::{Mutex, PerProcess};
 
 use super::{Engine, Threads};

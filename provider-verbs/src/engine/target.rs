@@ -4,7 +4,7 @@
 
 use std::sync::Weak;
 
-use dat_core::provider::{AsyncUpcall, ConnectionUpcall};
+use dat_provider::{AsyncUpcall, ConnectionUpcall};
 
 use crate::cm;
 

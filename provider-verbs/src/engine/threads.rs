@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_sync::Mutex;
 use dat_sync::thread::Thread;
 

@@ -3,7 +3,7 @@
 //! The connection manager reports most failures by events with an errno (rdma_get_cm_event(3)), others
 //! by the result of a call. Both are translated here, by the step of the attempt.
 
-use dat_core::provider::{ConnectionUpcall, LocalCause, PathCause, RefusalCause};
+use dat_provider::{ConnectionUpcall, LocalCause, PathCause, RefusalCause};
 
 use crate::cm::EventKind;
 use crate::reject_data;

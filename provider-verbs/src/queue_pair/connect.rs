@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dat_core::error::{Error, Result, Subtype};
-use dat_core::flags::Qos;
-use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer};
+use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::flags::Qos;
+use dat_provider::{ConnectRequest, ConnectionUpcall, Peer};
 use dat_provider_kit::errors::ip_address;
 use dat_provider_kit::qualifier;
 

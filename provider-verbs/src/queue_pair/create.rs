@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::mem::replace;
 use std::sync::{Arc, Weak};
 
-use dat_core::Operation;
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::status::Operation;
+use dat_provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
 use dat_provider_kit::errors::wrong_state;
 use dat_sync::Mutex;
 

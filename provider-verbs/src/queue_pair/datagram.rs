@@ -7,9 +7,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use dat_core::Operation;
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{AsyncUpcall, RemoteAddress, Request};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::status::Operation;
+use dat_provider::{AsyncUpcall, RemoteAddress, Request};
 use dat_provider_kit::errors::{foreign_object, wrong_state};
 use dat_sync::Mutex;
 

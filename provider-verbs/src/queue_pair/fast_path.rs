@@ -3,10 +3,10 @@
 //! again.
 #![allow(unsafe_code, reason = "the device may read inline segments at once")]
 
-use dat_core::Operation;
-use dat_core::error::Result;
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Buffer, Epoch, ReceiveRequest, RemoteBuffer, Request, Work};
+use dat_provider::error::Result;
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::Operation;
+use dat_provider::{Buffer, Epoch, ReceiveRequest, RemoteBuffer, Request, Work};
 use dat_sync::MutexGuard;
 
 use super::state::{Receiver, Sender};

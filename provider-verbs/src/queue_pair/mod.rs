@@ -20,10 +20,10 @@ pub(crate) use state::VerbsQp;
 
 use std::sync::Arc;
 
-use dat_core::Failure;
-use dat_core::error::{Result, Subtype};
-use dat_core::flags::{Close, CompletionFlags};
-use dat_core::provider::{
+use dat_provider::Failure;
+use dat_provider::error::{Result, Subtype};
+use dat_provider::flags::{Close, CompletionFlags};
+use dat_provider::{
     BindRequest, Buffer, ConnectRequest, ConnectionUpcall, Epoch, Outstanding, QueuePair,
     QueuePairSpec, ReceiveRequest, RemoteAddress, RemoteBuffer, Request,
 };

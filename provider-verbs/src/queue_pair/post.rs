@@ -1,12 +1,10 @@
 //! Posting.
 #![allow(unsafe_code, reason = "the device may read inline segments at once")]
 
-use dat_core::Operation;
-use dat_core::error::{Error, Result, Subtype};
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::{
-    BindRequest, Outstanding, ReceiveRequest, Request, Segment, Work, unsupported,
-};
+use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::Operation;
+use dat_provider::{BindRequest, Outstanding, ReceiveRequest, Request, Segment, Work, unsupported};
 use dat_provider_kit::errors::{no_credit, wrong_state};
 use dat_sync::MutexGuard;
 
@@ -269,7 +267,7 @@ impl VerbsQp {
 
     /// The first failure, of requests before receives: a device often flushes receives with a status
     /// of its own.
-    pub(super) fn failure(&self) -> Option<dat_core::Failure> {
+    pub(super) fn failure(&self) -> Option<dat_provider::Failure> {
         let requests = self.sender.lock().queue.completing();
         let receives = self.receiver.lock().queue.completing();
         requests.work_queue.failure().or_else(|| receives.work_queue.failure())

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dat_core::provider::Peer;
+use dat_provider::Peer;
 
 use crate::cm::{ConnectParameters, Id};
 use crate::key::Key;

@@ -8,9 +8,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use dat_core::error::{Error, Result, Subtype};
-use dat_core::flags::Qos;
-use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RemoteAddress};
+use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::flags::Qos;
+use dat_provider::{ConnectRequest, ConnectionUpcall, Peer, RemoteAddress};
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::{errors::ip_address, qualifier};
 use dat_sync::Mutex;

@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use dat_core::Operation;
-use dat_core::error::{Error, Result, Subtype};
-use dat_core::provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segment};
+use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::status::Operation;
+use dat_provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segment};
 use dat_provider_kit::errors::wrong_state;
 use dat_sync::Mutex;
 

@@ -8,8 +8,8 @@
 use std::mem::replace;
 use std::time::{Duration, Instant};
 
-use dat_core::flags::Close;
-use dat_core::provider::ConnectionUpcall;
+use dat_provider::ConnectionUpcall;
+use dat_provider::flags::Close;
 
 use super::state::{Attempt, End, Mode, State, VerbsQp};
 use crate::engine::Command;

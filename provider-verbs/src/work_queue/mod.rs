@@ -16,9 +16,10 @@ pub(crate) use slots::Record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Completion, CompletionFeatures};
-use dat_core::{DtoStatus, Failure, Operation};
+use dat_provider::Failure;
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{Completion, CompletionFeatures};
 use dat_sync::Mutex;
 
 use slots::Slots;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dat_core::Operation;
-use dat_core::flags::CompletionFlags;
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::Operation;
 
 use super::WorkQueue;
 use super::slots::{Record, Slots, Traits};

@@ -5,8 +5,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use dat_core::Operation;
-use dat_core::flags::CompletionFlags;
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::Operation;
 
 /// The data kept for a post.
 #[derive(Clone, Copy, Debug, Default)]
