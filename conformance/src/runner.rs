@@ -1,9 +1,9 @@
 //! Runs cases, each in its own thread and with a time limit.
 
+use crossbeam_channel::{RecvTimeoutError, unbounded};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
@@ -114,7 +114,7 @@ const STOP_INTERVAL: Duration = Duration::from_millis(50);
 /// Runs a case in a thread. A thread that hangs is abandoned, and so is the case, without an outcome,
 /// once `stops` returns true.
 fn run_bounded(case: &Case, limit: Duration, stops: impl Fn() -> bool) -> Option<Outcome> {
-    let (done, wait) = channel();
+    let (done, wait) = unbounded();
     let run = case.run;
     let name = case.short_name().to_owned();
     let thread = std::thread::Builder::new().name(name).spawn(move || {

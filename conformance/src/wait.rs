@@ -2,11 +2,11 @@
 //! state of the objects. A wait for an event panics too if another one arrives, and a check if it
 //! does not hold.
 
+use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError, unbounded};
 use std::cell::RefCell;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -287,7 +287,7 @@ pub struct Background<T> {
 impl<T: Send + 'static> Background<T> {
     /// Starts a thread.
     pub fn run(work: impl FnOnce() -> T + Send + 'static) -> Self {
-        let (sender, result) = channel();
+        let (sender, result) = unbounded();
         let task = Arc::new(OnceLock::new());
         let started = Arc::clone(&task);
         std::thread::spawn(move || {

@@ -2,10 +2,10 @@
 
 mod altered_stub;
 
+use crossbeam_channel::unbounded;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use altered_stub::AlteredStub;
@@ -128,7 +128,7 @@ fn a_holder_that_is_woken_all_the_time_returns_at_its_time_out() {
     let (ia, links) = open();
     let evd = dispatcher(&ia);
     links.set_ready();
-    let (returned, waited) = channel();
+    let (returned, waited) = unbounded();
     std::thread::spawn(move || returned.send(wait(&evd, SHORT)));
     assert_eq!(waited.recv_timeout(Duration::from_secs(20)), Ok(TIMED_OUT));
     assert!(links.advances.load(Ordering::SeqCst) > 0);

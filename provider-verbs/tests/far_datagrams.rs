@@ -158,7 +158,7 @@ fn messages_of_every_length_arrive_in_both_directions() {
             party.ask(to.parse().expect("an address"), port.parse().expect("a port"));
         }
         [] => {
-            let (tell, told) = std::sync::mpsc::channel();
+            let (tell, told) = crossbeam_channel::unbounded();
             let answers = std::thread::spawn(move || {
                 party.answer(None, |port| tell.send(port).expect("it waits"));
             });

@@ -10,11 +10,11 @@
 //! With `DAT_TEST_READER=connect`, only the side that connects reads: over soft-iWARP, two sides that
 //! read at the same time wait for each other forever (docs/provider-verbs.md).
 
+use crossbeam_channel::{Receiver, unbounded};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -336,7 +336,7 @@ fn a_connection_to_a_lost_peer_ends_completely() {
     let side = Side::open(address);
     let mut traffic = Traffic::new(&side);
     let mut other = None;
-    let (enough, had_enough) = channel();
+    let (enough, had_enough) = unbounded();
     match role[..] {
         ["connect", to, port] => {
             traffic.connect(to.parse().expect("an address"), port.parse().expect("a port"));

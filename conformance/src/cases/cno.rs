@@ -1,7 +1,7 @@
 //! Consumer notification objects.
 
+use crossbeam_channel::{Sender, unbounded};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::prelude::*;
@@ -244,14 +244,14 @@ fn every_trigger_wakes_a_waiter() {
 
 fn the_proxy_agent_and_the_waiters_get_the_dispatcher() {
     let ia = open("");
-    let (sender, calls) = channel();
+    let (sender, calls) = unbounded();
     let cno = ia.cno_create(Some(agent(sender))).expect("made");
     let evd = attached(&ia, &cno);
     assert!(calls.try_recv().is_err(), "not before a trigger");
     evd.post_se(1).expect("within the limit");
     assert_eq!(calls.recv_timeout(LIMIT), Ok(Some(evd.clone())));
     triggered_by(&cno, &evd);
-    let (sender, others) = channel();
+    let (sender, others) = unbounded();
     cno.modify_agent(Some(agent(sender))).expect("live");
     evd.post_se(2).expect("within the limit");
     assert_eq!(others.recv_timeout(LIMIT), Ok(Some(evd.clone())));
@@ -286,7 +286,7 @@ fn the_proxy_agent_may_dequeue_and_post() {
 fn the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event() {
     let node = Node::new();
     let ends = [node.ep(), node.ep()];
-    let (sender, told) = channel();
+    let (sender, told) = unbounded();
     let known = ends.clone();
     let agent: ProxyAgent = Arc::new(move |evd: Option<EventDispatcher>| {
         let (Some(evd), mut event) = (evd, Event::default()) else { return };
@@ -325,7 +325,7 @@ fn the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event() {
 fn waiters_are_unblocked_when_all_dispatchers_are_freed() {
     // dat_cno_wait(3DAT): waiters and proxy agent are unblocked without a dispatcher.
     let ia = open("");
-    let (sender, calls) = channel();
+    let (sender, calls) = unbounded();
     let cno = ia.cno_create(Some(agent(sender))).expect("made");
     let (one, two) = (attached(&ia, &cno), attached(&ia, &cno));
     let thread = Background::with(&cno, move |cno| cno.wait(LIMIT.into()));

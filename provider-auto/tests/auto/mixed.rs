@@ -59,7 +59,7 @@ fn a_waiter_is_woken_by_both() {
     let Mixed { node, servers, peers } = Mixed::new(on("auto?lo"), Node::ep);
     let buffer = node.buffer(8);
     std::thread::scope(|scope| {
-        let (wake, woken) = std::sync::mpsc::channel::<usize>();
+        let (wake, woken) = crossbeam_channel::unbounded::<usize>();
         scope.spawn(move || {
             for index in woken {
                 // Long enough for the waiter to sleep; the result does not depend on it.

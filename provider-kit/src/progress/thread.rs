@@ -76,7 +76,7 @@ pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -
     let opener = Opener::current();
     let requested = thread.shared.transport.processors();
     let known = placement::known_processors(opener, requested);
-    let (report, placed) = std::sync::mpsc::sync_channel(1);
+    let (report, placed) = crossbeam_channel::bounded(1);
     let run = {
         let thread = Arc::clone(&thread);
         move || {

@@ -1,10 +1,10 @@
 //! The thread `dat-events`: its commands, and what it does.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use dat_provider::{AsyncUpcall, ConnectionUpcall};
 use dat_sync::descriptors::is_lost;
 use rustix::buffer::spare_capacity;

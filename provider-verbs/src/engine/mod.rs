@@ -20,10 +20,10 @@ use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crossbeam_channel::Sender;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_sync::RwLock;
 use dat_sync::descriptors::{WatchSets, is_lost};
@@ -89,7 +89,7 @@ impl Engine {
         })?;
         let completions = CompletionChannel::new(&context)
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "completion channel"))?;
-        let (commands, receiver) = mpsc::channel();
+        let (commands, receiver) = crossbeam_channel::unbounded();
         let engine = Arc::new(Self {
             context,
             number: NUMBER.fetch_add(1, Ordering::Relaxed),

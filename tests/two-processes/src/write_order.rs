@@ -1,6 +1,6 @@
 //! The order in which the bytes of an RDMA write appear in the memory of its target.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::time::{Duration, Instant};
 
 use dat_conformance::{Buffer, Node, drain, link, until};
@@ -40,8 +40,8 @@ pub fn the_last_byte_of_a_write_appears_last(open: fn(&str) -> Node, parameters:
     link(&near, &client, &far, &server);
     let room = SHIFTS + (1 << 20);
     let (source, target) = (near.buffer(room), far.buffer(room));
-    let (writes, to_check) = channel();
-    let (checked, late) = channel();
+    let (writes, to_check) = unbounded();
+    let (checked, late) = unbounded();
     let mut value = 0;
     std::thread::scope(|scope| {
         scope.spawn(|| check(&target, to_check, checked));

@@ -209,7 +209,6 @@ impl Call {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
 
     use dat_core::Connect;
 
@@ -223,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_client_waits_while_another_one_connects_for_a_measurement() {
-        let (listens, listening) = mpsc::channel();
+        let (listens, listening) = crossbeam_channel::unbounded();
         let listener = std::thread::spawn(move || {
             let mut calls = 0;
             listen(&providers::registry(), PLACE, |event| {

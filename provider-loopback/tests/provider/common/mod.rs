@@ -1,8 +1,9 @@
 //! What the tests through the provider contract share.
 
+use crossbeam_channel::RecvTimeoutError;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use dat_core::error::{Error, Result, ReturnType};
@@ -22,13 +23,13 @@ pub(crate) use world::{Refuse, World};
 
 /// Runs a test, and fails if it takes longer than a minute.
 pub(crate) fn bounded(test: impl FnOnce() + Send + 'static) {
-    let (done, wait) = mpsc::channel();
+    let (done, wait) = crossbeam_channel::unbounded();
     let thread = std::thread::spawn(move || {
         test();
         let _ = done.send(());
     });
     match wait.recv_timeout(Duration::from_secs(60)) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test does not end"),
+        Err(RecvTimeoutError::Timeout) => panic!("the test does not end"),
         _ => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
     }
 }
