@@ -134,9 +134,9 @@ install-lib: $(addprefix install-lib-,$(NAMES))
 	elif test -z "$(DESTDIR)"; then \
 	    echo "programs find the libraries with LD_LIBRARY_PATH=$(LIBDIR)"; fi
 
-PAGES_3 = $(wildcard man/man3/*.3)
-PAGES_5 = $(wildcard man/man5/*.5)
-PAGES_7 = $(wildcard man/man7/*.7)
+PAGES_3 = $(wildcard docs/man/man3/*.3)
+PAGES_5 = $(wildcard docs/man/man5/*.5)
+PAGES_7 = $(wildcard docs/man/man7/*.7)
 EXAMPLE_FILES = $(wildcard tests/c/examples/*.[ch] examples/tutorial/*.[ch])
 
 install-dev: $(addprefix install-dev-,$(NAMES))
@@ -167,7 +167,7 @@ install-tools: $(DAT)
 
 uninstall: $(addprefix uninstall-,$(NAMES))
 	rm -f $(DESTDIR)$(BINDIR)/dat $(DESTDIR)$(MANDIR)/man1/dat.1 $(DESTDIR)$(MANDIR)/man1/dat-*.1 \
-	    $(patsubst man/%,$(DESTDIR)$(MANDIR)/%,$(PAGES_3) $(PAGES_5) $(PAGES_7)) \
+	    $(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/%,$(PAGES_3) $(PAGES_5) $(PAGES_7)) \
 	    $(addprefix $(DESTDIR)$(EXAMPLES)/,$(notdir $(EXAMPLE_FILES))) $(DESTDIR)$(DOC)/valgrind.supp \
 	    $(addprefix $(DESTDIR)$(DATADIR)/,$(COMPLETIONS))
 	@rmdir $(DESTDIR)$(EXAMPLES) $(DESTDIR)$(DOC) 2>/dev/null || true

@@ -185,12 +185,12 @@ fn the_committed_pages_are_those_that_the_generator_makes() {
     let prototypes = Prototypes::committed();
     let mut names = BTreeSet::new();
     for (name, text) in calls().iter().flat_map(|call| roff::render(call, &prototypes)) {
-        let committed = read(&format!("man/man3/{name}"));
-        assert!(committed == text, "man/man3/{name} is out of date: run .ci/headers --bless");
+        let committed = read(&format!("docs/man/man3/{name}"));
+        assert!(committed == text, "docs/man/man3/{name} is out of date: run .ci/headers --bless");
         names.insert(name);
     }
-    for entry in std::fs::read_dir(Path::new(REPOSITORY).join("man/man3")).expect("man/man3") {
+    for entry in std::fs::read_dir(Path::new(REPOSITORY).join("docs/man/man3")).expect("docs/man/man3") {
         let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-        assert!(names.contains(&name), "man/man3/{name} does not belong to a call");
+        assert!(names.contains(&name), "docs/man/man3/{name} does not belong to a call");
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn write_all(folder: &Path, collected: &str) -> Result<(), Box<dyn Er
     }
     write(&folder.join("pages"), "prototypes.txt", collected)?;
     for (name, text) in calls().iter().flat_map(|call| roff::render(call, &prototypes)) {
-        write(&folder.join("man/man3"), &name, &text)?;
+        write(&folder.join("docs/man/man3"), &name, &text)?;
     }
     Ok(())
 }
