@@ -19,7 +19,7 @@ use crate::abi::*;
 /// it creates an object, `undo dat_pz_free(pz_handle)` names the call that frees it again.
 ///
 /// `abi` makes the types of the slots from the same entries, and capi/headers the prototypes for C,
-/// with comments from pages/calls, where the calls are described.
+/// with comments from docs/pages/calls, where the calls are described.
 macro_rules! calls {
     ($(
         $guard:ident fn $name:ident($($argument:ident: $type:ty),* $(,)?)

@@ -103,7 +103,7 @@ fn every_translation_names_something_that_exists() {
     for path in all_sources() {
         sources.push_str(&fs::read_to_string(&path).expect("a source"));
     }
-    let calls = include_str!("../../pages/prototypes.txt");
+    let calls = include_str!("../../docs/pages/prototypes.txt");
     let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
     for word in calls.split(|it| !is_part(it)).filter(|it| it.starts_with("dat_")) {
         let rust = Terms::Rust.name(word);

@@ -1,7 +1,7 @@
 //! Generates the C headers from the Rust sources in capi/abi and capi/exports, and the manual pages
-//! of the calls from pages/calls: `dat-headers FOLDER` writes `FOLDER/include/dat` (DAT 1.2),
+//! of the calls from docs/pages/calls: `dat-headers FOLDER` writes `FOLDER/include/dat` (DAT 1.2),
 //! `FOLDER/include/dat2` (DAT 2.0), `FOLDER/docs/man/man3`, and the prototypes that the pages show to
-//! `FOLDER/pages/prototypes.txt`.
+//! `FOLDER/docs/pages/prototypes.txt`.
 //!
 //! What cbindgen can express comes from it. Strings, pointers and the macros that reach a provider
 //! through its table are generated here from the same sources; what only C can express is in

@@ -20,10 +20,10 @@ pub(crate) fn write_all(folder: &Path, collected: &str) -> Result<(), Box<dyn Er
     let prototypes = Prototypes::parse(collected);
     for name in ["1.2", "2.0"].iter().flat_map(|version| prototypes.names(version)) {
         if dat_pages::find(name).is_none() {
-            return Err(format!("pages/calls does not describe {name}").into());
+            return Err(format!("docs/pages/calls does not describe {name}").into());
         }
     }
-    write(&folder.join("pages"), "prototypes.txt", collected)?;
+    write(&folder.join("docs/pages"), "prototypes.txt", collected)?;
     for (name, text) in calls().iter().flat_map(|call| roff::render(call, &prototypes)) {
         write(&folder.join("docs/man/man3"), &name, &text)?;
     }

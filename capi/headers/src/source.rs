@@ -53,7 +53,7 @@ pub(crate) fn items(path: &Path, version: Version) -> Result<Vec<Item>, Box<dyn 
     Ok(items)
 }
 
-/// Gives a call the comment of its manual page (pages/calls).
+/// Gives a call the comment of its manual page (docs/pages/calls).
 fn document(function: &mut syn::ItemFn) {
     if let Some(call) = dat_pages::find(&function.sig.ident.to_string()) {
         let names: Vec<String> = function.sig.inputs.iter().filter_map(argument).collect();

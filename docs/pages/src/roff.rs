@@ -21,7 +21,7 @@ pub fn render(call: &Call, prototypes: &Prototypes) -> Vec<(String, String)> {
 
 fn page(call: &Call, prototypes: &Prototypes) -> String {
     let mut out = format!(
-        ".\\\" Generated from pages/calls by capi/headers; do not edit.\n\
+        ".\\\" Generated from docs/pages/calls by capi/headers; do not edit.\n\
          .\\\" SPDX-License-Identifier: MIT OR Apache-2.0\n\
          .TH {} 3 {DATE} \"DAT\" \"DAT Programmer's Manual\"\n.SH NAME\n",
         call.name

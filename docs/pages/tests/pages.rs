@@ -7,7 +7,7 @@ use std::process::Command;
 use dat_core::{ReturnType, Subtype};
 use dat_pages::{Call, Prototypes, allowed, calls, find, roff};
 
-const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn read(path: &str) -> String {
     let path = Path::new(REPOSITORY).join(path);
@@ -26,12 +26,12 @@ fn every_exported_call_has_a_page() {
         let names = exported(&read(map));
         assert!(names.len() > least, "{map}: {names:?}");
         for name in names {
-            assert!(find(&name).is_some(), "pages/calls does not describe {name} of {map}");
+            assert!(find(&name).is_some(), "docs/pages/calls does not describe {name} of {map}");
         }
     }
     for line in read("conformance/data/calls.csv").lines().skip(1) {
         let name = line.split(',').next().expect("a name");
-        assert!(find(name).is_some(), "pages/calls does not describe {name}");
+        assert!(find(name).is_some(), "docs/pages/calls does not describe {name}");
     }
 }
 
