@@ -203,7 +203,7 @@ BATCHES ?= 31
 has_header = $(shell $(CC) $(CPPFLAGS) -include $(1) -x c -E /dev/null >/dev/null 2>&1 && echo yes)
 UCX = $(call has_header,ucp/api/ucp.h)
 LIBFABRIC = $(call has_header,rdma/fabric.h)
-BENCH = benches/providers
+BENCH = tests/bench
 BENCH_FLAGS = $(CPPFLAGS) -Iinclude $(CFLAGS) $(LDFLAGS)
 BENCH_LIBS = -L$(OUT) -ldat2 -Wl,-rpath,$(abspath $(OUT)) -pthread
 $(COST)/providers: $(wildcard $(BENCH)/*.[ch]) tests/c/examples/end.h all

@@ -17,7 +17,7 @@ mod ping;
 mod providers;
 mod verdict;
 
-// benches/floor measures with the parts of `dat perf`.
+// tests/floor measures with the parts of `dat perf`.
 #[doc(hidden)]
 pub mod error;
 #[doc(hidden)]

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../tests/c/examples/end.h"
+#include "../c/examples/end.h"
 #include "session.h"
 
 #define SIZE 64

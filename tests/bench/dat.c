@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
-#include "../../tests/c/examples/end.h"
+#include "../c/examples/end.h"
 #include "way.h"
 
 #define EVENTS 256
