@@ -29,7 +29,7 @@ fn every_exported_call_has_a_page() {
             assert!(find(&name).is_some(), "docs/pages/calls does not describe {name} of {map}");
         }
     }
-    for line in read("conformance/data/calls.csv").lines().skip(1) {
+    for line in read("tests/conformance/data/calls.csv").lines().skip(1) {
         let name = line.split(',').next().expect("a name");
         assert!(find(name).is_some(), "docs/pages/calls does not describe {name}");
     }

@@ -12,10 +12,10 @@ use dat_conformance::{Case, all};
 
 use crate::calls::{self, Call};
 
-const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const DOCUMENT: &str = "docs/coverage.md";
 /// Where the cases are, from `docs/`.
-const CASES: &str = "../conformance/src/cases";
+const CASES: &str = "../tests/conformance/src/cases";
 
 /// The sources that name several calls: their cases make each of those calls and check each.
 const SEVERAL_CALLS: &[&str] = &[

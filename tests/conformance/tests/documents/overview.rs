@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests");
+const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 #[test]
 fn the_overview_of_the_tests_names_every_folder() {

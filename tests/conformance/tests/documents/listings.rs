@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The listings of a document, in a language, with the file that each names.
 fn listings<'a>(text: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {

@@ -10,7 +10,7 @@ use dat_conformance::{Case, all};
 
 use crate::calls;
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/readings.md");
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/readings.md");
 const INDEX: &str = "\n## Index by call\n";
 /// Bytes of a reading that the index quotes at most.
 const EXCERPT: usize = 90;
