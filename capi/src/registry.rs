@@ -24,7 +24,7 @@ pub(crate) fn shared() -> &'static Registry {
             }
             _ => registry,
         };
-        for provider in dat_providers::all() {
+        for provider in dat_builtin_providers::all() {
             // Adding the first provider of a name never fails.
             let _ = registry.add_provider(provider);
         }

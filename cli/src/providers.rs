@@ -1,9 +1,9 @@
 //! The providers of the command.
 
+pub(crate) use dat_builtin_providers::{AUTO, LOOPBACK, SHM, TCP, all};
 use dat_core::provider::Reach;
 use dat_core::registry::Configuration;
 use dat_core::{InterfaceAdapter, Registry, Result};
-pub(crate) use dat_providers::{AUTO, LOOPBACK, SHM, TCP, all};
 
 use crate::output;
 

@@ -68,7 +68,8 @@ fn is_broken(entry: &Entry) -> bool {
     match &entry.fate {
         Fate::Usable | Fate::Shadowed(_) => false,
         Fate::Unusable(_) => {
-            let is_own = dat_providers::all().iter().any(|it| it.describe().name == entry.library);
+            let is_own =
+                dat_builtin_providers::all().iter().any(|it| it.describe().name == entry.library);
             let is_kernel = entry.api_version.is_some_and(|it| it.to_string().starts_with('k'));
             let is_line = matches!(entry.origin, Origin::Line { .. });
             !is_line || entry.syntax_error.is_some() || (is_own && !is_kernel)

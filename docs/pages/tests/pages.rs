@@ -189,7 +189,9 @@ fn the_committed_pages_are_those_that_the_generator_makes() {
         assert!(committed == text, "docs/man/man3/{name} is out of date: run .ci/headers --bless");
         names.insert(name);
     }
-    for entry in std::fs::read_dir(Path::new(REPOSITORY).join("docs/man/man3")).expect("docs/man/man3") {
+    for entry in
+        std::fs::read_dir(Path::new(REPOSITORY).join("docs/man/man3")).expect("docs/man/man3")
+    {
         let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
         assert!(names.contains(&name), "docs/man/man3/{name} does not belong to a call");
     }
