@@ -1,8 +1,8 @@
 //! The headers agree with the tables: kind, value, size, alignment, offset, type, prototype.
 
+use dat_abi::c_checks::{self, Check};
+use dat_abi::{VERSIONS, cc};
 use dat_abi_table::Tables;
-use dat_abi_tests::c_checks::{self, Check};
-use dat_abi_tests::{VERSIONS, cc};
 
 #[test]
 fn the_headers_are_what_the_tables_say() {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dat_abi_tests::{VERSIONS, Version, c_macros, cc};
+use dat_abi::{VERSIONS, Version, c_macros, cc};
 
 /// The output of the test program, if it fails.
 fn failures(version: Version, name: &str, source: &str) -> Result<String, String> {

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use dat_abi_tests::cc::{self, Language};
-use dat_abi_tests::{VERSIONS, include};
+use dat_abi::cc::{self, Language};
+use dat_abi::{VERSIONS, include};
 
 const LANGUAGES: [Language; 3] = [Language::C89, Language::C11, Language::Cxx17];
 const SYSTEM: &str = "#include <netinet/in.h>\n#include <pthread.h>\n#include <stdint.h>\n\

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use dat_abi_tests::cc::{self, Language};
+use dat_abi::cc::{self, Language};
 
 /// The languages in which the program compiles with its original headers.
 const C: &[Language] = &[Language::Gnu89, Language::C11];

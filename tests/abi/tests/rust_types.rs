@@ -1,7 +1,7 @@
 //! The Rust types and constants agree with the tables.
 
-use dat_abi_tests::VERSIONS;
-use dat_abi_tests::rust_types::Measured;
+use dat_abi::VERSIONS;
+use dat_abi::rust_types::Measured;
 
 #[test]
 fn the_types_are_what_the_tables_say() {

@@ -1,6 +1,6 @@
 //! The suite over libdat.so, whose adapters are loopback.
 
-use dat_conformance_c1 as suite;
+use dat_conformance_c_v1 as suite;
 
 /// Cases that can't be run through this library, with reasons.
 const EXCLUSIONS: [&str; 2] =

@@ -1,6 +1,6 @@
 //! The suite over libdat2.so, whose adapters are loopback.
 
-use dat_conformance_c2 as suite;
+use dat_conformance_c_v2 as suite;
 
 /// Cases that can't be run through this library, with reasons.
 const EXCLUSIONS: [&str; 2] =

@@ -1,4 +1,5 @@
-//! `tests/README.md`: it describes every folder of tests.
+//! The overviews of the tree: `tests/README.md` describes every folder of tests, and packages are named as
+//! ARCHITECTURE.md says.
 
 use std::path::Path;
 
@@ -19,4 +20,32 @@ fn the_overview_of_the_tests_names_every_folder() {
         }
     }
     assert!(folders > 5, "{folders} folders");
+}
+
+/// Folders that only group packages. They are not part of the name of a package.
+const GROUPS: &[&str] = &["capi", "docs", "examples", "tests"];
+
+#[test]
+fn every_package_has_the_name_of_its_folder() {
+    let root = Path::new(TESTS).join("..");
+    let manifest = |folder: &str| {
+        let path = root.join(folder).join("Cargo.toml");
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let workspace = manifest("");
+    let members = workspace.split("members = [").nth(1).and_then(|it| it.split(']').next());
+    let members: Vec<&str> = members.expect("the members").split('"').skip(1).step_by(2).collect();
+    assert!(members.len() > 20, "{members:?}");
+    for member in members {
+        let folder = match member.split_once('/') {
+            Some((group, rest)) if GROUPS.contains(&group) => rest,
+            _ => member,
+        };
+        let wanted = folder.replace('/', "-");
+        let text = manifest(member);
+        let name = text.lines().find_map(|line| line.strip_prefix("name = ")).expect("a name");
+        let name = name.trim_matches('"');
+        let is_named_so = name == wanted || name.strip_prefix("dat-") == Some(&wanted);
+        assert!(is_named_so, "ARCHITECTURE.md: the package of {member} is named {name}");
+    }
 }
