@@ -23,7 +23,7 @@ mod machine;
     any(target_arch = "x86_64", target_arch = "aarch64"),
     not(miri)
 )))]
-#[path = "fault/plain.rs"]
+#[path = "plain.rs"]
 mod machine;
 mod previous;
 

@@ -113,5 +113,4 @@ fn units(bytes: usize) -> u64 {
 }
 
 #[cfg(all(test, not(loom)))]
-#[path = "ring_tests.rs"]
 mod tests;
