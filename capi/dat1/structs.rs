@@ -2,7 +2,7 @@
 
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::Result;
-use dat_core::provider::{Success, Taken};
+use dat_core::provider::{PlainSuccess, TakeResult};
 use dat_core::{Cno, DatagramEvent, DtoCompletion};
 
 use crate::abi::*;
@@ -11,10 +11,13 @@ use crate::storage::VersionStorage;
 
 /// Takes a plain success and converts it to the data of a C event.
 #[inline(always)]
-pub(crate) fn take(to: &mut DAT_EVENT_DATA, take: impl FnOnce(&mut Success) -> Taken) -> Taken {
-    let mut success = Success::default();
+pub(crate) fn take(
+    to: &mut DAT_EVENT_DATA,
+    take: impl FnOnce(&mut PlainSuccess) -> TakeResult,
+) -> TakeResult {
+    let mut success = PlainSuccess::default();
     let taken = take(&mut success);
-    if taken == Taken::Success {
+    if taken == TakeResult::Success {
         to.dto_completion_event_data = completion_data(&success.into());
     }
     taken

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use dat_core::Cno;
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::Result;
-use dat_core::provider::{Success, Taken};
+use dat_core::provider::{PlainSuccess, TakeResult};
 
 use crate::abi::*;
 pub(crate) use crate::call_v2::extension_event::{
@@ -18,16 +18,20 @@ use crate::storage::VersionStorage;
 const _: () = {
     type Data = DAT_DTO_COMPLETION_EVENT_DATA;
     assert!(
-        size_of::<Data>() == size_of::<Success>() && align_of::<Data>() >= align_of::<Success>()
+        size_of::<Data>() == size_of::<PlainSuccess>()
+            && align_of::<Data>() >= align_of::<PlainSuccess>()
     );
 };
 
 /// Takes a plain success directly into the data of a C event, which has the same layout.
 #[inline(always)]
-pub(crate) fn take(to: &mut DAT_EVENT_DATA, take: impl FnOnce(&mut Success) -> Taken) -> Taken {
+pub(crate) fn take(
+    to: &mut DAT_EVENT_DATA,
+    take: impl FnOnce(&mut PlainSuccess) -> TakeResult,
+) -> TakeResult {
     // SAFETY: both types have the same size and alignment (asserted above), and all bit patterns
     // are valid for both.
-    take(unsafe { &mut *(&raw mut *to).cast::<Success>() })
+    take(unsafe { &mut *(&raw mut *to).cast::<PlainSuccess>() })
 }
 
 /// Fills in the attributes of an adapter that DAT 1.2 does not have.

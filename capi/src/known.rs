@@ -4,14 +4,16 @@ use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use dat_core::compat::Sign;
+use dat_core::compat::ProgramSign;
 use dat_sync::{ProcessLock, Rank};
 
 /// Whether this process shows a sign.
-pub(crate) fn is_present(sign: &Sign) -> bool {
+pub(crate) fn is_present(sign: &ProgramSign) -> bool {
     match sign {
-        Sign::Library { name, symbol } => loaded(name).iter().any(|path| defines(path, symbol)),
-        Sign::Executable(name) => {
+        ProgramSign::Library { name, symbol } => {
+            loaded(name).iter().any(|path| defines(path, symbol))
+        }
+        ProgramSign::Executable(name) => {
             let executable = std::env::current_exe();
             executable.is_ok_and(|path| path.file_name() == Some(OsStr::new(name)))
         }
@@ -94,7 +96,7 @@ mod tests {
             ("ibc.so", c"malloc", false),
             ("libmpi.so", c"malloc", false),
         ] {
-            assert_eq!(is_present(&Sign::Library { name, symbol }), is, "{name} {symbol:?}");
+            assert_eq!(is_present(&ProgramSign::Library { name, symbol }), is, "{name} {symbol:?}");
         }
     }
 
@@ -102,8 +104,8 @@ mod tests {
     fn an_executable_is_recognised_by_the_name_of_its_file() {
         let path = std::env::current_exe().unwrap();
         let name: &'static str = path.file_name().unwrap().to_string_lossy().into_owned().leak();
-        assert!(is_present(&Sign::Executable(name)));
-        assert!(!is_present(&Sign::Executable("dtest")));
+        assert!(is_present(&ProgramSign::Executable(name)));
+        assert!(!is_present(&ProgramSign::Executable("dtest")));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use dat_core::error::Terms;
 use dat_core::provider::{Reach, RefusalCause};
 use dat_core::{
     AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DatagramEvent, DatagramEventKind,
-    DtoStatus, Endpoint, EndpointId, Error, EventWords, Failure, ObjectKind, ShownId,
+    DisplayId, DtoStatus, Endpoint, EndpointId, Error, EventText, Failure, ObjectKind,
 };
 
 use crate::debug::{self, Kind};
@@ -157,7 +157,7 @@ impl LastError {
                 let (endpoint, first) = describe(*ep);
                 match first {
                     // Includes the transport's description.
-                    Some(first) if first.is_of_the_same(failed) => format!("{endpoint}{first}"),
+                    Some(first) if first.is_same_operation(failed) => format!("{endpoint}{first}"),
                     Some(first) => {
                         format!("{endpoint}{failed} The first failure of the endpoint: {first}")
                     }
@@ -166,7 +166,7 @@ impl LastError {
             }
             Self::Connection(ep, kind, cause) => {
                 let (endpoint, first) = describe(*ep);
-                let EventWords { name, meaning, advice, .. } = EventWords::of(kind.number());
+                let EventText { name, meaning, advice, .. } = EventText::from_number(kind.number());
                 let more = match (kind, first) {
                     (ConnectionEventKind::Broken, Some(first)) => {
                         format!("The first failure of the endpoint: {first}")
@@ -201,10 +201,10 @@ impl LastError {
             Self::Empty(evd) => format!(
                 "dat_evd_dequeue on {} {}: no event is queued",
                 ObjectKind::Evd,
-                ShownId(*evd)
+                DisplayId(*evd)
             ),
             Self::Async(kind) => {
-                let EventWords { name, meaning, advice, .. } = EventWords::of(kind.number());
+                let EventText { name, meaning, advice, .. } = EventText::from_number(kind.number());
                 format!("{name}: {meaning} {advice}")
             }
         }
@@ -239,7 +239,7 @@ fn within_process() -> String {
 fn describe(ep: EndpointId) -> (String, Option<Failure>) {
     let Some(ep) = handle::get::<Endpoint>(of_number(ep)) else { return (String::new(), None) };
     let mut text =
-        format!("{} {} of IA {:?}", ObjectKind::Ep, ShownId(ep.id()), ep.adapter().name());
+        format!("{} {} of IA {:?}", ObjectKind::Ep, DisplayId(ep.id()), ep.adapter().name());
     if let Ok(param) = ep.query() {
         if let (Some(address), Some(port)) = (param.remote_address, param.remote_port) {
             text.push_str(&format!(", peer {address} port {port}"));

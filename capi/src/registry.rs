@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dat_core::error::Terms;
-use dat_core::registry::{Announced, Configuration};
+use dat_core::registry::{Configuration, ListedAdapter};
 use dat_core::{ApiVersion, Compat, Registry};
 use dat_sync::Lazy;
 
@@ -16,8 +16,8 @@ pub(crate) fn shared() -> &'static Registry {
     static REGISTRY: Lazy<Registry> = Lazy::new(|| {
         debug::take_panics();
         Terms::C.make_current();
-        let registry = Registry::numbered_by(configuration(), handle::numbering());
-        let registry = registry.hosting().recognising(known::is_present);
+        let registry = Registry::with_id_allocator(configuration(), handle::id_allocator());
+        let registry = registry.allow_c_providers().with_known_programs(known::is_present);
         let registry = match std::env::var_os(Compat::VARIABLE) {
             Some(word) if !self_map::is_privileged() => {
                 registry.with_compat(word.to_string_lossy())
@@ -36,7 +36,7 @@ pub(crate) fn shared() -> &'static Registry {
 /// Follows the environment, except in a privileged process: the configuration names code to load.
 fn configuration() -> Configuration {
     if self_map::is_privileged() {
-        return Configuration::from_places(None, Path::new("/etc"));
+        return Configuration::from_paths(None, Path::new("/etc"));
     }
     Configuration::from_environment()
 }
@@ -46,11 +46,11 @@ fn configuration() -> Configuration {
 pub(crate) fn providers() -> Vec<DAT_PROVIDER_INFO> {
     let (dapl_version_major, dapl_version_minor) = codes::VERSION;
     let version = ApiVersion::new(dapl_version_major, dapl_version_minor);
-    let info = |announced: Announced| DAT_PROVIDER_INFO {
-        ia_name: name(&announced.name),
+    let info = |listed: ListedAdapter| DAT_PROVIDER_INFO {
+        ia_name: name(&listed.name),
         dapl_version_major,
         dapl_version_minor,
-        is_thread_safe: boolean(announced.thread_safe),
+        is_thread_safe: boolean(listed.thread_safe),
     };
-    shared().announced(version).into_iter().map(info).collect()
+    shared().listed_adapters(version).into_iter().map(info).collect()
 }

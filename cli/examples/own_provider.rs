@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dat_core::Registry;
 use dat_core::provider::error::Result;
-use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
+use dat_core::provider::{Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach};
 
 fn main() -> ExitCode {
     let registry = Registry::from_environment();
@@ -24,9 +24,9 @@ impl Provider for Mine {
         Description { name: "mine", vendor: "an example", version: (1, 0), reach: Reach::Process }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         let summary = "an example of a provider".to_owned();
-        vec![Discovered { name: "mine".to_owned(), summary, unusable: None }]
+        vec![DiscoveredAdapter { name: "mine".to_owned(), summary, unusable: None }]
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dat_core::{
-    AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DtoStatus, Error, EventWords, Failure,
+    AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DtoStatus, Error, EventText, Failure,
     ReturnType, Subtype,
 };
 use serde::Serialize;
@@ -108,7 +108,7 @@ impl CliError {
     }
 
     fn event(number: u32) -> Self {
-        let &EventWords { number, name, meaning, advice } = EventWords::of(number);
+        let &EventText { number, name, meaning, advice } = EventText::from_number(number);
         Self {
             code: name.to_owned(),
             number: Some(format!("{number:#07x}")),

@@ -6,8 +6,8 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, Connect, ConnectionEventKind, DtoCompletion, Event, EventDispatcher, InterfaceAdapter,
-    Lmr, Memory, MemorySource, Privileges, ProtectionZone, Psp, PspMaker, Timeout,
+    Close, Connect, ConnectionEventKind, DtoCompletion, EpProvision, Event, EventDispatcher,
+    InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, ProtectionZone, Psp, Timeout,
 };
 
 use crate::error::CliError;
@@ -59,7 +59,7 @@ impl Pair {
 
     /// Listens on a qualifier chosen by the adapter, and returns it.
     pub fn listen(&mut self) -> Result<u64, CliError> {
-        let psp = self.ia.psp_create_any(&self.arrivals, PspMaker::Consumer)?;
+        let psp = self.ia.psp_create_any(&self.arrivals, EpProvision::Consumer)?;
         Ok(self.psp.insert(psp).qualifier())
     }
 

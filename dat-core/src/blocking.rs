@@ -15,15 +15,14 @@ pub use crate::cno::BlockedCnoWait;
 pub use crate::evd::BlockedEvdWait;
 use crate::timeout::Timeout;
 
-/// A time-out and its starting time, which is set late: a wait that ends soon never reads the
-/// clock.
+/// The deadline of a wait. It is determined late: a wait that ends soon never reads the clock.
 #[derive(Debug)]
-pub struct WaitClock {
+pub struct WaitDeadline {
     timeout: Timeout,
     deadline: OnceCell<Option<Instant>>,
 }
 
-impl WaitClock {
+impl WaitDeadline {
     /// A time-out that has not started.
     #[must_use]
     pub const fn new(timeout: Timeout) -> Self {
@@ -36,11 +35,11 @@ impl WaitClock {
 
     /// Starts the time-out, unless it has started.
     pub(crate) fn start(&self) {
-        let _ = self.deadline();
+        let _ = self.instant();
     }
 
     /// When the time-out expires; `None` if it never does.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn instant(&self) -> Option<Instant> {
         *self.deadline.get_or_init(|| self.timeout.deadline())
     }
 }
@@ -72,7 +71,7 @@ pub enum SleepOn<'a> {
 
 /// How a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitOutcome {
+pub enum SleepResult {
     /// Something may have happened. A spurious wake-up is harmless.
     Woken,
     /// The deadline passed.

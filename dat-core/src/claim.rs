@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dat_sync::descriptors::Beacon;
 
-use crate::blocking::WaitOutcome;
+use crate::blocking::SleepResult;
 use crate::provider::WaiterProgress;
 use crate::sync::await_readable;
 
@@ -66,17 +66,17 @@ impl Claim {
     /// prolong its wait.
     pub(crate) fn advance_after(
         claim: &mut Option<Self>,
-        outcome: WaitOutcome,
+        outcome: SleepResult,
         time_left: Option<Duration>,
-    ) -> WaitOutcome {
+    ) -> SleepResult {
         let Some(held) = claim else { return outcome };
-        if outcome == WaitOutcome::Unavailable || !held.advance() {
+        if outcome == SleepResult::Unavailable || !held.advance() {
             *claim = None;
         }
         match outcome {
-            _ if time_left == Some(Duration::ZERO) => WaitOutcome::TimedOut,
+            _ if time_left == Some(Duration::ZERO) => SleepResult::TimedOut,
             // Only the sleep has ended.
-            WaitOutcome::TimedOut => WaitOutcome::Woken,
+            SleepResult::TimedOut => SleepResult::Woken,
             outcome => outcome,
         }
     }
@@ -93,7 +93,7 @@ impl Claim {
     }
 
     /// Sleeps on the descriptors until a wake-up or the deadline. The sleep was announced.
-    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> WaitOutcome {
+    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> SleepResult {
         let [own, links] = self.descriptors();
         await_readable(own, links, bounded(deadline))
     }

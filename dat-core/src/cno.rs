@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(not(all(test, loom)))]
 use crate::blocking::SleepOn;
-use crate::blocking::{WaitOutcome, WaitStep, time_left};
+use crate::blocking::{SleepResult, WaitStep, time_left};
 use crate::claim::Claim;
 use crate::deferred_upcalls;
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -34,7 +34,7 @@ const WAIT: &str = "dat_cno_wait";
 /// let cno = ia.cno_create(None)?;
 /// let options = EvdOptions::new(16, EvdFlags::SOFTWARE).with_cno(&cno);
 /// let (first, second) = (ia.evd_create(&options)?, ia.evd_create(&options)?);
-/// second.post_se(7)?;
+/// second.post_software_event(7)?;
 /// let woken = cno.wait(Duration::from_secs(1).into())?.expect("a dispatcher with an event");
 /// assert_eq!(woken.id(), second.id());
 /// assert!(woken.queued_events().eq([Ok(Event::Software(7))]));
@@ -369,13 +369,13 @@ impl BlockedCnoWait {
         state.deserted == self.deserted && inner.wakeup.begin_sleep_on(claim.wake())
     }
 
-    fn sleep(&self) -> WaitOutcome {
+    fn sleep(&self) -> SleepResult {
         if let Some(claim) = &self.claim {
             let slept = self.begin_claimed_sleep(claim).then(|| claim.sleep(self.deadline));
-            return slept.unwrap_or(WaitOutcome::Woken);
+            return slept.unwrap_or(SleepResult::Woken);
         }
         let in_time = self.cno.inner.wake.sleep(self.seen, self.deadline);
-        if in_time { WaitOutcome::Woken } else { WaitOutcome::TimedOut }
+        if in_time { SleepResult::Woken } else { SleepResult::TimedOut }
     }
 
     /// Ends a sleep with the claim, if there was one.
@@ -386,7 +386,7 @@ impl BlockedCnoWait {
     }
 
     /// Makes the progress that the thread has claimed; see [`Claim::advance_after`].
-    fn advance(&mut self, outcome: WaitOutcome) -> WaitOutcome {
+    fn advance(&mut self, outcome: SleepResult) -> SleepResult {
         let (had_claim, time_left) = (self.claim.is_some(), self.time_left());
         let outcome = Claim::advance_after(&mut self.claim, outcome, time_left);
         if had_claim && self.claim.is_none() {
@@ -401,7 +401,7 @@ impl BlockedCnoWait {
     /// As [`Cno::wait`].
     pub fn resume(
         mut self,
-        outcome: WaitOutcome,
+        outcome: SleepResult,
     ) -> Result<WaitStep<Option<EventDispatcher>, Self>> {
         self.wake_up();
         let outcome = self.advance(outcome);
@@ -413,7 +413,7 @@ impl BlockedCnoWait {
         if state.dead || state.deserted != self.deserted {
             return Ok(WaitStep::Done(None));
         }
-        if outcome == WaitOutcome::TimedOut {
+        if outcome == SleepResult::TimedOut {
             return Err(no_trigger());
         }
         let seen = inner.wake.count();

@@ -9,7 +9,7 @@ use crate::event::ServicePoint;
 use crate::ia::InterfaceAdapter;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
-use crate::provider::{Address, Incoming};
+use crate::provider::{Address, IncomingRequest};
 use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
 /// A common service point (dat_csp_create of DAT 2.0). Its port is the connection qualifier on
@@ -166,7 +166,7 @@ impl Receiving for CspInner {
         &self.reception
     }
 
-    fn arrived(&self, incoming: Incoming) -> Arrived {
+    fn arrived(&self, incoming: IncomingRequest) -> Arrived {
         let Some(evd) = self.recipient() else { return Err(incoming) };
         let point = ServicePoint::Common(self.base.id);
         deliver(&self.base.ia, &evd, incoming, None, point, u64::from(self.address.port()))

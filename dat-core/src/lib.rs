@@ -12,7 +12,7 @@
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
-//! use dat_core::{Connect, EpSpec, EvdFlags, EvdOptions, Event, Memory, Privileges, PspMaker, Registry};
+//! use dat_core::{Connect, EpProvision, EpSpec, EvdFlags, EvdOptions, Event, Memory, Privileges, Registry};
 //!
 //! fn exchange(provider: Arc<dyn dat_core::provider::Provider>, name: &str) -> dat_core::Result<()> {
 //!     let registry = Registry::from_environment(); // dat.conf, if there is one
@@ -27,9 +27,9 @@
 //!     let lmr = ia.lmr_create(&memory, &pz, Privileges::ALL)?;
 //!     server.receive(&[lmr.triplet(5, 5)?], 1)?;
 //!
-//!     let psp = ia.psp_create_any(&evd, PspMaker::Consumer)?;
+//!     let psp = ia.psp_create_any(&evd, EpProvision::Consumer)?;
 //!     client.connect(&Connect::to_psp(&psp))?;
-//!     if let Some(Event::ConnectionRequest(arrival)) = evd.next(Duration::from_secs(5))? {
+//!     if let Some(Event::ConnectionRequest(arrival)) = evd.next_event(Duration::from_secs(5))? {
 //!         arrival.request.accept(Some(&server), b"welcome")?;
 //!     }
 //!     client.send(&[lmr.triplet(0, 5)?], 2)?;
@@ -78,12 +78,12 @@ mod ep;
 mod evd;
 mod event;
 mod ia;
+mod id_allocator;
 mod kind;
 mod lifecycle;
 mod lmr;
 #[cfg(all(test, loom))]
 mod loom_models;
-mod numbering;
 mod private_data;
 mod psp;
 mod pz;
@@ -111,21 +111,21 @@ pub use counters::{Counters, EpCounter, EvdCounter, IaCounter};
 pub use cr::{ConnectionRequest, CrParam};
 pub use csp::{Comm, Csp, CspParam};
 pub use dat_provider::{Address, FabricAddress, Failure, LocalCause, PathCause, RefusalCause};
-pub use ep::{Connect, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, RecvBuffers, table};
+pub use ep::{Connect, Endpoint, EpParam, EpSpec, EpState, EpStatus, EpUpdate, RecvStatus, table};
 pub use error::{Error, Result, ReturnType, Subtype};
-pub use evd::{EvdOptions, EvdParam, EventDispatcher, QueuedEvents, Waited};
+pub use evd::{EvdOptions, EvdParam, EventDispatcher, QueuedEvents, WaitResult};
 pub use event::{
     AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DatagramAddress,
-    DatagramEvent, DatagramEventKind, DtoCompletion, EndpointId, Event, EventWords,
+    DatagramEvent, DatagramEventKind, DtoCompletion, EndpointId, Event, EventText,
     RmrBindCompletion, ServicePoint,
 };
 pub use flags::{Close, CompletionFlags, ConnectFlags, EvdFlags, Privileges, Qos};
-pub use ia::{AsyncErrors, IaOptions, IaQuery, InterfaceAdapter};
+pub use ia::{AsyncEvd, IaOptions, IaQuery, InterfaceAdapter};
+pub use id_allocator::{DisplayId, IdAllocator};
 pub use kind::ObjectKind;
 pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use mem::Memory;
-pub use numbering::{Numbering, ShownId};
-pub use psp::{Psp, PspMaker, PspParam};
+pub use psp::{EpProvision, Psp, PspParam};
 pub use pz::ProtectionZone;
 pub use registry::{ApiVersion, Registry};
 pub use rmr::{Bind, Rmr, RmrParam, RmrScope};

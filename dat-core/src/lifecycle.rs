@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::compat::Rule;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::ia::{ChildKey, IaInner};
+use crate::id_allocator::DisplayId;
 use crate::kind::ObjectKind;
-use crate::numbering::ShownId;
 
 const FREED: u32 = 1 << 31;
 
@@ -102,7 +102,7 @@ impl Base {
 
     /// A description of the object for errors.
     pub(crate) fn label(&self) -> String {
-        format!("{} {}", self.kind, ShownId(self.id))
+        format!("{} {}", self.kind, DisplayId(self.id))
     }
 
     /// Adds the context that all errors of this object share.

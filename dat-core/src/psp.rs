@@ -11,7 +11,7 @@ use crate::event::ServicePoint;
 use crate::ia::InterfaceAdapter;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
-use crate::provider::{Incoming, Peer};
+use crate::provider::{IncomingRequest, Peer};
 use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
 /// A public service point (dat_psp_create(3DAT)).
@@ -22,7 +22,7 @@ pub struct Psp {
 
 pub(crate) struct PspInner {
     pub(crate) base: Base,
-    maker: PspMaker,
+    ep_provision: EpProvision,
     reception: Reception,
 }
 
@@ -30,7 +30,7 @@ object_handle!(Psp, PspInner);
 
 /// The side that creates the endpoint for a request (`DAT_PSP_FLAGS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PspMaker {
+pub enum EpProvision {
     /// The consumer, which passes it when it accepts.
     Consumer,
     /// The provider, for each request on arrival.
@@ -45,7 +45,7 @@ pub struct PspParam {
     /// The dispatcher that receives its requests.
     pub evd: EventDispatcher,
     /// The side that creates endpoints.
-    pub maker: PspMaker,
+    pub ep_provision: EpProvision,
 }
 
 const CREATE: &str = "dat_psp_create";
@@ -64,49 +64,49 @@ impl InterfaceAdapter {
         &self,
         qualifier: u64,
         evd: &EventDispatcher,
-        maker: PspMaker,
+        ep_provision: EpProvision,
     ) -> Result<Psp> {
-        self.listen(Some(qualifier), evd, maker, CREATE)
+        self.listen(Some(qualifier), evd, ep_provision, CREATE)
     }
 
     /// Listens on a connection qualifier that the adapter chooses (dat_psp_create_any(3DAT)).
     ///
     /// # Errors
     /// `DAT_CONN_QUAL_UNAVAILABLE` if none is free; otherwise as [`psp_create`](Self::psp_create).
-    pub fn psp_create_any(&self, evd: &EventDispatcher, maker: PspMaker) -> Result<Psp> {
-        self.listen(None, evd, maker, CREATE_ANY)
+    pub fn psp_create_any(&self, evd: &EventDispatcher, ep_provision: EpProvision) -> Result<Psp> {
+        self.listen(None, evd, ep_provision, CREATE_ANY)
     }
 
     fn listen(
         &self,
         qualifier: Option<u64>,
         evd: &EventDispatcher,
-        maker: PspMaker,
+        ep_provision: EpProvision,
         operation: &'static str,
     ) -> Result<Psp> {
         let ia = self.inner();
         let adapter = ia.adapter(operation)?;
         let creator = ia.attributes.provider.ep_creator;
         if matches!(
-            (maker, creator),
-            (PspMaker::Provider, EpCreator::Never) | (PspMaker::Consumer, EpCreator::Always)
+            (ep_provision, creator),
+            (EpProvision::Provider, EpCreator::Never) | (EpProvision::Consumer, EpCreator::Always)
         ) {
             let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because(match maker {
-                    PspMaker::Provider => "the provider never creates the endpoint of a request",
-                    PspMaker::Consumer => {
+                .because(match ep_provision {
+                    EpProvision::Provider => "the provider never creates the endpoint of a request",
+                    EpProvision::Consumer => {
                         "the provider creates the endpoint of each request itself"
                     }
                 })
-                .advise(match maker {
-                    PspMaker::Provider => "use DAT_PSP_CONSUMER_FLAG",
-                    PspMaker::Consumer => "use DAT_PSP_PROVIDER_FLAG",
+                .advise(match ep_provision {
+                    EpProvision::Provider => "use DAT_PSP_CONSUMER_FLAG",
+                    EpProvision::Consumer => "use DAT_PSP_PROVIDER_FLAG",
                 });
             return Err(ia.describe(error, operation));
         }
         let reception = Reception::new(ia, evd, operation)?;
         let base = ia.new_object(ObjectKind::Psp, operation)?;
-        let inner = Arc::new(PspInner { base, maker, reception });
+        let inner = Arc::new(PspInner { base, ep_provision, reception });
         ia.insert(&inner.base, ServicePointRef::new(&inner), operation)?;
         listen(&inner, |sink| adapter.listen(qualifier, sink))
             .map_err(|error| ia.describe(error, operation))?;
@@ -129,7 +129,7 @@ impl Psp {
         Ok(PspParam {
             qualifier: self.qualifier(),
             evd: self.inner.dispatcher("dat_psp_query")?,
-            maker: self.inner.maker,
+            ep_provision: self.inner.ep_provision,
         })
     }
 
@@ -148,12 +148,12 @@ impl Connect<'static> {
     ///
     /// ```
     /// # use dat_core::registry::Registry;
-    /// use dat_core::{Connect, EvdFlags, EvdOptions, PspMaker};
+    /// use dat_core::{Connect, EpProvision, EvdFlags, EvdOptions};
     /// # let registry = Registry::new();
     /// # registry.add_provider(std::sync::Arc::new(dat_core::provider::stub::StubProvider))?;
     /// # let ia = registry.open("stub")?;
     /// let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST))?;
-    /// # let Ok(psp) = ia.psp_create_any(&evd, PspMaker::Consumer) else { return Ok(()) };
+    /// # let Ok(psp) = ia.psp_create_any(&evd, EpProvision::Consumer) else { return Ok(()) };
     /// let connect = Connect::to_psp(&psp);
     /// assert_eq!(connect.address, ia.attributes().address);
     /// assert_eq!(connect.qualifier, psp.qualifier());
@@ -171,12 +171,12 @@ impl Receiving for PspInner {
     }
 
     /// Creates the consumer's request from one that arrived.
-    fn arrived(&self, incoming: Incoming) -> Arrived {
+    fn arrived(&self, incoming: IncomingRequest) -> Arrived {
         let Some(evd) = self.recipient() else { return Err(incoming) };
         let qualifier = self.reception.qualifier();
-        let endpoint = match self.maker {
-            PspMaker::Consumer => None,
-            PspMaker::Provider => match self.make_endpoint(incoming.peer, qualifier) {
+        let endpoint = match self.ep_provision {
+            EpProvision::Consumer => None,
+            EpProvision::Provider => match self.make_endpoint(incoming.peer, qualifier) {
                 Some(endpoint) => Some(OwnEndpoint { endpoint, provider_made: true }),
                 None => return Err(incoming),
             },

@@ -7,10 +7,10 @@ use crate::ep::{Endpoint, EpState};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
 use crate::ia::{InterfaceAdapter, Object};
+use crate::id_allocator::DisplayId;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::lmr::{Lmr, LmrInner};
-use crate::numbering::ShownId;
 use crate::provider::{BindRequest, MemoryWindow, WindowScope};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::triplet::LmrTriplet;
@@ -226,9 +226,9 @@ impl RmrInner {
             return fail(Error::new(ReturnType::ProtectionViolation, Subtype::NoSubtype).because(
                 format!(
                     "the protection zones differ: RMR {}, LMR {}, EP {}",
-                    ShownId(own),
-                    ShownId(lmr.pz_id()),
-                    ShownId(self.base.ia.regions.name_of(zone))
+                    DisplayId(own),
+                    DisplayId(lmr.pz_id()),
+                    DisplayId(self.base.ia.regions.name_of(zone))
                 ),
             ));
         }

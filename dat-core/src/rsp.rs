@@ -12,7 +12,7 @@ use crate::event::ServicePoint;
 use crate::ia::InterfaceAdapter;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
-use crate::provider::Incoming;
+use crate::provider::IncomingRequest;
 use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
 /// A reserved service point (dat_rsp_create(3DAT)).
@@ -126,7 +126,7 @@ impl Receiving for RspInner {
         &self.reception
     }
 
-    fn arrived(&self, incoming: Incoming) -> Arrived {
+    fn arrived(&self, incoming: IncomingRequest) -> Arrived {
         let Some(evd) = self.recipient() else { return Err(incoming) };
         if self.taken.swap(true, Ordering::AcqRel) {
             return Err(incoming);

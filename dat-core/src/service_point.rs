@@ -14,10 +14,10 @@ use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Based, Hold};
-use crate::provider::{Incoming, ListenSink, Listener, ListenerParts};
+use crate::provider::{IncomingRequest, ListenSink, Listener, ListenerParts};
 
 /// Whether a request was delivered; one that was not is returned.
-pub(crate) type Arrived = std::result::Result<(), Incoming>;
+pub(crate) type Arrived = std::result::Result<(), IncomingRequest>;
 
 /// The listener of a service point, and the dispatcher that receives its requests.
 pub(crate) struct Reception {
@@ -28,7 +28,7 @@ pub(crate) struct Reception {
     listener: Mutex<Option<Box<dyn Listener>>>,
     /// Requests that arrived during the call that listens, when their qualifier was not known yet.
     /// `None` once they were delivered.
-    early: Mutex<Option<VecDeque<Incoming>>>,
+    early: Mutex<Option<VecDeque<IncomingRequest>>>,
 }
 
 impl Reception {
@@ -67,7 +67,7 @@ impl Reception {
     }
 
     /// Keeps a request that arrived too early; returns any other one, to be delivered.
-    fn keep_early(&self, incoming: Incoming) -> Option<Incoming> {
+    fn keep_early(&self, incoming: IncomingRequest) -> Option<IncomingRequest> {
         match &mut *self.early.lock() {
             Some(early) => {
                 early.push_back(incoming);
@@ -78,7 +78,7 @@ impl Reception {
     }
 
     /// The next request that arrived too early. After the last one, no more are kept.
-    fn next_early(&self) -> Option<Incoming> {
+    fn next_early(&self) -> Option<IncomingRequest> {
         let mut early = self.early.lock();
         let next = early.as_mut().and_then(VecDeque::pop_front);
         if next.is_none() {
@@ -93,7 +93,7 @@ pub(crate) trait Receiving: Based + Send + Sync {
     fn reception(&self) -> &Reception;
 
     /// Handles a request that arrived; returns it if it cannot be delivered.
-    fn arrived(&self, incoming: Incoming) -> Arrived;
+    fn arrived(&self, incoming: IncomingRequest) -> Arrived;
 
     /// Called once, when it has stopped listening and its dispatcher is still in use.
     fn stopped(&self) {}
@@ -160,7 +160,7 @@ pub(crate) fn listen<P: Receiving + 'static>(
 struct Sink<P>(Weak<P>);
 
 impl<P: Receiving> ListenSink for Sink<P> {
-    fn connection_request(&self, incoming: Incoming) -> Arrived {
+    fn connection_request(&self, incoming: IncomingRequest) -> Arrived {
         match self.0.upgrade() {
             Some(point) => match point.reception().keep_early(incoming) {
                 Some(incoming) => point.arrived(incoming),
@@ -175,7 +175,7 @@ impl<P: Receiving> ListenSink for Sink<P> {
 pub(crate) fn deliver(
     ia: &Arc<IaInner>,
     evd: &EvdInner,
-    incoming: Incoming,
+    incoming: IncomingRequest,
     endpoint: Option<OwnEndpoint>,
     service_point: ServicePoint,
     qualifier: u64,

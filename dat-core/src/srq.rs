@@ -259,7 +259,7 @@ impl SharedReceiveQueue {
     /// # Errors
     /// `DAT_INVALID_PARAMETER` above the queue's capacity; `DAT_MODEL_NOT_SUPPORTED` if the
     /// provider has no watermarks; `DAT_INVALID_HANDLE` when it was freed.
-    pub fn set_lw(&self, low_watermark: u32) -> Result<()> {
+    pub fn set_low_watermark(&self, low_watermark: u32) -> Result<()> {
         let inner = &*self.inner;
         inner.base.check_live(SET_LW)?;
         check_watermarks(&inner.base.ia).map_err(|error| inner.base.describe(error, SET_LW))?;

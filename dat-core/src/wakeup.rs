@@ -16,7 +16,7 @@ use std::time::Instant;
 use dat_sync::descriptors::Beacon;
 use dat_sync::{Lazy, PerProcess};
 
-use crate::blocking::WaitOutcome;
+use crate::blocking::SleepResult;
 use crate::sync::{LateInit, Mutex, WakeWord, await_readable};
 
 /// See the module.
@@ -130,15 +130,15 @@ impl Wakeup {
     }
 
     /// Sleeps until the wakeup is signalled, or until the deadline.
-    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> WaitOutcome {
+    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> SleepResult {
         loop {
-            let Some(seen) = self.begin_sleep() else { return WaitOutcome::Woken };
+            let Some(seen) = self.begin_sleep() else { return SleepResult::Woken };
             let in_time = self.wake.sleep(seen, deadline);
             if self.end_sleep() {
-                return WaitOutcome::Woken;
+                return SleepResult::Woken;
             }
             if !in_time {
-                return WaitOutcome::TimedOut;
+                return SleepResult::TimedOut;
             }
         }
     }
@@ -160,10 +160,10 @@ impl Wakeup {
         &self,
         other: BorrowedFd<'_>,
         deadline: Option<Instant>,
-    ) -> WaitOutcome {
+    ) -> SleepResult {
         match self.own_fd() {
             Some(own) => await_readable(own, other, deadline),
-            None => WaitOutcome::Unavailable,
+            None => SleepResult::Unavailable,
         }
     }
 
@@ -236,9 +236,9 @@ mod tests {
     fn a_signal_before_the_sleep_is_not_missed() {
         let wakeup = Wakeup::default();
         wakeup.signal();
-        assert_eq!(wakeup.sleep(Some(Instant::now())), WaitOutcome::Woken);
+        assert_eq!(wakeup.sleep(Some(Instant::now())), SleepResult::Woken);
         wakeup.clear();
-        assert_eq!(wakeup.sleep(Some(Instant::now())), WaitOutcome::TimedOut);
+        assert_eq!(wakeup.sleep(Some(Instant::now())), SleepResult::TimedOut);
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         };
         std::thread::sleep(Duration::from_millis(20));
         wakeup.signal();
-        assert_eq!(sleeper.join().expect("the sleeper does not panic"), WaitOutcome::Woken);
+        assert_eq!(sleeper.join().expect("the sleeper does not panic"), SleepResult::Woken);
     }
 
     #[test]
@@ -275,18 +275,18 @@ mod tests {
         let soon = || Some(Instant::now() + Duration::from_millis(1));
         assert_eq!(
             wakeup.sleep_beside(other.as_fd(), soon()),
-            WaitOutcome::Unavailable,
+            SleepResult::Unavailable,
             "it has no descriptor yet"
         );
         wakeup.fd().expect("a descriptor");
-        assert_eq!(wakeup.sleep_beside(other.as_fd(), soon()), WaitOutcome::TimedOut);
+        assert_eq!(wakeup.sleep_beside(other.as_fd(), soon()), SleepResult::TimedOut);
         wakeup.signal();
-        assert_eq!(wakeup.sleep_beside(other.as_fd(), None), WaitOutcome::Woken);
+        assert_eq!(wakeup.sleep_beside(other.as_fd(), None), SleepResult::Woken);
         wakeup.clear();
         other.raise().expect("it is there");
-        assert_eq!(wakeup.sleep_beside(other.as_fd(), None), WaitOutcome::Woken);
+        assert_eq!(wakeup.sleep_beside(other.as_fd(), None), SleepResult::Woken);
         other.lower().expect("it is there");
-        assert_eq!(wakeup.sleep_beside(other.as_fd(), Some(Instant::now())), WaitOutcome::TimedOut);
+        assert_eq!(wakeup.sleep_beside(other.as_fd(), Some(Instant::now())), SleepResult::TimedOut);
     }
 
     #[test]
@@ -295,9 +295,9 @@ mod tests {
         wakeup.fd().expect("a descriptor");
         let (reader, writer) = nix::unistd::pipe().expect("a pipe");
         drop(writer);
-        assert_eq!(wakeup.sleep_beside(reader.as_fd(), None), WaitOutcome::Unavailable);
+        assert_eq!(wakeup.sleep_beside(reader.as_fd(), None), SleepResult::Unavailable);
         wakeup.signal();
-        assert_eq!(wakeup.sleep_beside(reader.as_fd(), None), WaitOutcome::Woken);
+        assert_eq!(wakeup.sleep_beside(reader.as_fd(), None), SleepResult::Woken);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use altered_stub::AlteredStub;
 use dat_core::provider::ConnectionUpcall;
 use dat_core::{
     Connect, ConnectionEventKind, DatagramEventKind, EpAttributes, EpSpec, EvdFlags, EvdOptions,
-    Event, InterfaceAdapter, LocalCause, PathCause, RefusalCause, Timeout, Waited,
+    Event, InterfaceAdapter, LocalCause, PathCause, RefusalCause, Timeout, WaitResult,
 };
 use nix::errno::Errno;
 
@@ -33,7 +33,7 @@ fn attempt(ia: &InterfaceAdapter, datagrams: bool, to: Connect<'_>) -> Event {
     ep.connect(&to).expect("an attempt");
     let mut event = Event::default();
     let waited = evd.wait(Timeout::ZERO, 1, &mut event).expect("an event");
-    assert!(matches!(waited, Waited::Event { .. }));
+    assert!(matches!(waited, WaitResult::Event { .. }));
     event
 }
 

@@ -1,4 +1,4 @@
-//! Configuration files with any content: every line is listed with its fate, every name is opened
+//! Configuration files with any content: every line is listed with its status, every name is opened
 //! or explained, and nothing crashes or is retried forever.
 //!
 //! `PROPTEST_CASES` sets the number of files; a longer run is
@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use dat_core::error::{Error, ReturnType, Subtype};
 use dat_core::provider::stub::StubProvider;
-use dat_core::registry::{ApiVersion, Choice, Configuration, Demand, Origin, Refusal, Registry};
+use dat_core::registry::{
+    ApiVersion, Configuration, EntryOrigin, OpenError, OpenRequirements, Registry, Resolved,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -121,13 +123,13 @@ fn file() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => changed, 1 => vec(any::<u8>(), 0..400)]
 }
 
-fn demand() -> impl Strategy<Value = Demand> {
+fn requirements() -> impl Strategy<Value = OpenRequirements> {
     let versions = vec![ApiVersion::ANY, ApiVersion::V1_2, ApiVersion::V2_0];
     (select(versions), any::<Option<bool>>())
-        .prop_map(|(version, thread_safe)| Demand { version, thread_safe })
+        .prop_map(|(version, thread_safe)| OpenRequirements { version, thread_safe })
 }
 
-/// The outcome of an attempt to open a choice.
+/// The outcome of an attempt to open a resolved name.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
     Opens,
@@ -140,31 +142,31 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(CASES)
 }
 
-fn origin(choice: &Choice) -> Origin {
-    match choice {
-        Choice::Provider(candidate) => candidate.origin.clone(),
-        Choice::Library(library) => library.origin.clone(),
-        Choice::Registered(_) => Origin::Registered,
+fn origin(resolved: &Resolved) -> EntryOrigin {
+    match resolved {
+        Resolved::Provider(candidate) => candidate.origin.clone(),
+        Resolved::Library(library) => library.origin.clone(),
+        Resolved::Registered(_) => EntryOrigin::Registered,
     }
 }
 
-/// Opens a name with choices of given outcomes; returns everything that was tried.
+/// Opens a name, with the given outcomes; returns everything that was tried.
 fn open(
     registry: &Registry,
     name: &str,
-    demand: Demand,
+    requirements: OpenRequirements,
     outcomes: &[Outcome],
-) -> (dat_core::Result<()>, Vec<Origin>) {
+) -> (dat_core::Result<()>, Vec<EntryOrigin>) {
     let mut tried = Vec::new();
-    let opened = registry.find(name, demand, |choice| {
-        tried.push(origin(&choice));
+    let opened = registry.find(name, requirements, |resolved| {
+        tried.push(origin(&resolved));
         let error = || Error::new(ReturnType::InternalError, Subtype::NoSubtype).because("refused");
-        match (outcomes[tried.len() % outcomes.len()], choice) {
+        match (outcomes[tried.len() % outcomes.len()], resolved) {
             (Outcome::Opens, _) => Ok(()),
-            (Outcome::IsUnusable, Choice::Library(library)) => {
-                Err(Refusal::Unusable(library.unusable("unusable")))
+            (Outcome::IsUnusable, Resolved::Library(library)) => {
+                Err(OpenError::Unusable(library.unusable("unusable")))
             }
-            _ => Err(Refusal::Refused(error())),
+            _ => Err(OpenError::Refused(error())),
         }
     });
     (opened, tried)
@@ -176,20 +178,20 @@ proptest! {
     #[test]
     fn any_file_is_listed_and_any_name_is_opened_or_explained(
         file in file(),
-        demand in demand(),
+        requirements in requirements(),
         outcomes in vec(select(&[Outcome::Opens, Outcome::Refuses, Outcome::IsUnusable][..]), 1..6),
     ) {
         let configuration = Configuration::from_text("dat.conf", &file);
         let lines = file.split(|&byte| byte == b'\n').count();
-        prop_assert!(configuration.records().len() <= lines);
-        let registry = Registry::with_configuration(configuration.clone()).hosting();
+        prop_assert!(configuration.items().len() <= lines);
+        let registry = Registry::with_configuration(configuration.clone()).allow_c_providers();
         registry.add_provider(Arc::new(StubProvider)).expect("a new name");
-        let entries = registry.list_for(demand);
-        let of_lines = entries.iter().filter(|entry| entry.origin != Origin::Discovered);
-        prop_assert_eq!(of_lines.count(), configuration.records().len());
+        let entries = registry.list_for(requirements);
+        let of_lines = entries.iter().filter(|entry| entry.origin != EntryOrigin::Discovered);
+        prop_assert_eq!(of_lines.count(), configuration.items().len());
         for entry in &entries {
             // Text that is shown to a person moves no cursor.
-            if let Some(reason) = entry.fate.reason() {
+            if let Some(reason) = entry.status.reason() {
                 prop_assert!(!reason.reason().is_empty());
             }
             if let Some(error) = &entry.syntax_error {
@@ -199,8 +201,8 @@ proptest! {
         let written = entries.iter().map(|entry| entry.name.clone());
         let names: HashSet<String> = written.chain(["unknown".into(), "?".into()]).collect();
         for name in &names {
-            let (opened, tried) = open(&registry, name, demand, &outcomes);
-            let different: HashSet<&Origin> = tried.iter().collect();
+            let (opened, tried) = open(&registry, name, requirements, &outcomes);
+            let different: HashSet<&EntryOrigin> = tried.iter().collect();
             prop_assert_eq!(different.len(), tried.len(), "{} is tried again: {:?}", name, tried);
             match opened {
                 Ok(()) => prop_assert!(!tried.is_empty()),
@@ -208,6 +210,6 @@ proptest! {
             }
         }
         // The results are kept, and the list is as long as before.
-        prop_assert_eq!(registry.list_for(demand).len(), entries.len());
+        prop_assert_eq!(registry.list_for(requirements).len(), entries.len());
     }
 }

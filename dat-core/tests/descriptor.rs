@@ -16,7 +16,7 @@ use dat_core::provider::{
 };
 use dat_core::{
     Close, EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, ReturnType, Timeout,
-    Waited,
+    WaitResult,
 };
 use dat_sync::Mutex;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -104,7 +104,7 @@ impl CompletionPoller for Poller {
         })
     }
 
-    fn watch(&mut self) {
+    fn arm_descriptor(&mut self) {
         let mut state = self.0.state.lock();
         (state.notify, state.watched) = (Notify::Signalled, true);
         state.watches += 1;
@@ -147,7 +147,7 @@ fn node() -> Node {
 }
 
 /// Calls `act` once the waiter sleeps.
-fn while_asleep(node: &Node, act: impl FnOnce(&Node) + Send) -> dat_core::Result<Waited> {
+fn while_asleep(node: &Node, act: impl FnOnce(&Node) + Send) -> dat_core::Result<WaitResult> {
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| node.evd.wait(LIMIT, 1, &mut Event::default()));
         node.device.await_watch(1);
@@ -159,7 +159,10 @@ fn while_asleep(node: &Node, act: impl FnOnce(&Node) + Send) -> dat_core::Result
 #[test]
 fn a_completion_wakes_the_waiter_without_an_upcall() {
     let node = node();
-    assert_eq!(while_asleep(&node, |node| node.device.arrive(1)), Ok(Waited::Event { more: 0 }));
+    assert_eq!(
+        while_asleep(&node, |node| node.device.arrive(1)),
+        Ok(WaitResult::Event { more: 0 })
+    );
     assert_eq!(node.device.upcalls(), 0);
 }
 
@@ -167,10 +170,10 @@ fn a_completion_wakes_the_waiter_without_an_upcall() {
 fn other_events_wake_it_as_well_and_keep_their_order() {
     let node = node();
     let waited = while_asleep(&node, |node| {
-        node.evd.post_se(1).expect("room");
+        node.evd.post_software_event(1).expect("room");
         node.device.arrive(2);
     });
-    assert!(waited.is_ok_and(Waited::is_event));
+    assert!(waited.is_ok_and(WaitResult::is_event));
     let mut event = Event::default();
     while !node.evd.dequeue(&mut event).expect("no thread waits") {}
     assert!(matches!(event, Event::Dto(completion) if completion.cookie == 2), "{event:?}");
@@ -187,7 +190,7 @@ fn the_waiter_sleeps_again_until_the_threshold() {
         }
         waiter.join().expect("no panic")
     });
-    assert_eq!(waited, Ok(Waited::Event { more: 2 }));
+    assert_eq!(waited, Ok(WaitResult::Event { more: 2 }));
     assert_eq!(node.device.upcalls(), 0);
 }
 
@@ -205,7 +208,7 @@ fn set_unwaitable_ends_the_wait() {
 fn the_time_out_passes() {
     let node = node();
     let waited = node.evd.wait(SHORT, 1, &mut Event::default());
-    assert_eq!(waited, Ok(Waited::TimedOut { queued: 0 }));
+    assert_eq!(waited, Ok(WaitResult::TimedOut { queued: 0 }));
 }
 
 #[test]
@@ -232,7 +235,7 @@ fn a_waiter_does_without_a_broken_descriptor() {
         }
         node.device.arrive(1);
     });
-    assert_eq!(waited, Ok(Waited::Event { more: 0 }));
+    assert_eq!(waited, Ok(WaitResult::Event { more: 0 }));
     assert_eq!((node.device.upcalls(), node.device.state.lock().watches), (1, 1));
 }
 
@@ -246,7 +249,7 @@ fn providers_around_another_one_pass_the_descriptor_on() {
     for around in around {
         let device = Device::new(None);
         let node = node_over(around(showing(&device)), device);
-        assert!(while_asleep(&node, |node| node.device.arrive(1)).is_ok_and(Waited::is_event));
+        assert!(while_asleep(&node, |node| node.device.arrive(1)).is_ok_and(WaitResult::is_event));
         assert_eq!(node.device.upcalls(), 0);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use dat_core::error::{Result, ReturnType};
 use dat_core::provider::stub::StubProvider;
 use dat_core::{
-    Close, CompletionFlags, Connect, EpSpec, EvdFlags, EvdOptions, Memory, MemorySource,
-    Privileges, PspMaker, Registry,
+    Close, CompletionFlags, Connect, EpProvision, EpSpec, EvdFlags, EvdOptions, Memory,
+    MemorySource, Privileges, Registry,
 };
 
 #[test]
@@ -23,7 +23,7 @@ fn every_call_on_the_stub_is_answered_and_nothing_leaks() -> Result<()> {
     let lmr = ia.lmr_create(source, &pz, Privileges::ALL);
     assert!(lmr.is_err_and(|error| error.is(unsupported)));
     assert!(ia.rmr_create(&pz).is_err_and(|error| error.is(unsupported)));
-    let psp = ia.psp_create(1, &evd, PspMaker::Consumer);
+    let psp = ia.psp_create(1, &evd, EpProvision::Consumer);
     assert!(psp.is_err_and(|error| error.is(unsupported)));
     let connect = ep.connect(&Connect::to(ia.attributes().address, 1));
     assert!(connect.is_err_and(|error| error.is(unsupported)));

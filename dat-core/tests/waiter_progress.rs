@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use altered_stub::AlteredStub;
 use dat_core::provider::WaiterProgress;
-use dat_core::{EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Timeout, Waited};
+use dat_core::{
+    EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Timeout, WaitResult,
+};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 const LIMIT: Timeout = Timeout::After(Duration::from_secs(20));
@@ -98,12 +100,12 @@ fn dispatcher(ia: &InterfaceAdapter) -> EventDispatcher {
     ia.evd_create(&EvdOptions::new(8, EvdFlags::SOFTWARE)).expect("a dispatcher")
 }
 
-fn wait(evd: &EventDispatcher, timeout: Timeout) -> Waited {
+fn wait(evd: &EventDispatcher, timeout: Timeout) -> WaitResult {
     evd.wait(timeout, 1, &mut Event::default()).expect("no other waiter")
 }
 
-const TIMED_OUT: Waited = Waited::TimedOut { queued: 0 };
-const ONE_EVENT: Waited = Waited::Event { more: 0 };
+const TIMED_OUT: WaitResult = WaitResult::TimedOut { queued: 0 };
+const ONE_EVENT: WaitResult = WaitResult::Event { more: 0 };
 
 #[test]
 fn an_event_of_another_thread_wakes_the_holder_which_gives_the_claim_back() {
@@ -113,7 +115,7 @@ fn an_event_of_another_thread_wakes_the_holder_which_gives_the_claim_back() {
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| wait(&evd, LIMIT));
             links.until_claimed();
-            evd.post_se(round).expect("room");
+            evd.post_software_event(round).expect("room");
             assert_eq!(waiter.join().expect("no panic"), ONE_EVENT);
         });
         assert!(!links.is_claimed());
@@ -144,10 +146,10 @@ fn a_waiter_that_does_not_get_the_claim_is_woken_by_other_threads() {
         links.until_claimed();
         assert_eq!(wait(&second, SHORT), TIMED_OUT);
         let other = scope.spawn(|| wait(&second, LIMIT));
-        second.post_se(1).expect("room");
+        second.post_software_event(1).expect("room");
         assert_eq!(other.join().expect("no panic"), ONE_EVENT);
         assert!(links.is_claimed());
-        first.post_se(1).expect("room");
+        first.post_software_event(1).expect("room");
         assert_eq!(holder.join().expect("no panic"), ONE_EVENT);
     });
     assert_eq!(links.claims(), 1);
@@ -165,7 +167,7 @@ fn a_holder_that_finds_the_thread_of_the_adapter_busy_gives_the_claim_back() {
         while links.claims() == 0 || links.is_claimed() {
             std::thread::yield_now();
         }
-        evd.post_se(1).expect("room");
+        evd.post_software_event(1).expect("room");
         assert_eq!(waiter.join().expect("no panic"), ONE_EVENT);
     });
     assert_eq!(links.claims(), 1);
@@ -175,7 +177,7 @@ fn a_holder_that_finds_the_thread_of_the_adapter_busy_gives_the_claim_back() {
 fn a_wait_that_need_not_sleep_claims_nothing() {
     let (ia, links) = open();
     let evd = dispatcher(&ia);
-    evd.post_se(1).expect("room");
+    evd.post_software_event(1).expect("room");
     assert_eq!(wait(&evd, LIMIT), ONE_EVENT);
     assert_eq!(wait(&evd, Timeout::ZERO), TIMED_OUT);
     assert_eq!(links.claims(), 0);
@@ -191,7 +193,7 @@ fn a_trigger_wakes_the_waiter_on_a_notification_object_that_has_the_claim() {
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| cno.wait(LIMIT));
             links.until_claimed();
-            evd.post_se(round).expect("room");
+            evd.post_software_event(round).expect("room");
             assert_eq!(waiter.join().expect("no panic"), Ok(Some(evd.clone())));
         });
         assert!(evd.dequeue(&mut Event::default()).expect("no waiter"));
@@ -221,7 +223,7 @@ fn triggers_wake_the_waiters_on_a_notification_object_with_and_without_the_claim
                 }
             }
             for woken in 1..=waiters.len() {
-                evd.post_se(1).expect("room");
+                evd.post_software_event(1).expect("room");
                 // After its time-out a waiter returns, too, with an error.
                 while waiters.iter().filter(|waiter| waiter.is_finished()).count() < woken {
                     std::thread::yield_now();
@@ -281,7 +283,7 @@ fn empty_polls_of_a_dispatcher_for_connections_offer_to_make_progress() {
             assert!(!evd.dequeue(&mut Event::default()).expect("no waiter"));
         }
         if flags == (EvdFlags::CONNECTION | EvdFlags::SOFTWARE) {
-            evd.post_se(1).expect("room");
+            evd.post_software_event(1).expect("room");
             assert!(evd.dequeue(&mut Event::default()).expect("no waiter"));
         }
         links.polls.load(Ordering::SeqCst) - before

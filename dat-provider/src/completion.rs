@@ -31,7 +31,7 @@ pub struct Completion {
 /// directly into the buffer of a C consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Success {
+pub struct PlainSuccess {
     #[doc(hidden)]
     pub tag: u64,
     #[doc(hidden)]
@@ -60,15 +60,15 @@ const fn parts(pair: u64) -> (u32, u32) {
     if cfg!(target_endian = "little") { (low, high) } else { (high, low) }
 }
 
-impl Success {
+impl PlainSuccess {
     /// Whether a success of this operation and length, with no `extra` value, fits into this type.
     #[inline(always)]
     #[must_use]
-    pub const fn tells(operation: Operation, length: u64) -> bool {
+    pub const fn fits(operation: Operation, length: u64) -> bool {
         operation as u32 <= Operation::Receive as u32 && length <= u32::MAX as u64
     }
 
-    /// Overwrites the value. The caller has checked with [`tells`](Self::tells) that the completion
+    /// Overwrites the value. The caller has checked with [`fits`](Self::fits) that the completion
     /// fits. Tag, cookie, length in bytes and operation number are those of the [`Completion`].
     #[inline(always)]
     pub fn set(&mut self, tag: u64, cookie: u64, length: u32, operation: u32) {
@@ -76,9 +76,9 @@ impl Success {
     }
 }
 
-impl From<Success> for Completion {
+impl From<PlainSuccess> for Completion {
     #[inline(always)]
-    fn from(success: Success) -> Self {
+    fn from(success: PlainSuccess) -> Self {
         const KNOWN: [Operation; 4] =
             [Operation::Send, Operation::RdmaWrite, Operation::RdmaRead, Operation::Receive];
         let ((_, length), (operation, _)) = (parts(success.outcome), parts(success.operation));
@@ -93,9 +93,9 @@ impl From<Success> for Completion {
     }
 }
 
-/// The result of [`CompletionPoller::take`].
+/// The result of [`CompletionPoller::take_success`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum TakeResult {
     /// No completion.
     Nothing,
     /// A plain success, which was taken.
@@ -168,9 +168,9 @@ pub trait CompletionPoller: Send {
 
     /// Takes the oldest completion if it is a plain success, and writes `into` only then. It spares
     /// a dequeue the cost of [`poll`](Self::poll). The default always leaves the work to `poll`.
-    fn take(&mut self, into: &mut Success) -> Taken {
+    fn take_success(&mut self, into: &mut PlainSuccess) -> TakeResult {
         let _ = into;
-        Taken::Other
+        TakeResult::Other
     }
 
     /// The number of completions that were not taken, where counting them costs less than taking
@@ -192,11 +192,11 @@ pub trait CompletionPoller: Send {
     }
 
     /// As [`notify`](Self::notify) with [`Notify::Signalled`], for a waiter that is about to poll
-    /// and then to sleep on the descriptor: until the next call of `notify` or `watch`, a
+    /// and then to sleep on the descriptor: until the next call of `notify` or `arm_descriptor`, a
     /// completion that the poll did not find makes the descriptor readable or makes an upcall.
     /// Arrivals before this call no longer make it readable, but it may be readable without a
     /// completion. Called only if there is a descriptor, and only if any completion ends the sleep.
-    fn watch(&mut self) {
+    fn arm_descriptor(&mut self) {
         self.notify(Notify::Signalled);
     }
 

@@ -229,11 +229,14 @@ pub trait ListenSink: Send + Sync {
     ///
     /// # Errors
     /// The request itself, if it cannot be delivered.
-    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming>;
+    fn connection_request(
+        &self,
+        incoming: IncomingRequest,
+    ) -> std::result::Result<(), IncomingRequest>;
 }
 
 /// A connection request that waits for its answer.
-pub struct Incoming {
+pub struct IncomingRequest {
     /// The side that requests the connection.
     pub peer: Peer,
     /// Whether it requests datagrams; such a request is accepted on a queue pair that carries them.
@@ -241,11 +244,11 @@ pub struct Incoming {
     /// The data that the requesting consumer sent.
     pub private_data: Arc<[u8]>,
     /// Answers it.
-    pub answer: Box<dyn Answer>,
+    pub responder: Box<dyn Responder>,
 }
 
 /// Answers a connection request; dropping it refuses the request on behalf of the transport.
-pub trait Answer: Send + Sync {
+pub trait Responder: Send + Sync {
     /// Accepts the request on a queue pair of the same adapter. The outcome is an event of that
     /// queue pair, with the number `attempt`.
     ///
@@ -260,8 +263,8 @@ pub trait Answer: Send + Sync {
     fn reject(&self, private_data: &[u8]) -> Result<()>;
 }
 
-impl fmt::Debug for Incoming {
+impl fmt::Debug for IncomingRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Incoming({:?})", self.peer)
+        write!(f, "IncomingRequest({:?})", self.peer)
     }
 }

@@ -24,7 +24,10 @@ impl Failure {
     /// The failure that a completion reports, with the transport's description of it. `None` for a
     /// success and for a flushed operation.
     #[must_use]
-    pub fn of(completion: &Completion, cause: impl FnOnce() -> String) -> Option<Self> {
+    pub fn from_completion(
+        completion: &Completion,
+        cause: impl FnOnce() -> String,
+    ) -> Option<Self> {
         let &Completion { operation, cookie, status, .. } = completion;
         let failed = !matches!(status, DtoStatus::Success | DtoStatus::Flushed);
         failed.then(|| Self { operation, cookie, status, cause: cause() })
@@ -32,7 +35,7 @@ impl Failure {
 
     /// Whether both are failures of the same post, as far as this can be determined.
     #[must_use]
-    pub fn is_of_the_same(&self, other: &Self) -> bool {
+    pub fn is_same_operation(&self, other: &Self) -> bool {
         (self.operation, self.cookie, self.status) == (other.operation, other.cookie, other.status)
     }
 }

@@ -42,11 +42,11 @@ pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
 pub use address::{Address, FabricAddress};
 pub use completion::{
     Completion, CompletionDescriptor, CompletionFeatures, CompletionPoller, CompletionQueue,
-    CompletionQueueParts, CompletionSink, Notify, Success, Taken,
+    CompletionQueueParts, CompletionSink, Notify, PlainSuccess, TakeResult,
 };
 pub use connection::{
-    Answer, ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener,
-    ListenerParts, Peer, RefusalCause, RemoteAddress,
+    ConnectRequest, ConnectionSink, ConnectionUpcall, IncomingRequest, ListenSink, Listener,
+    ListenerParts, Peer, RefusalCause, RemoteAddress, Responder,
 };
 pub use dat_sync::{Epoch, Epochs};
 pub use downcast::Downcast;
@@ -75,12 +75,12 @@ pub trait Provider: Send + Sync {
 
     /// The adapters that exist now, usable or not. Called for each listing, so it must be quick and
     /// must not hold anything open after it returns.
-    fn discover(&self) -> Vec<Discovered>;
+    fn discover(&self) -> Vec<DiscoveredAdapter>;
 
     /// Whether an adapter of this name may be among those that it discovers: a quick check that
     /// loads and opens nothing. To resolve a name, only providers that return true are asked to
     /// discover, so that hardware that is not meant causes no cost. True by default.
-    fn may_have(&self, _name: &str) -> bool {
+    fn claims_name(&self, _name: &str) -> bool {
         true
     }
 
@@ -142,7 +142,7 @@ pub enum Reach {
 
 /// An adapter that a provider found.
 #[derive(Clone, Debug, Default)]
-pub struct Discovered {
+pub struct DiscoveredAdapter {
     /// The name to open it by.
     pub name: String,
     /// One line for people: port state, speed, address.

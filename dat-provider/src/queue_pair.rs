@@ -90,7 +90,7 @@ pub const DATAGRAM_PREFIX: u64 = 40;
 /// connected: its attempts end with `Resolved` or a failure, and several may be in progress.
 ///
 /// Its states: unconnected after creation; connecting, after [`QueuePair::connect`] or
-/// [`Answer::accept`](super::Answer::accept); connected; and disconnected, after any failure or
+/// [`Responder::accept`](super::Responder::accept); connected; and disconnected, after any failure or
 /// end of the connection. While it is disconnected, posts complete at once as flushed. Only
 /// [`QueuePair::reset`] makes it unconnected again.
 pub trait QueuePair: Downcast {
@@ -250,7 +250,7 @@ pub trait QueuePair: Downcast {
 
     /// Ends all use: an abrupt disconnect (the default) whose events are of no interest. Later posts
     /// are refused or flushed. The core calls this at the latest before it drops its reference.
-    fn retire(&self) {
+    fn shutdown(&self) {
         self.disconnect(Close::Abrupt);
     }
 }
@@ -357,7 +357,7 @@ impl<Q: QueuePair> QueuePair for Arc<Q> {
         (**self).failure()
     }
 
-    fn retire(&self) {
-        (**self).retire();
+    fn shutdown(&self) {
+        (**self).shutdown();
     }
 }

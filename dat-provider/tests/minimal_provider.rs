@@ -9,11 +9,11 @@ use dat_provider::error::{Result, ReturnType};
 use dat_provider::flags::{Close, Privileges};
 use dat_provider::mem::Span;
 use dat_provider::{
-    Adapter, AdapterAttributes, AdapterSink, Answer, AsyncUpcall, Completion, CompletionPoller,
-    CompletionQueue, CompletionQueueParts, CompletionSink, ConnectRequest, Description, Discovered,
-    ListenSink, Listener, ListenerParts, MemoryRegion, Notify, OpenRequest, Outstanding,
-    ProtectionDomain, Provider, QueuePair, QueuePairSpec, Reach, ReceiveRequest, Registration,
-    Relationship, Request, SharedReceiveQueue, WindowScope, unsupported,
+    Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, Completion, CompletionPoller,
+    CompletionQueue, CompletionQueueParts, CompletionSink, ConnectRequest, Description,
+    DiscoveredAdapter, ListenSink, Listener, ListenerParts, MemoryRegion, Notify, OpenRequest,
+    Outstanding, ProtectionDomain, Provider, QueuePair, QueuePairSpec, Reach, ReceiveRequest,
+    Registration, Relationship, Request, Responder, SharedReceiveQueue, WindowScope, unsupported,
 };
 
 /// Every object of the provider; it has no transport.
@@ -24,8 +24,8 @@ impl Provider for Minimal {
         Description { name: "minimal", ..Description::default() }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered { name: "minimal".to_owned(), ..Discovered::default() }]
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        vec![DiscoveredAdapter { name: "minimal".to_owned(), ..DiscoveredAdapter::default() }]
     }
 
     fn open(&self, _request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
@@ -125,7 +125,7 @@ impl QueuePair for Minimal {
 
 impl Listener for Minimal {}
 
-impl Answer for Minimal {
+impl Responder for Minimal {
     fn accept(&self, _: &dyn QueuePair, _attempt: u64, _private_data: &[u8]) -> Result<()> {
         Ok(())
     }
@@ -168,7 +168,7 @@ fn defaults_offer_nothing_optional() {
 
 #[test]
 fn optional_methods_have_defaults() {
-    assert!(Minimal.may_have("any name"));
+    assert!(Minimal.claims_name("any name"));
     assert_eq!(Minimal.related("one", "other"), Relationship::Unknown);
     let domain = open().create_domain().expect("no limit");
     let window = domain.create_window(1, WindowScope::Domain).err().expect("not supported");

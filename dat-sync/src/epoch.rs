@@ -50,7 +50,7 @@ impl Epochs {
     /// Whether the epoch with that number has not ended.
     #[inline(always)]
     #[must_use]
-    pub fn is(&self, number: u64) -> bool {
+    pub fn is_current(&self, number: u64) -> bool {
         self.now.load(Ordering::Relaxed) == number
     }
 
@@ -68,11 +68,11 @@ mod tests {
     fn an_epoch_ends_once_and_the_default_one_is_never_current() {
         let epochs = Epochs::default();
         let first = epochs.now();
-        assert!(epochs.is(first.number()));
+        assert!(epochs.is_current(first.number()));
         epochs.end();
-        assert!(!epochs.is(first.number()));
-        assert!(epochs.is(epochs.now().number()));
-        assert!(!epochs.is(Epoch::default().number()));
-        assert!(!Epochs::default().is(Epoch::default().number()));
+        assert!(!epochs.is_current(first.number()));
+        assert!(epochs.is_current(epochs.now().number()));
+        assert!(!epochs.is_current(Epoch::default().number()));
+        assert!(!Epochs::default().is_current(Epoch::default().number()));
     }
 }

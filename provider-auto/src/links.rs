@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::Result;
-use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, JoinedAcceptor, Transport};
+use dat_provider_kit::engine::{Acceptor, Attempt, ConnectError, JoinedAcceptor, Transport};
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
@@ -62,7 +62,7 @@ impl Transport for Links {
         &self,
         address: IpAddr,
         qualifier: u64,
-    ) -> std::result::Result<Attempt, ConnectFailure> {
+    ) -> std::result::Result<Attempt, ConnectError> {
         let rings = self.rings.clone().beside_tcp(self.sockets.source(address)?);
         // What keeps this side from a ring may not keep it from a socket.
         rings.connect(address, qualifier).or_else(|_| self.sockets.connect(address, qualifier))

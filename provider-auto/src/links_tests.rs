@@ -34,7 +34,7 @@ fn dial(
     from: &dyn Transport,
     to: IpAddr,
     qualifier: u64,
-) -> std::result::Result<Connected, ConnectFailure> {
+) -> std::result::Result<Connected, ConnectError> {
     let mut attempt = from.connect(to, qualifier)?;
     loop {
         match attempt {
@@ -99,7 +99,7 @@ fn a_listener_of_shm_is_not_one_of_an_address() {
     let rings = Rings::open("").expect("the defaults").0;
     let acceptor = rings.listen(None).expect("a free qualifier");
     let failure = dial(&links(), LO, acceptor.qualifier()).err();
-    assert_eq!(failure, Some(ConnectFailure::Refused));
+    assert_eq!(failure, Some(ConnectError::Refused));
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
-use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
+use dat_provider::{
+    Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, Relationship,
+};
 use dat_provider_kit::engine::{self, Identity};
 
 use crate::interface;
@@ -42,20 +44,20 @@ impl Provider for AutoProvider {
         Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Network }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         let (interface, address) = interface::default();
         let address = address.map(|address| format!(", address {address}")).unwrap_or_default();
         let summary =
             format!("shared memory on this machine, and TCP beyond it by {interface}{address}");
-        vec![Discovered { name: Self::NAME.to_owned(), summary, unusable: None }]
+        vec![DiscoveredAdapter { name: Self::NAME.to_owned(), summary, unusable: None }]
     }
 
-    fn may_have(&self, name: &str) -> bool {
+    fn claims_name(&self, name: &str) -> bool {
         name == Self::NAME
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        if FaultyProvider::is_asked_by(request.parameters) {
+        if FaultyProvider::is_requested_by(request.parameters) {
             // It takes its parameters out, so this comes back here once.
             return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
         }
@@ -90,9 +92,9 @@ mod tests {
 
     #[test]
     fn its_name_is_auto() {
-        assert!(AutoProvider.may_have("auto"));
+        assert!(AutoProvider.claims_name("auto"));
         for name in ["shm", "tcp-lo", "auto-lo", ""] {
-            assert!(!AutoProvider.may_have(name), "{name:?}");
+            assert!(!AutoProvider.claims_name(name), "{name:?}");
         }
         assert_eq!(AutoProvider.discover()[0].name, "auto");
     }

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use dat_provider::status::{DtoStatus, Operation};
-use dat_provider::{Completion, Success};
+use dat_provider::{Completion, PlainSuccess};
 
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::{memory, slots};
@@ -58,7 +58,7 @@ struct Special {
 
 const OPERATION_AT: u32 = 32;
 const OPERATION: u64 = 0xf << OPERATION_AT;
-/// The operation bits that are zero in every [`Success`].
+/// The operation bits that are zero in every [`PlainSuccess`].
 const UNUSUAL: u64 = OPERATION & !((Operation::Receive as u64) << OPERATION_AT);
 /// The completion failed, is a bind, or has `extra`.
 const SPECIAL: u64 = 1 << 36;
@@ -138,7 +138,7 @@ impl CompletionRing {
     /// As [`get`](Self::get), but stores a plain success in `into` and returns its work queue. For any
     /// other completion, `into` keeps its value.
     #[inline(always)]
-    pub(crate) fn get_success(&self, position: u64, into: &mut Success) -> Option<u32> {
+    pub(crate) fn get_success(&self, position: u64, into: &mut PlainSuccess) -> Option<u32> {
         let slot = self.slots.get(position);
         let rest = slot.rest.load(Ordering::Acquire);
         if (rest ^ Slots::mark(position)) & (!(SPECIAL - 1) | UNUSUAL) != 0 {
@@ -268,19 +268,19 @@ mod tests {
         let ring = CompletionRing::new(64).expect("memory");
         for position in 0..2000 {
             let expected = entry(position);
-            assert_eq!(ring.get_success(position, &mut Success::default()), None);
+            assert_eq!(ring.get_success(position, &mut PlainSuccess::default()), None);
             assert!(ring.fill(position, &expected));
             let Entry { completion, work_queue } = expected;
             let Completion { tag, cookie, length, extra, operation, status } = completion;
             let succeeded = status == DtoStatus::Success;
             let is_plain = succeeded && operation != Operation::Bind && extra == 0;
             let plain = Plain { tag, cookie, length, operation, work_queue };
-            let mut success = Success::default();
+            let mut success = PlainSuccess::default();
             let found = ring.get_success(position, &mut success);
-            let is_success = is_plain && Success::tells(plain.operation, plain.length);
+            let is_success = is_plain && PlainSuccess::fits(plain.operation, plain.length);
             assert_eq!(found, is_success.then_some(plain.work_queue));
             if is_success {
-                let mut expected_success = Success::default();
+                let mut expected_success = PlainSuccess::default();
                 expected_success.set(
                     plain.tag,
                     plain.cookie,

@@ -12,5 +12,6 @@ pub use crate::attributes::Identity;
 pub use crate::progress::{SimulatedThread, take_simulated_threads};
 pub use crate::queue_pair::open;
 pub use crate::transport::{
-    Acceptor, Attempt, Awaited, ConnectFailure, Connected, Dial, JoinedAcceptor, Transport,
+    Acceptor, Attempt, ConnectError, Connected, Connector, ConnectorEvent, JoinedAcceptor,
+    Transport,
 };

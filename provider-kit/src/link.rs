@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use dat_provider::mem::Span;
 
-use crate::direct::{Access, Accessed, Gate, Offer};
+use crate::direct::{Access, AccessResult, Gate, Offer};
 use crate::doorbell::Doorbell;
-use crate::frame::{AckHead, Frame, MAX_PIECE, Malformed, MessageHead};
+use crate::frame::{AckHead, Frame, FrameError, MAX_PIECE, MessageHead};
 
 /// The result of [`Writer::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Written {
+pub enum WriteResult {
     /// The link has taken the whole frame and sent it.
     Taken,
     /// The link has taken the whole frame, and copied the bytes that it could not send yet. Call
@@ -48,7 +48,7 @@ pub enum End {
     /// The peer can no longer be reached; the errno.
     Lost(i32),
     /// The peer broke the protocol.
-    Malformed(Malformed),
+    Malformed(FrameError),
     /// The sink of [`Reader::read`] refused a frame.
     Refused,
     /// The program has made memory inaccessible, and no byte was moved. Only a stream returns this, and the halves
@@ -80,14 +80,14 @@ pub trait Writer: Send {
     ///
     /// # Errors
     /// Why the link has ended. Frames that the peer sent before can still be read.
-    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End>;
+    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<WriteResult, End>;
 
     /// As [`Writer::write`], for a message whose bytes are one span, and not in a child of `fork`. A link
     /// overrides it if it can write such frames faster than others.
     ///
     /// # Errors
     /// As [`Writer::write`].
-    fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<Written, End> {
+    fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<WriteResult, End> {
         self.write(&head.frame(), &[payload])
     }
 
@@ -96,7 +96,7 @@ pub trait Writer: Send {
     ///
     /// # Errors
     /// As [`Writer::write`].
-    fn write_ack(&mut self, head: &AckHead) -> Result<Written, End> {
+    fn write_ack(&mut self, head: &AckHead) -> Result<WriteResult, End> {
         self.write(&head.frame(), &[])
     }
 
@@ -105,7 +105,7 @@ pub trait Writer: Send {
     ///
     /// # Errors
     /// As [`Writer::write`].
-    fn hold(&mut self, frame: &Frame, payload: &[Span], limit: usize) -> Result<Written, End> {
+    fn hold(&mut self, frame: &Frame, payload: &[Span], limit: usize) -> Result<WriteResult, End> {
         let _ = limit;
         self.write(frame, payload)
     }
@@ -115,7 +115,7 @@ pub trait Writer: Send {
     ///
     /// # Errors
     /// As [`Writer::write`].
-    fn write_last(&mut self, frame: &Frame) -> Result<Written, End> {
+    fn write_last(&mut self, frame: &Frame) -> Result<WriteResult, End> {
         self.write(frame, &[])
     }
 
@@ -145,8 +145,8 @@ pub trait Writer: Send {
 
     /// Executes an RDMA operation without the peer, before it returns. All previous requests were
     /// executed. By default, this is not possible.
-    fn access(&mut self, _access: &Access<'_>) -> Accessed {
-        Accessed::NotDirectly
+    fn access(&mut self, _access: &Access<'_>) -> AccessResult {
+        AccessResult::NotDirectly
     }
 
     /// Whether messages of at least [`MIN_OFFER`] bytes may be offered. By default, they may not.
@@ -162,8 +162,8 @@ pub trait Writer: Send {
     }
 
     /// Fetches a message that the peer has offered. By default, this is not possible.
-    fn fetch(&mut self, _offer: &Offer<'_>) -> Accessed {
-        Accessed::NotDirectly
+    fn fetch(&mut self, _offer: &Offer<'_>) -> AccessResult {
+        AccessResult::NotDirectly
     }
 
     /// The gate by which the peer may access the memory of this process, as the queue pair of this

@@ -12,7 +12,7 @@ use crate::completion_target::CompletionTarget;
 use crate::credits::QueueCredits;
 use crate::polled_links::leases::Leases;
 use crate::receive_ring::{PostedReceive, ReceiveRing};
-use crate::receive_wakeup::{Duty, ReceiveWakeup};
+use crate::receive_wakeup::{PostAction, ReceiveWakeup};
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::upcalls::Upcalls;
@@ -121,8 +121,8 @@ impl Direction {
         if !self.wakeup.is_requested() {
             return;
         }
-        let duty = self.wakeup.duty();
-        if duty == Duty::Nothing {
+        let action = self.wakeup.action();
+        if action == PostAction::Nothing {
             return;
         }
         let mut state = self.state.lock();
@@ -133,7 +133,7 @@ impl Direction {
         if state.1 == 0 {
             self.wakeup.settle();
         }
-        if duty == Duty::Rest {
+        if action == PostAction::Rest {
             self.wakeup.rest();
         }
     }

@@ -13,14 +13,14 @@ use crate::stream_link::{Stream, halves};
 
 /// The behaviour of a link in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Wire {
+pub struct MemoryLinkConfig {
     /// Capacity of each direction, in bytes.
     pub capacity: usize,
     /// The seed of the splits and delays; 0 for none.
     pub seed: u64,
 }
 
-impl Default for Wire {
+impl Default for MemoryLinkConfig {
     fn default() -> Self {
         Self { capacity: 128 << 10, seed: 0 }
     }
@@ -34,7 +34,7 @@ pub struct MemoryStream {
 
 struct Direction {
     bytes: VecDeque<u8>,
-    wire: Wire,
+    config: MemoryLinkConfig,
     state: u64,
     is_shut: bool,
     is_cut: bool,
@@ -48,10 +48,10 @@ impl std::fmt::Debug for MemoryStream {
 
 /// The two ends of a new connection.
 #[must_use]
-pub fn pair(wire: Wire) -> (Arc<MemoryStream>, Arc<MemoryStream>) {
+pub fn pair(config: MemoryLinkConfig) -> (Arc<MemoryStream>, Arc<MemoryStream>) {
     let direction = |salt| {
-        let (bytes, state) = (VecDeque::new(), wire.seed.wrapping_mul(salt) | 1);
-        Arc::new(Mutex::new(Direction { bytes, wire, state, is_shut: false, is_cut: false }))
+        let (bytes, state) = (VecDeque::new(), config.seed.wrapping_mul(salt) | 1);
+        Arc::new(Mutex::new(Direction { bytes, config, state, is_shut: false, is_cut: false }))
     };
     let (one, other) = (direction(0x9e37_79b9_7f4a_7c15), direction(0xbf58_476d_1ce4_e5b9));
     let near = MemoryStream { out: Arc::clone(&one), inbound: Arc::clone(&other) };
@@ -60,8 +60,8 @@ pub fn pair(wire: Wire) -> (Arc<MemoryStream>, Arc<MemoryStream>) {
 
 /// The halves of both ends of a new connection.
 #[must_use]
-pub fn links(wire: Wire) -> [(Box<dyn Reader>, Box<dyn Writer>); 2] {
-    let (one, other) = pair(wire);
+pub fn links(config: MemoryLinkConfig) -> [(Box<dyn Reader>, Box<dyn Writer>); 2] {
+    let (one, other) = pair(config);
     [halves(&one), halves(&other)]
 }
 
@@ -76,7 +76,7 @@ impl MemoryStream {
 impl Direction {
     /// The number of bytes, of at most `length`, that move now: all of them without a seed.
     fn portion(&mut self, length: usize) -> usize {
-        if self.wire.seed == 0 || length == 0 {
+        if self.config.seed == 0 || length == 0 {
             return length;
         }
         // xorshift64
@@ -99,7 +99,7 @@ impl Stream for MemoryStream {
         if out.is_cut || out.is_shut {
             return Err(End::Gone);
         }
-        let space = out.wire.capacity.saturating_sub(out.bytes.len());
+        let space = out.config.capacity.saturating_sub(out.bytes.len());
         let length = bytes::total(from).min(space);
         let length = out.portion(length);
         let mut all = Vec::new();

@@ -25,7 +25,7 @@ pub struct ReceiveWakeup {
 
 /// What the poster of a receive has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duty {
+pub enum PostAction {
     /// Nothing.
     Nothing,
     /// Enter the direction and execute what waits.
@@ -56,7 +56,7 @@ impl ReceiveWakeup {
         }
     }
 
-    /// Whether the poster calls [`duty`](Self::duty), after a slot was filled.
+    /// Whether the poster calls [`action`](Self::action), after a slot was filled.
     #[inline(always)]
     pub fn is_requested(&self) -> bool {
         fence::light();
@@ -66,16 +66,16 @@ impl ReceiveWakeup {
 
     /// What the poster has to do, after a slot was filled and found [`is_requested`](Self::is_requested).
     #[inline]
-    pub fn duty(&self) -> Duty {
+    pub fn action(&self) -> PostAction {
         // Pairs with that of `request`: either this thread sees the request, or the other one the slot.
         full_fence();
         if self.waits.load(Ordering::Relaxed) {
-            return Duty::Execute;
+            return PostAction::Execute;
         }
         let idle = self.idle.load(Ordering::Relaxed).saturating_add(1);
         self.idle.store(idle, Ordering::Relaxed);
         let is_long = idle >= 1 << self.patience.load(Ordering::Relaxed);
-        if is_long && fence::is_available() { Duty::Rest } else { Duty::Nothing }
+        if is_long && fence::is_available() { PostAction::Rest } else { PostAction::Nothing }
     }
 
     /// Whether something waited for a receive a moment ago.
@@ -127,25 +127,25 @@ mod tests {
     use super::*;
 
     /// What the poster of a receive does.
-    fn post(wakeup: &ReceiveWakeup) -> Duty {
-        if wakeup.is_requested() { wakeup.duty() } else { Duty::Nothing }
+    fn post(wakeup: &ReceiveWakeup) -> PostAction {
+        if wakeup.is_requested() { wakeup.action() } else { PostAction::Nothing }
     }
 
     #[test]
     fn a_poster_enters_the_direction_only_while_something_waits() {
         let wakeup = ReceiveWakeup::new();
-        assert_eq!(post(&wakeup), Duty::Nothing);
+        assert_eq!(post(&wakeup), PostAction::Nothing);
         wakeup.request();
-        assert_eq!([post(&wakeup), post(&wakeup)], [Duty::Execute; 2]);
+        assert_eq!([post(&wakeup), post(&wakeup)], [PostAction::Execute; 2]);
         wakeup.settle();
-        assert_eq!(post(&wakeup), Duty::Nothing);
+        assert_eq!(post(&wakeup), PostAction::Nothing);
         assert!(wakeup.is_requested(), "the next request runs no heavy fence");
     }
 
     #[test]
     fn many_idle_posts_end_the_checks_until_the_next_request() {
         let wakeup = ReceiveWakeup::new();
-        let idle = (0..100).take_while(|_| post(&wakeup) == Duty::Nothing).count();
+        let idle = (0..100).take_while(|_| post(&wakeup) == PostAction::Nothing).count();
         if !fence::is_available() {
             return assert_eq!(idle, 100);
         }
@@ -153,10 +153,10 @@ mod tests {
         wakeup.rest();
         assert!(!wakeup.is_requested());
         wakeup.request();
-        assert_eq!(post(&wakeup), Duty::Execute);
+        assert_eq!(post(&wakeup), PostAction::Execute);
         wakeup.settle();
         // The request came soon after the checks had ended: they last longer this time.
-        let idle = (0..100).take_while(|_| post(&wakeup) == Duty::Nothing).count();
+        let idle = (0..100).take_while(|_| post(&wakeup) == PostAction::Nothing).count();
         assert_eq!(idle, (1 << (FIRST_PATIENCE + 1)) - 1);
     }
 

@@ -45,13 +45,13 @@ mod modelled {
             Some(self.lock())
         }
 
-        pub fn pass(&self) {
+        pub fn synchronize(&self) {
             drop(self.lock());
         }
 
         /// A mutex orders all sections, so passing it is always enough.
-        pub fn pass_without_fence(&self) -> bool {
-            self.pass();
+        pub fn synchronize_without_fence(&self) -> bool {
+            self.synchronize();
             true
         }
     }

@@ -72,7 +72,8 @@ impl CheckedSegment<'_> {
     #[inline(always)]
     fn permits(self, privilege: Privileges) -> bool {
         let Segment { address, length, key } = self.segment;
-        self.epochs.is(self.checked) || is_registered(key, self.domain, privilege, address, length)
+        self.epochs.is_current(self.checked)
+            || is_registered(key, self.domain, privilege, address, length)
     }
 }
 
@@ -225,12 +226,12 @@ pub fn rdma_read_to_remote(
 pub fn atomic(
     remote: RemoteMemory<'_>,
     target: LocalMemory<'_>,
-    change: Change,
+    operation: AtomicOperation,
 ) -> Result<(), AccessError> {
     if !target.permits(Privileges::LOCAL_WRITE) {
         return Err(AccessError::Target);
     }
-    let before = change_word(remote, change).ok_or(AccessError::Source)?.to_ne_bytes();
+    let before = execute_atomic(remote, operation).ok_or(AccessError::Source)?.to_ne_bytes();
     let source =
         Segment { address: (&raw const before).expose_provenance() as u64, length: 8, key: 0 };
     copy::<false>(&[source], target.segments, 8)
@@ -256,7 +257,7 @@ pub fn checked_local_spans(
     (skip, left): (u64, u64),
     into: &mut Vec<Span>,
 ) -> bool {
-    (epochs.is(checked) || left == 0 || local.permits(privilege))
+    (epochs.is_current(checked) || left == 0 || local.permits(privilege))
         && append_spans(local.segments, (skip, left), into)
 }
 
@@ -269,7 +270,7 @@ pub fn checked_local_span(
     length: u64,
 ) -> Option<Span> {
     match local.segments {
-        [segment] if length <= segment.length && epochs.is(checked) => {
+        [segment] if length <= segment.length && epochs.is_current(checked) => {
             span(segment.address, length)
         }
         _ => None,
@@ -342,16 +343,16 @@ pub fn copy_span(from: Span, to: Span) -> bool {
 
 /// What an atomic operation does to a word.
 #[derive(Clone, Copy, Debug)]
-pub enum Change {
+pub enum AtomicOperation {
     /// It adds this.
     Add(u64),
     /// It replaces the first value by the second one, if the word has it.
-    Swap(u64, u64),
+    CompareSwap(u64, u64),
 }
 
 /// Changes eight aligned bytes of remote memory atomically. Returns their previous value, or nothing if
 /// they must not be accessed.
-pub fn change_word(remote: RemoteMemory<'_>, change: Change) -> Option<u64> {
+pub fn execute_atomic(remote: RemoteMemory<'_>, operation: AtomicOperation) -> Option<u64> {
     let word = remote.segment(8, Privileges::REMOTE_ATOMIC)?;
     let pointer = with_exposed_provenance_mut::<u64>(word.address as usize);
     if !pointer.is_aligned() {
@@ -360,11 +361,11 @@ pub fn change_word(remote: RemoteMemory<'_>, change: Change) -> Option<u64> {
     // The pointer is in a region whose key was valid under the lock that the caller holds, so it stays alive
     // during this call. Other threads access the word by such operations, or get torn bytes, as a peer does
     // that reads during a write.
-    let before = match change {
+    let before = match operation {
         // SAFETY: the pointer is aligned, and as above.
-        Change::Add(add) => unsafe { fault::fetch_add(pointer, add) },
+        AtomicOperation::Add(add) => unsafe { fault::fetch_add(pointer, add) },
         // SAFETY: the pointer is aligned, and as above.
-        Change::Swap(from, to) => unsafe { fault::compare_swap(pointer, from, to) },
+        AtomicOperation::CompareSwap(from, to) => unsafe { fault::compare_swap(pointer, from, to) },
     };
     before.ok()
 }

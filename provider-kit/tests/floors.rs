@@ -12,7 +12,7 @@ const FLOORS: [(&str, &[&str]); 3] = [
             "crate::queue_pair",
             "Arc<",
             "Mutex",
-            "Atomic",
+            "atomic::",
             "Instant",
             "epoll",
             "BorrowedFd",

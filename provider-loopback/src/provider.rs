@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
-use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
+use dat_provider::{Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach};
 use dat_provider_kit::attributes::Identity;
 
 use crate::adapter::LoopbackAdapter;
@@ -42,20 +42,20 @@ impl Provider for LoopbackProvider {
         Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Process }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        vec![DiscoveredAdapter {
             name: Self::NAME.to_owned(),
             summary: format!("inside this process, address {}", Parameters::default().address),
             unusable: None,
         }]
     }
 
-    fn may_have(&self, name: &str) -> bool {
+    fn claims_name(&self, name: &str) -> bool {
         name == Self::NAME
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        if FaultyProvider::is_asked_by(request.parameters) {
+        if FaultyProvider::is_requested_by(request.parameters) {
             // It removes the fault parameters before it opens this provider.
             return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
         }

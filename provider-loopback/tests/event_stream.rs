@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, CompletionFlags, Connect, Endpoint, EpSpec, EvdFlags, EvdOptions, Event,
-    EventDispatcher, EventStream, InterfaceAdapter, PspMaker, Registry, ReturnType, Timeout,
+    Close, CompletionFlags, Connect, Endpoint, EpProvision, EpSpec, EvdFlags, EvdOptions, Event,
+    EventDispatcher, EventStream, InterfaceAdapter, Registry, ReturnType, Timeout,
 };
 use futures_core::Stream;
 use tokio::runtime::{Builder, Runtime};
@@ -41,7 +41,7 @@ fn pair(ia: &InterfaceAdapter) -> [(Endpoint, EventDispatcher); 2] {
         (ia.ep_create(&spec).expect("an endpoint"), received)
     };
     let (active, passive) = (side(), side());
-    let psp = ia.psp_create_any(&other, PspMaker::Consumer).expect("a service point");
+    let psp = ia.psp_create_any(&other, EpProvision::Consumer).expect("a service point");
     let to = Connect::to(ia.attributes().address, psp.qualifier());
     active.0.connect(&to).expect("an attempt");
     let mut event = Event::default();
@@ -90,7 +90,7 @@ fn events_arrive_in_order_while_another_thread_posts_them() {
     std::thread::scope(|scope| {
         scope.spawn(move || {
             for value in 0..EVENTS {
-                while let Err(error) = poster.post_se(value) {
+                while let Err(error) = poster.post_software_event(value) {
                     assert_eq!(error.return_type(), ReturnType::QueueFull);
                     std::thread::yield_now();
                 }
@@ -146,7 +146,7 @@ fn an_abandoned_sleep_takes_no_event() {
                 let mut context = Context::from_waker(Waker::noop());
                 assert!(sleep.poll(&mut context).is_pending(), "there is no event");
             }
-            evd.post_se(value).expect("room");
+            evd.post_software_event(value).expect("room");
             assert_eq!(events.next().await.expect("live"), Event::Software(value));
         }
     });
@@ -156,7 +156,7 @@ fn an_abandoned_sleep_takes_no_event() {
 fn a_task_that_always_finds_an_event_lets_other_tasks_run() {
     let evd = dispatcher();
     for value in 0..500 {
-        evd.post_se(value).expect("room");
+        evd.post_software_event(value).expect("room");
     }
     runtime().block_on(LocalSet::new().run_until(async {
         let turns = Rc::new(Cell::new(0));
@@ -199,14 +199,14 @@ fn a_second_stream_of_a_dispatcher_fails_without_effect_on_the_first() {
             let evd = evd.clone();
             move || {
                 std::thread::sleep(Duration::from_millis(20));
-                evd.post_se(7).expect("room");
+                evd.post_software_event(7).expect("room");
             }
         });
         assert_eq!(first.next().await.expect("live"), Event::Software(7));
         poster.join().expect("no panic");
         drop(first);
         let mut again = EventStream::new(evd.clone()).expect("the first is gone");
-        evd.post_se(8).expect("room");
+        evd.post_software_event(8).expect("room");
         assert_eq!(again.next().await.expect("live"), Event::Software(8));
     });
 }
@@ -253,7 +253,7 @@ fn a_waiting_thread_excludes_streams() {
             };
             assert_eq!(error.return_type(), ReturnType::InvalidState, "{error}");
         });
-        poster.post_se(1).expect("room");
+        poster.post_software_event(1).expect("room");
         assert_eq!(waits.join().expect("no panic"), Event::Software(1));
     });
 }

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use dat_conformance::{Buffer, Node, expect_connection, expect_request};
 use dat_core::{
-    CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, Event, PspMaker, Registry,
-    RmrTriplet,
+    CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpProvision, Event,
+    Registry, RmrTriplet,
 };
 use dat_two_processes::traffic::Load;
 
@@ -26,7 +26,7 @@ fn node() -> Node {
 /// The other process.
 fn target(polls: bool) {
     let node = node();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
     let buffer = node.buffer(LONGEST);
     buffer.fill(0, &[1; LONGEST]);
     println!("{}", psp.qualifier());

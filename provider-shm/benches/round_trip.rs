@@ -9,7 +9,7 @@ use dat_core::{InterfaceAdapter, Memory, Registry};
 use dat_provider::mem::Span;
 use dat_provider_kit::engine::{Attempt, Connected, Transport};
 use dat_provider_kit::frame::{Body, Frame, MAX_PIECE};
-use dat_provider_kit::link::{Armed, Budget, Destinations, FrameSink, Refused, Written};
+use dat_provider_kit::link::{Armed, Budget, Destinations, FrameSink, Refused, WriteResult};
 use dat_provider_shm::Rings;
 use dat_two_processes::round_trip::{self, Floor, Side};
 
@@ -74,9 +74,11 @@ impl Side for Plain {
             self.segments.clear();
             self.segments.push(part(&self.sink.memory, sent, length));
             match self.link.writer.write(&frame, &self.segments) {
-                Ok(Written::Taken | Written::Buffered | Written::Held) => sent += length,
-                Ok(Written::Full) => std::hint::spin_loop(),
-                Ok(Written::Unreadable) | Err(_) => std::process::exit(0),
+                Ok(WriteResult::Taken | WriteResult::Buffered | WriteResult::Held) => {
+                    sent += length
+                }
+                Ok(WriteResult::Full) => std::hint::spin_loop(),
+                Ok(WriteResult::Unreadable) | Err(_) => std::process::exit(0),
             }
         }
     }

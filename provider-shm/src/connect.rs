@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dat_provider::LocalCause;
-use dat_provider_kit::engine::{Attempt, Awaited, ConnectFailure, Dial};
+use dat_provider_kit::engine::{Attempt, ConnectError, Connector, ConnectorEvent};
 use dat_provider_kit::fork::Private;
 use dat_sync::clock;
 use rustix::io::Errno;
@@ -23,7 +23,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(128);
 
-type Result<T> = std::result::Result<T, ConnectFailure>;
+type Result<T> = std::result::Result<T, ConnectError>;
 
 /// A link that is being connected. The system does not report when a backlog has space again, or more descriptors
 /// may be on their way, so the attempt is continued after pauses.
@@ -56,8 +56,8 @@ enum Step {
 impl Dialling {
     /// Starts to connect.
     pub(crate) fn start(rings: &Rings, peer: IpAddr, qualifier: u64) -> Result<Attempt> {
-        let here = rings.space.here(peer).map_err(ConnectFailure::Local)?;
-        let found = here.ok_or(ConnectFailure::Unreachable)?;
+        let here = rings.space.here(peer).map_err(ConnectError::Local)?;
+        let found = here.ok_or(ConnectError::Unreachable)?;
         // Before the peer is woken, so that it finds the greeting when it accepts.
         let created = Segment::create();
         let (segment, file) = created.map_err(failed("create the memory file of a connection"))?;
@@ -68,13 +68,13 @@ impl Dialling {
     }
 }
 
-impl Dial for Dialling {
+impl Connector for Dialling {
     fn local_port(&self) -> u64 {
         self.goal.port
     }
 
-    fn awaits(&self) -> Awaited<'_> {
-        Awaited::Time(self.next)
+    fn awaits(&self) -> ConnectorEvent<'_> {
+        ConnectorEvent::Time(self.next)
     }
 
     fn advance(self: Box<Self>) -> Result<Attempt> {
@@ -99,7 +99,7 @@ impl Goal {
                 }
                 let is_same_user = greeting::is_same_user(&socket);
                 if !self.rings.any_user && !is_same_user {
-                    return Err(ConnectFailure::OtherUser);
+                    return Err(ConnectError::OtherUser);
                 }
                 Link::active(socket, segment, is_same_user, &self.rings.options)
             }
@@ -124,7 +124,7 @@ impl Goal {
                 Err(errno) => return Err(failed("connect to the listener")(errno)),
             }
         }
-        Err(ConnectFailure::Refused)
+        Err(ConnectError::Refused)
     }
 }
 
@@ -134,11 +134,11 @@ fn is_passing(errno: Errno) -> bool {
     matches!(errno, Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::TOOMANYREFS)
 }
 
-fn failed(what: &'static str) -> impl Fn(Errno) -> ConnectFailure {
+fn failed(what: &'static str) -> impl Fn(Errno) -> ConnectError {
     move |errno| match errno {
         // The process that listens has ended, or has no descriptor for the connection.
-        Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => ConnectFailure::Closed,
-        errno => ConnectFailure::Local(LocalCause { what, errno: errno.raw_os_error() }),
+        Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => ConnectError::Closed,
+        errno => ConnectError::Local(LocalCause { what, errno: errno.raw_os_error() }),
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_listener_that_closes_the_link_was_there() {
         for errno in [Errno::PIPE, Errno::CONNRESET, Errno::NOTCONN] {
-            assert_eq!(failed("try")(errno), ConnectFailure::Closed);
+            assert_eq!(failed("try")(errno), ConnectError::Closed);
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
         {
             assert!(!is_passing(errno), "{errno:?}");
             let cause = LocalCause { what: "try", errno: errno.raw_os_error() };
-            assert_eq!(failed("try")(errno), ConnectFailure::Local(cause));
+            assert_eq!(failed("try")(errno), ConnectError::Local(cause));
         }
     }
 }

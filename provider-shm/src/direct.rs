@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use dat_provider::triplet::RmrTriplet;
-use dat_provider_kit::direct::page::{self, Place, WORDS};
-use dat_provider_kit::direct::{Access, Accessed, Direction, Extent, Offer};
+use dat_provider_kit::direct::page::{self, SlotLocation, WORDS};
+use dat_provider_kit::direct::{Access, AccessResult, Direction, Extent, Offer};
 use dat_provider_kit::transfer::RemoteMemory;
 use dat_sync::region_table::Region;
 use rustix::io::Errno;
@@ -55,17 +55,17 @@ impl DirectRequester {
         words: &AccessWords,
         process: impl FnOnce() -> Option<i32>,
         access: &Access<'_>,
-    ) -> Accessed {
+    ) -> AccessResult {
         if access.local.len() > cma::MOST_PARTS {
-            return Accessed::NotDirectly;
+            return AccessResult::NotDirectly;
         }
         let Some((process, directory)) = self.reach(words, process) else {
-            return Accessed::NotDirectly;
+            return AccessResult::NotDirectly;
         };
         let mut done = 0;
         while done < access.length {
             let length = (access.length - done).min(LONGEST);
-            let Some(pass) = self.requester.enter(words) else { return Accessed::NotDirectly };
+            let Some(pass) = self.requester.enter(words) else { return AccessResult::NotDirectly };
             let copied = if self.permits(process, directory, pass, access) {
                 let local = (access.local, done);
                 let address = access.remote.address.wrapping_add(done);
@@ -80,17 +80,17 @@ impl DirectRequester {
                 // copies of its own side say so.
                 Some(Err(Errno::FAULT)) if is_owner(process, words) => {
                     self.withheld.insert(access.remote.context);
-                    return Accessed::NotDirectly;
+                    return AccessResult::NotDirectly;
                 }
                 // Also if the process has begun to execute another program, which ends the connection.
                 Some(Err(_)) => {
                     self.peer = Peer::Refused;
-                    return Accessed::NotDirectly;
+                    return AccessResult::NotDirectly;
                 }
-                None => return Accessed::NotDirectly,
+                None => return AccessResult::NotDirectly,
             }
         }
-        Accessed::Done
+        AccessResult::Done
     }
 
     /// Fetches a message that the peer has offered, unless its memory has changed since.
@@ -99,20 +99,22 @@ impl DirectRequester {
         words: &AccessWords,
         process: impl FnOnce() -> Option<i32>,
         offer: &Offer<'_>,
-    ) -> Accessed {
+    ) -> AccessResult {
         if offer.local.len() > cma::MOST_PARTS {
-            return Accessed::NotDirectly;
+            return AccessResult::NotDirectly;
         }
-        let Some((process, _)) = self.reach(words, process) else { return Accessed::NotDirectly };
-        let Some(pass) = self.requester.enter(words) else { return Accessed::NotDirectly };
+        let Some((process, _)) = self.reach(words, process) else {
+            return AccessResult::NotDirectly;
+        };
+        let Some(pass) = self.requester.enter(words) else { return AccessResult::NotDirectly };
         let copied = (pass.epoch == offer.epoch).then(|| copy_extents(process, offer));
         self.requester.leave(words);
         match copied {
-            Some(Ok(())) => return Accessed::Done,
+            Some(Ok(())) => return AccessResult::Done,
             None | Some(Err(Errno::FAULT)) => {}
             Some(Err(_)) => self.peer = Peer::Refused,
         }
-        Accessed::NotDirectly
+        AccessResult::NotDirectly
     }
 
     /// The process of the peer and the directory of its page, if its memory can be accessed.
@@ -181,7 +183,7 @@ fn read_region(
     chunks: &mut HashMap<u64, u64>,
     key: u32,
 ) -> Option<Region> {
-    let place = Place::of(key)?;
+    let place = SlotLocation::of(key)?;
     let chunk = match chunks.get(&place.in_directory) {
         Some(&chunk) => chunk,
         None => {

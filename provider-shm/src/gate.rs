@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dat_provider_kit::direct;
-use dat_provider_kit::fork::Origin;
+use dat_provider_kit::fork::OwnerProcess;
 use rustix::io::Errno;
 
 use crate::access_words::AccessWords;
@@ -26,7 +26,7 @@ pub(crate) struct Gate {
     /// The process of the peer, if it is visible here.
     process: Option<i32>,
     segment: Arc<Segment>,
-    origin: Origin,
+    owner_process: OwnerProcess,
     /// The domain and the queue pair as which the peer accesses memory.
     rights: u64,
 }
@@ -38,14 +38,14 @@ impl Gate {
             writes: link.writes,
             process: link.peer_process(),
             segment: Arc::clone(segment),
-            origin: Origin::here(),
+            owner_process: OwnerProcess::current(),
             rights,
         }
     }
 
     /// The words of the peer's accesses; nothing in a child of fork, whose memory peers do not know.
     fn words(&self) -> Option<&AccessWords> {
-        self.origin.is_here().then(|| self.segment.access(1 - self.writes))
+        self.owner_process.is_current().then(|| self.segment.access(1 - self.writes))
     }
 
     /// Whether the process of the peer has ended or executes another program, which ends its accesses: its
@@ -101,7 +101,7 @@ impl direct::Gate for Gate {
     }
 
     fn hang_up(&self) {
-        if let Some(link) = self.link.upgrade().filter(|_| self.origin.is_here()) {
+        if let Some(link) = self.link.upgrade().filter(|_| self.owner_process.is_current()) {
             link.end();
             link.bell.hang_up();
         }

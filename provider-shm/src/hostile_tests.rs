@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_conformance::{Node, exchange, expect_connection, expect_request, state, until};
-use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpState, PspMaker};
+use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpProvision, EpState};
 use dat_provider::error::{ReturnType, Subtype};
 use dat_provider::mem::Span;
 use dat_provider_kit::fork::Private;
 use dat_provider_kit::frame::{Body, Frame};
-use dat_provider_kit::handshake::{Active, Hello, SideInfo};
+use dat_provider_kit::handshake::{Active, ConnectionParameters, Hello};
 use dat_two_processes::{NONE, each_once, posts};
 use rustix::fs::MemfdFlags;
 use rustix::net::SendFlags;
@@ -49,14 +49,16 @@ fn ring(socket: &Private<OwnedFd>) {
 impl Raw {
     /// A connection that an endpoint has accepted and that can send many messages to the peer.
     fn established(node: &Node, ep: &Endpoint) -> Self {
-        let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
+        let psp =
+            node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
         let socket = dial(psp.qualifier());
         let (segment, file) = Segment::create().expect("memory");
         greeting::send(socket.as_fd(), file.as_fd(), None).expect("it listens");
         let segment = Arc::new(segment);
         let (producer, consumer) = (Producer::new(&segment, 0), Consumer::new(&segment, 1));
         let mut raw = Self { socket, segment, producer, consumer };
-        let side = SideInfo { posted: 1000, reads: 4, ..SideInfo::default() };
+        let side =
+            ConnectionParameters { posted: 1000, reads: 4, ..ConnectionParameters::default() };
         let hello = Hello { qualifier: psp.qualifier(), port: 9, side };
         let (_, mut message) = Active::new(&hello, None).expect("no random numbers are needed");
         raw.store(&message.frame, &mut message.payload);
@@ -239,7 +241,7 @@ fn a_peer_that_never_ends_its_access_ends_its_connection_and_keeps_only_the_memo
 #[test]
 fn strangers_do_not_hold_the_listener() {
     let node = node("");
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
     let silent = dial(psp.qualifier());
     let rude = dial(psp.qualifier());
     rustix::net::send(&rude, b"GET / HTTP/1.1", SendFlags::NOSIGNAL).expect("it listens");

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use dat_provider_kit::direct::page;
 use dat_provider_kit::doorbell::Doorbell;
-use dat_provider_kit::fork::{Origin, Private};
-use dat_provider_kit::frame::Malformed;
+use dat_provider_kit::fork::{OwnerProcess, Private};
+use dat_provider_kit::frame::FrameError;
 use dat_provider_kit::link::{self, End};
 use dat_sync::prefetch_address;
 
@@ -36,7 +36,7 @@ pub(crate) struct LinkOptions {
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) bell: Bell,
-    origin: Origin,
+    owner_process: OwnerProcess,
     /// The direction that this side writes.
     pub(crate) writes: usize,
     segment: OnceLock<Arc<Segment>>,
@@ -105,11 +105,12 @@ impl Link {
         let is_direct = options.is_direct && is_same_user;
         let boards = Arc::clone(&options.boards);
         let doorbell = is_same_user.then(|| boards.doorbell()).flatten();
-        let (bell, origin, end) = (Bell::new(socket), Origin::here(), AtomicI32::new(STANDS));
+        let (bell, owner_process, end) =
+            (Bell::new(socket), OwnerProcess::current(), AtomicI32::new(STANDS));
         let nonce = RandomState::new().build_hasher().finish();
         Self {
             bell,
-            origin,
+            owner_process,
             writes,
             segment,
             next_unit: AtomicPtr::default(),
@@ -149,7 +150,7 @@ impl Link {
 
     /// The peer broke the protocol: the reader finds the end, too, and is woken for it.
     #[cold]
-    pub(crate) fn abandon(&self, why: Malformed) -> End {
+    pub(crate) fn abandon(&self, why: FrameError) -> End {
         self.end();
         self.bell.hang_up();
         End::Malformed(why)
@@ -171,7 +172,7 @@ impl Link {
     /// A child of fork has no part in the connections of its parent.
     #[inline]
     pub(crate) fn check(&self) -> std::result::Result<(), End> {
-        if self.origin.is_here() { Ok(()) } else { Err(End::Gone) }
+        if self.owner_process.is_current() { Ok(()) } else { Err(End::Gone) }
     }
 
     /// The segment, once it is there.
@@ -188,7 +189,7 @@ impl Link {
 
     /// Receives the segment; nothing if it has not come yet.
     pub(crate) fn receive(&self) -> std::result::Result<Option<&Arc<Segment>>, End> {
-        let malformed = |_| End::Malformed(Malformed::Magic);
+        let malformed = |_| End::Malformed(FrameError::Magic);
         let received =
             greeting::receive(self.bell.as_fd()).map_err(|errno| match Heard::failed(errno) {
                 Heard::Lost(errno) => End::Lost(errno.raw_os_error()),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dat_provider::LocalCause;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::engine::{Acceptor, Connected};
-use dat_provider_kit::fork::{Origin, Private};
+use dat_provider_kit::fork::{OwnerProcess, Private};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -34,7 +34,7 @@ pub(crate) fn socket() -> rustix::io::Result<Private<OwnedFd>> {
 /// A listening socket.
 pub(crate) struct Listening {
     socket: Private<OwnedFd>,
-    origin: Origin,
+    owner_process: OwnerProcess,
     qualifier: u64,
     rings: Rings,
     /// The file to remove at the end.
@@ -75,7 +75,7 @@ impl Listening {
         rustix::net::listen(&socket, BACKLOG).map_err(refused("listen"))?;
         Ok(Self {
             socket,
-            origin: Origin::here(),
+            owner_process: OwnerProcess::current(),
             qualifier,
             rings: rings.clone(),
             file,
@@ -86,7 +86,7 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        if let Some(file) = self.file.take().filter(|_| self.origin.is_here()) {
+        if let Some(file) = self.file.take().filter(|_| self.owner_process.is_current()) {
             let _ = std::fs::remove_file(file);
         }
     }

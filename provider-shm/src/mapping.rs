@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use dat_provider_kit::fork::{Origin, Private};
+use dat_provider_kit::fork::{OwnerProcess, Private};
 use rustix::io::{Errno, Result};
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -21,7 +21,7 @@ struct Page([u8; PAGE]);
 #[derive(Debug)]
 pub(crate) struct Mapping<const LENGTH: usize> {
     base: NonNull<u8>,
-    origin: Origin,
+    owner_process: OwnerProcess,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and is reached by atomics and copies.
@@ -51,7 +51,7 @@ impl<const LENGTH: usize> Mapping<LENGTH> {
         {
             let pages: &'static mut [Page] =
                 Vec::leak((0..LENGTH / PAGE).map(|_| Page([0; PAGE])).collect());
-            Self { base: NonNull::from(pages).cast(), origin: Origin::here() }
+            Self { base: NonNull::from(pages).cast(), owner_process: OwnerProcess::current() }
         }
     }
 
@@ -61,7 +61,7 @@ impl<const LENGTH: usize> Mapping<LENGTH> {
         let base =
             unsafe { rustix::mm::mmap(std::ptr::null_mut(), LENGTH, protection, flags, file, 0)? };
         let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
-        Ok(Self { base, origin: Origin::here() })
+        Ok(Self { base, owner_process: OwnerProcess::current() })
     }
 
     /// The first byte, at the start of a page; `LENGTH` bytes are mapped there.
@@ -73,7 +73,7 @@ impl<const LENGTH: usize> Mapping<LENGTH> {
 impl<const LENGTH: usize> Drop for Mapping<LENGTH> {
     fn drop(&mut self) {
         // A child of fork leaves the mapping to its end; under Miri there is none.
-        if self.origin.is_here() && !cfg!(miri) {
+        if self.owner_process.is_current() && !cfg!(miri) {
             // SAFETY: the mapping of `map`, to which no reference outlives `self`.
             let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), LENGTH) };
         }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use dat_provider::attr::NamedAttr;
 use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
-use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
+use dat_provider::{
+    Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, Relationship,
+};
 use dat_provider_kit::engine::{self, Identity};
 use dat_provider_kit::frame::MAX_PIECE;
 
@@ -56,17 +58,17 @@ impl Provider for ShmProvider {
         Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Host }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         let summary = "shared memory between processes, address 127.0.0.1".to_owned();
-        vec![Discovered { name: Self::NAME.to_owned(), summary, unusable: None }]
+        vec![DiscoveredAdapter { name: Self::NAME.to_owned(), summary, unusable: None }]
     }
 
-    fn may_have(&self, name: &str) -> bool {
+    fn claims_name(&self, name: &str) -> bool {
         name == Self::NAME
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        if FaultyProvider::is_asked_by(request.parameters) {
+        if FaultyProvider::is_requested_by(request.parameters) {
             // It takes its parameters out, so this comes back here once.
             return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
         }
@@ -101,9 +103,9 @@ mod tests {
 
     #[test]
     fn its_name_is_shm() {
-        assert!(ShmProvider.may_have("shm"));
+        assert!(ShmProvider.claims_name("shm"));
         for name in ["loopback", "shm0", ""] {
-            assert!(!ShmProvider.may_have(name), "{name:?}");
+            assert!(!ShmProvider.claims_name(name), "{name:?}");
         }
         assert_eq!(ShmProvider.discover()[0].name, "shm");
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dat_provider::Address;
 use dat_provider::error::{Result, Subtype};
 use dat_provider_kit::direct::page;
-use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Transport};
+use dat_provider_kit::engine::{Acceptor, Attempt, ConnectError, Transport};
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
 
@@ -88,11 +88,7 @@ impl Rings {
 }
 
 impl Transport for Rings {
-    fn connect(
-        &self,
-        peer: IpAddr,
-        qualifier: u64,
-    ) -> std::result::Result<Attempt, ConnectFailure> {
+    fn connect(&self, peer: IpAddr, qualifier: u64) -> std::result::Result<Attempt, ConnectError> {
         Dialling::start(self, peer, qualifier)
     }
 

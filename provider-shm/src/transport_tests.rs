@@ -1,8 +1,10 @@
 use std::net::Ipv6Addr;
 
-use dat_provider_kit::engine::{Awaited, Connected};
+use dat_provider_kit::engine::{Connected, ConnectorEvent};
 use dat_provider_kit::frame::{Body, Frame};
-use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Progress, Refused, Written};
+use dat_provider_kit::link::{
+    Budget, Destinations, End, FrameSink, Progress, Refused, WriteResult,
+};
 
 use super::*;
 use crate::listener::socket;
@@ -17,7 +19,7 @@ fn connect(
     rings: &Rings,
     to: IpAddr,
     qualifier: u64,
-) -> std::result::Result<Connected, ConnectFailure> {
+) -> std::result::Result<Connected, ConnectError> {
     match rings.connect(to, qualifier)? {
         Attempt::Connected(link) => Ok(link),
         Attempt::Pending(_) => panic!("the backlog is full"),
@@ -60,7 +62,7 @@ fn frames_cross_and_the_end_follows_them() {
     let (mut active, mut passive) = pair();
     assert_eq!((passive.address, active.address), (LO, LO));
     for _ in 0..1000 {
-        assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+        assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
     }
     active.writer.shut_down().expect("alive");
     let mut kept = Kept::default();
@@ -73,7 +75,7 @@ fn frames_of_a_peer_that_is_gone_are_read() {
     let (mut active, mut passive) = pair();
     let mut kept = Kept::default();
     assert!(passive.reader.read(&mut kept, Budget::default()).is_ok());
-    assert_eq!(passive.writer.write(&Frame::new(Body::Cts), &[]), Ok(Written::Taken));
+    assert_eq!(passive.writer.write(&Frame::new(Body::Cts), &[]), Ok(WriteResult::Taken));
     drop(passive);
     assert_eq!(ended(&mut active, &mut kept), End::Closed);
     assert_eq!(kept.0, [Body::Cts]);
@@ -84,7 +86,7 @@ fn frames_of_a_peer_that_is_gone_are_read() {
 #[test]
 fn a_read_leaves_the_descriptor_alone_until_it_is_readable() {
     let (mut active, mut passive) = pair();
-    assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
     let mut kept = Kept::default();
     let mut read = |passive: &mut Connected| passive.reader.read(&mut kept, Budget::default());
     assert_eq!(read(&mut passive), Ok(Progress::Drained(true)));
@@ -98,7 +100,7 @@ fn a_read_leaves_the_descriptor_alone_until_it_is_readable() {
 fn a_full_link_takes_more_when_its_descriptor_says_so() {
     let (mut active, mut passive) = pair();
     let mut written = 0;
-    while active.writer.write(&Frame::new(Body::Ack), &[]) == Ok(Written::Taken) {
+    while active.writer.write(&Frame::new(Body::Ack), &[]) == Ok(WriteResult::Taken) {
         written += 1;
     }
     assert_eq!(active.writer.flush(), Ok(true));
@@ -123,7 +125,7 @@ fn a_qualifier_is_listened_on_once_and_is_free_again_afterwards() {
     drop(first);
     drop(rings().listen(Some(QUALIFIER)).expect("free again"));
     let failure = connect(&rings(), LO, QUALIFIER).err();
-    assert_eq!(failure, Some(ConnectFailure::Refused));
+    assert_eq!(failure, Some(ConnectError::Refused));
 }
 
 #[test]
@@ -137,14 +139,14 @@ fn an_attempt_waits_for_a_listener_whose_backlog_is_full() {
     let mut attempt = rings().connect(LO, QUALIFIER);
     for _ in 0..3 {
         let Ok(Attempt::Pending(dial)) = attempt else { panic!("the backlog is not full") };
-        assert!(matches!(dial.awaits(), Awaited::Time(_)));
+        assert!(matches!(dial.awaits(), ConnectorEvent::Time(_)));
         attempt = dial.advance();
     }
     drop(rustix::net::accept(&listener).expect("the first"));
     let Ok(Attempt::Pending(dial)) = attempt else { panic!("it was not continued") };
     assert!(matches!(dial.advance(), Ok(Attempt::Connected(_))));
     drop(listener);
-    assert_eq!(connect(&rings(), LO, QUALIFIER).err(), Some(ConnectFailure::Refused));
+    assert_eq!(connect(&rings(), LO, QUALIFIER).err(), Some(ConnectError::Refused));
 }
 
 #[test]
@@ -204,7 +206,7 @@ fn peers_of_other_users_are_refused_unless_any_is_allowed() {
     let listen = || rings().listen(None).expect("a free qualifier");
     let Some(acceptor) = as_other_user(listen) else { return };
     let refused = connect(&rings(), LO, acceptor.qualifier());
-    assert_eq!(refused.err(), Some(ConnectFailure::OtherUser));
+    assert_eq!(refused.err(), Some(ConnectError::OtherUser));
 }
 
 #[test]
@@ -215,7 +217,7 @@ fn a_listener_next_to_tcp_is_found_by_its_address_and_space_only() {
     let (address, qualifier) = (far.address(), acceptor.qualifier());
     let dial = |rings: &Rings, to| connect(rings, to, qualifier);
     for refused in [dial(&rings(), address), dial(&near, near.address()), dial(&near, LO)] {
-        assert_eq!(refused.err(), Some(ConnectFailure::Refused));
+        assert_eq!(refused.err(), Some(ConnectError::Refused));
     }
     let _active = dial(&near, address).expect("it listens");
     let passive = acceptor.accept().expect("it has connected");

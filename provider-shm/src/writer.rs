@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use dat_provider::mem::Span;
-use dat_provider_kit::direct::{self, Access, Accessed, Offer};
-use dat_provider_kit::frame::{AckHead, Frame, Malformed, MessageHead};
-use dat_provider_kit::link::{End, MIN_OFFER, Writer, Written};
+use dat_provider_kit::direct::{self, Access, AccessResult, Offer};
+use dat_provider_kit::frame::{AckHead, Frame, FrameError, MessageHead};
+use dat_provider_kit::link::{End, MIN_OFFER, WriteResult, Writer};
 
 use crate::direct::{DirectRequester, LONGEST};
 use crate::gate::Gate;
@@ -66,40 +66,40 @@ impl RingWriter {
 
     /// Wakes the peer for a frame that was stored.
     #[inline]
-    fn finish(&mut self, stored: Result<Stored, Malformed>) -> Result<Written, End> {
+    fn finish(&mut self, stored: Result<Stored, FrameError>) -> Result<WriteResult, End> {
         self.finish_with(stored, Link::ring)
     }
 
     #[inline]
     fn finish_with(
         &mut self,
-        stored: Result<Stored, Malformed>,
+        stored: Result<Stored, FrameError>,
         wake_peer: impl FnOnce(&Link, Wake) -> Result<(), End>,
-    ) -> Result<Written, End> {
+    ) -> Result<WriteResult, End> {
         match stored.map_err(|why| self.link.abandon(why))? {
             Stored::Yes { wake } => {
                 if wake != Wake::Nothing {
                     wake_peer(&self.link, wake)?;
                 }
-                Ok(Written::Taken)
+                Ok(WriteResult::Taken)
             }
             Stored::Full => {
                 self.is_full = true;
-                Ok(Written::Full)
+                Ok(WriteResult::Full)
             }
-            Stored::Unreadable => Ok(Written::Unreadable),
+            Stored::Unreadable => Ok(WriteResult::Unreadable),
         }
     }
 }
 
 impl Writer for RingWriter {
-    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<WriteResult, End> {
         let stored = self.producer()?.store(frame, payload);
         self.finish(stored)
     }
 
     #[inline]
-    fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<Written, End> {
+    fn write_message(&mut self, head: &MessageHead, payload: Span) -> Result<WriteResult, End> {
         let Some(producer) = self.ready_producer() else {
             return self.write(&head.frame(), &[payload]);
         };
@@ -109,13 +109,13 @@ impl Writer for RingWriter {
     }
 
     #[inline]
-    fn write_ack(&mut self, head: &AckHead) -> Result<Written, End> {
+    fn write_ack(&mut self, head: &AckHead) -> Result<WriteResult, End> {
         let Some(producer) = self.ready_producer() else { return self.write(&head.frame(), &[]) };
         let stored = producer.store_ack(head);
         self.finish(stored)
     }
 
-    fn write_last(&mut self, frame: &Frame) -> Result<Written, End> {
+    fn write_last(&mut self, frame: &Frame) -> Result<WriteResult, End> {
         let stored = self.producer()?.store(frame, &[]);
         // The end of the socket wakes a peer that waits for it.
         self.finish_with(stored, |link, _| {
@@ -132,15 +132,15 @@ impl Writer for RingWriter {
         Ok(self.is_full)
     }
 
-    fn access(&mut self, access: &Access<'_>) -> Accessed {
+    fn access(&mut self, access: &Access<'_>) -> AccessResult {
         if !self.link.is_direct {
-            return Accessed::NotDirectly;
+            return AccessResult::NotDirectly;
         }
-        let Ok(producer) = self.producer() else { return Accessed::NotDirectly };
+        let Ok(producer) = self.producer() else { return AccessResult::NotDirectly };
         if access.length <= SHORT && producer.is_polled() {
-            return Accessed::NotDirectly;
+            return AccessResult::NotDirectly;
         }
-        let Some(words) = self.link.accesses() else { return Accessed::NotDirectly };
+        let Some(words) = self.link.accesses() else { return AccessResult::NotDirectly };
         self.direct.access(words, || self.link.peer_process(), access)
     }
 
@@ -160,8 +160,8 @@ impl Writer for RingWriter {
         Some(self.link.segment()?.access(1 - self.link.writes).epoch())
     }
 
-    fn fetch(&mut self, offer: &Offer<'_>) -> Accessed {
-        let Some(words) = self.link.accesses() else { return Accessed::NotDirectly };
+    fn fetch(&mut self, offer: &Offer<'_>) -> AccessResult {
+        let Some(words) = self.link.accesses() else { return AccessResult::NotDirectly };
         self.direct.fetch(words, || self.link.peer_process(), offer)
     }
 

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use dat_provider::LocalCause;
-use dat_provider_kit::engine::{Attempt, Awaited, ConnectFailure, Dial};
+use dat_provider_kit::engine::{Attempt, ConnectError, Connector, ConnectorEvent};
 use dat_provider_kit::fork::Private;
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Type};
@@ -33,9 +33,9 @@ impl Dialling {
         peer: SocketAddr,
         address: IpAddr,
         timeout: Duration,
-    ) -> Result<Attempt, ConnectFailure> {
+    ) -> Result<Attempt, ConnectError> {
         if own.is_ipv4() != peer.is_ipv4() || peer.port() == 0 {
-            return Err(ConnectFailure::Unreachable);
+            return Err(ConnectError::Unreachable);
         }
         let domain = Domain::for_address(own);
         let socket = || socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP));
@@ -60,16 +60,16 @@ impl Dialling {
     }
 }
 
-impl Dial for Dialling {
+impl Connector for Dialling {
     fn local_port(&self) -> u64 {
         self.port
     }
 
-    fn awaits(&self) -> Awaited<'_> {
-        Awaited::Writable(self.socket.as_fd())
+    fn awaits(&self) -> ConnectorEvent<'_> {
+        ConnectorEvent::Writable(self.socket.as_fd())
     }
 
-    fn advance(self: Box<Self>) -> Result<Attempt, ConnectFailure> {
+    fn advance(self: Box<Self>) -> Result<Attempt, ConnectError> {
         let failed = failed("connect a socket");
         if let Some(error) = self.socket.take_error().map_err(failed)? {
             return Err(failed(error));
@@ -80,7 +80,7 @@ impl Dial for Dialling {
         // Without a listener, TCP connects a socket with itself if both ports are the same.
         let local = self.socket.local_addr().ok().and_then(|address| address.as_socket());
         if local == Some(self.peer) {
-            return Err(ConnectFailure::Refused);
+            return Err(ConnectError::Refused);
         }
         let Self { socket, address, timeout, .. } = *self;
         connected(socket, address, timeout).map(Attempt::Connected).map_err(failed)
@@ -93,10 +93,10 @@ fn is_in_progress(error: &io::Error) -> bool {
 }
 
 /// What an error means for the attempt, if it came when this side tried to do that.
-pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> ConnectFailure + Copy {
+pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> ConnectError + Copy {
     move |error| match error.raw_os_error() {
         // The listener, or the process that has it, ended before it accepted.
-        Some(libc::ECONNREFUSED | libc::ECONNRESET | libc::EPIPE) => ConnectFailure::Refused,
+        Some(libc::ECONNREFUSED | libc::ECONNRESET | libc::EPIPE) => ConnectError::Refused,
         // EINVAL: a socket of the loopback address cannot leave the machine. ETIMEDOUT: no answer as long as
         // the system asks.
         Some(
@@ -106,18 +106,16 @@ pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> ConnectFailure
             | libc::ENETDOWN
             | libc::EINVAL
             | libc::ETIMEDOUT,
-        ) => ConnectFailure::Unreachable,
-        _ => ConnectFailure::Local(LocalCause::new(what, &error)),
+        ) => ConnectError::Unreachable,
+        _ => ConnectError::Local(LocalCause::new(what, &error)),
     }
 }
 
 /// What an error of the search for a source address means.
-pub(crate) fn no_source(error: io::Error) -> ConnectFailure {
+pub(crate) fn no_source(error: io::Error) -> ConnectError {
     match error.raw_os_error() {
         // No address of the peer's family, or a peer that is not a machine.
-        Some(libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT | libc::EACCES) => {
-            ConnectFailure::Unreachable
-        }
+        Some(libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT | libc::EACCES) => ConnectError::Unreachable,
         _ => failed("find a route")(error),
     }
 }
@@ -133,7 +131,7 @@ mod tests {
     const LO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn start(peer: SocketAddr) -> Result<Attempt, ConnectFailure> {
+    fn start(peer: SocketAddr) -> Result<Attempt, ConnectError> {
         Dialling::start(LO, peer, peer.ip(), SECOND)
     }
 
@@ -142,7 +140,7 @@ mod tests {
         // Bound and not listening: no other test can take the port meanwhile.
         let taken = crate::listener::bound(LO).expect("a port");
         let peer = taken.local_addr().expect("bound").as_socket().expect("an IP address");
-        assert_eq!(finish(start(peer)).err(), Some(ConnectFailure::Refused));
+        assert_eq!(finish(start(peer)).err(), Some(ConnectError::Refused));
     }
 
     #[test]
@@ -162,9 +160,9 @@ mod tests {
     fn an_address_without_a_way_is_unreachable() {
         // A socket of the loopback address cannot leave the machine.
         let peer = SocketAddr::from(([192, 0, 2, 1], 9));
-        assert_eq!(start(peer).err(), Some(ConnectFailure::Unreachable));
+        assert_eq!(start(peer).err(), Some(ConnectError::Unreachable));
         let peer = SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9));
-        assert_eq!(start(peer).err(), Some(ConnectFailure::Unreachable), "IPv6");
+        assert_eq!(start(peer).err(), Some(ConnectError::Unreachable), "IPv6");
     }
 
     #[test]
@@ -176,7 +174,7 @@ mod tests {
         let listener = TcpListener::from(listener);
         let first = TcpStream::connect(peer).expect("the backlog takes one");
         let Ok(Attempt::Pending(dial)) = start(peer) else { panic!("the backlog is not full") };
-        assert!(matches!(dial.awaits(), Awaited::Writable(_)));
+        assert!(matches!(dial.awaits(), ConnectorEvent::Writable(_)));
         let Ok(Attempt::Pending(dial)) = dial.advance() else { panic!("the backlog is not full") };
         drop((listener.accept().expect("the first"), first));
         assert!(finish(Ok(Attempt::Pending(dial))).is_ok());
@@ -184,14 +182,14 @@ mod tests {
 
     /// Continues an attempt until it ends.
     fn finish(
-        mut attempt: Result<Attempt, ConnectFailure>,
-    ) -> Result<dat_provider_kit::engine::Connected, ConnectFailure> {
+        mut attempt: Result<Attempt, ConnectError>,
+    ) -> Result<dat_provider_kit::engine::Connected, ConnectError> {
         loop {
             let dial = match attempt? {
                 Attempt::Connected(link) => return Ok(link),
                 Attempt::Pending(dial) => dial,
             };
-            if let Awaited::Writable(descriptor) = dial.awaits() {
+            if let ConnectorEvent::Writable(descriptor) = dial.awaits() {
                 let wait = Timespec { tv_sec: 10, tv_nsec: 0 };
                 let mut fds = [PollFd::new(&descriptor, PollFlags::OUT)];
                 assert_eq!(rustix::event::poll(&mut fds, Some(&wait)), Ok(1), "no answer");
@@ -205,7 +203,7 @@ mod tests {
         for errno in [libc::EMFILE, libc::EADDRNOTAVAIL, libc::ENOBUFS, libc::EPERM, 133] {
             let failure = failed("try")(io::Error::from_raw_os_error(errno));
             let cause = LocalCause { what: "try", errno };
-            assert_eq!(failure, ConnectFailure::Local(cause));
+            assert_eq!(failure, ConnectError::Local(cause));
         }
     }
 }

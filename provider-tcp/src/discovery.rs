@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use dat_provider::Discovered;
+use dat_provider::DiscoveredAdapter;
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::network::{Interface, try_interfaces};
@@ -22,12 +22,12 @@ pub(crate) fn is_there(interface: &str) -> bool {
 
 /// Every interface that is up and has an address. If the system does not list them, the adapter that every
 /// machine has says why.
-pub(crate) fn adapters() -> Vec<Discovered> {
+pub(crate) fn adapters() -> Vec<DiscoveredAdapter> {
     let all = match all() {
         Ok(all) => all,
         Err(error) => {
             let summary = "TCP on lo".to_owned();
-            return vec![Discovered {
+            return vec![DiscoveredAdapter {
                 name: format!("{PREFIX}lo"),
                 summary,
                 unusable: Some(error),
@@ -40,7 +40,7 @@ pub(crate) fn adapters() -> Vec<Discovered> {
             let interface = Interface { name: name.clone(), is_up: true, addresses };
             let address = interface.routable()?;
             let summary = format!("TCP on {name}, address {address}");
-            Some(Discovered { name: format!("{PREFIX}{name}"), summary, unusable: None })
+            Some(DiscoveredAdapter { name: format!("{PREFIX}{name}"), summary, unusable: None })
         })
         .collect()
 }

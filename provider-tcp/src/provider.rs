@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
-use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
+use dat_provider::{
+    Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, Relationship,
+};
 use dat_provider_kit::engine::{self, Identity};
 
 use crate::discovery;
@@ -45,16 +47,16 @@ impl Provider for TcpProvider {
         Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Network }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         discovery::adapters()
     }
 
-    fn may_have(&self, name: &str) -> bool {
+    fn claims_name(&self, name: &str) -> bool {
         discovery::interface_of(name).is_some_and(discovery::is_there)
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        if FaultyProvider::is_asked_by(request.parameters) {
+        if FaultyProvider::is_requested_by(request.parameters) {
             // It takes its parameters out, so this comes back here once.
             return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
         }
@@ -89,9 +91,9 @@ mod tests {
 
     #[test]
     fn its_names_are_those_of_interfaces() {
-        assert!(TcpProvider.may_have("tcp-lo"));
+        assert!(TcpProvider.claims_name("tcp-lo"));
         for name in ["loopback", "tcp-", "tcp-no-such-interface", "lo", ""] {
-            assert!(!TcpProvider.may_have(name), "{name:?}");
+            assert!(!TcpProvider.claims_name(name), "{name:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dat_provider::Address;
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::{Result, Subtype};
-use dat_provider_kit::engine::{Acceptor, Attempt, ConnectFailure, Transport};
+use dat_provider_kit::engine::{Acceptor, Attempt, ConnectError, Transport};
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
@@ -78,7 +78,7 @@ impl Sockets {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn source(&self, peer: IpAddr) -> std::result::Result<IpAddr, ConnectFailure> {
+    pub fn source(&self, peer: IpAddr) -> std::result::Result<IpAddr, ConnectError> {
         self.place.source(peer).map(|source| source.ip()).map_err(no_source)
     }
 
@@ -95,7 +95,7 @@ impl Transport for Sockets {
         &self,
         address: IpAddr,
         qualifier: u64,
-    ) -> std::result::Result<Attempt, ConnectFailure> {
+    ) -> std::result::Result<Attempt, ConnectError> {
         let own = self.place.source(address).map_err(no_source)?;
         let peer = self.place.peer(address, qualifier::to_port(qualifier));
         Dialling::start(own, peer, address, self.timeout)
@@ -128,7 +128,7 @@ mod tests {
 
     use dat_provider_kit::engine::Connected;
     use dat_provider_kit::frame::{Body, Frame};
-    use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Written};
+    use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, WriteResult};
 
     use super::*;
 
@@ -186,14 +186,14 @@ mod tests {
         assert_eq!((passive.address, active.address), (LO, LO));
         assert_ne!(active.local_port, 0);
         for _ in 0..1000 {
-            assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+            assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
         }
         active.writer.shut_down().expect("alive");
         let mut kept = Kept::default();
         assert_eq!(ended(&mut passive, &mut kept), End::Closed);
         assert_eq!(kept.0, [Body::Ack; 1000]);
         // The other direction still works.
-        assert_eq!(passive.writer.write(&Frame::new(Body::Cts), &[]), Ok(Written::Taken));
+        assert_eq!(passive.writer.write(&Frame::new(Body::Cts), &[]), Ok(WriteResult::Taken));
         drop(passive);
         let mut kept = Kept::default();
         assert_eq!(ended(&mut active, &mut kept), End::Closed);

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use dat_core::registry::Configuration;
 use dat_core::{
-    CompletionFlags, Connect, Endpoint, EpSpec, EvdFlags, EvdOptions, Event, EventDispatcher,
-    InterfaceAdapter, LmrTriplet, Memory, MemorySource, Privileges, PspMaker, Registry, Result,
-    Timeout,
+    CompletionFlags, Connect, Endpoint, EpProvision, EpSpec, EvdFlags, EvdOptions, Event,
+    EventDispatcher, InterfaceAdapter, LmrTriplet, Memory, MemorySource, Privileges, Registry,
+    Result, Timeout,
 };
 use dat_provider_verbs::VerbsProvider;
 
@@ -69,7 +69,7 @@ fn main() -> Result<()> {
         }
     }
     let requests = ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION_REQUEST))?;
-    let psp = ia.psp_create_any(&requests, PspMaker::Consumer)?;
+    let psp = ia.psp_create_any(&requests, EpProvision::Consumer)?;
     one.ep.connect(&Connect::to(ia.attributes().address, psp.qualifier()))?;
     let Event::ConnectionRequest(arrival) = wait(&requests)? else { panic!("no request") };
     arrival.request.accept(Some(&other.ep), b"")?;

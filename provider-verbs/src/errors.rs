@@ -3,7 +3,7 @@
 use dat_provider::LocalCause;
 use dat_provider::error::{Error, ReturnType, Subtype};
 
-use crate::sys::LoadFailure;
+use crate::sys::LoadError;
 use crate::verbs::Error as Failure;
 
 /// The device could not create another object of a kind.
@@ -60,7 +60,7 @@ pub(crate) fn internal(failure: Failure, what: &str) -> Error {
 }
 
 /// The libraries could not be loaded.
-pub(crate) fn not_loaded(failure: &LoadFailure) -> Error {
+pub(crate) fn not_loaded(failure: &LoadError) -> Error {
     Error::new(ReturnType::ProviderNotFound, Subtype::NoSubtype)
         .because(failure.to_string())
         .advise("install rdma-core (Debian: libibverbs1, librdmacm1, ibverbs-providers)")
@@ -69,10 +69,10 @@ pub(crate) fn not_loaded(failure: &LoadFailure) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::Subject;
+    use crate::verbs::ErrorObject;
 
     fn failure(call: &'static str, errno: i32) -> Failure {
-        Failure { call, errno, subject: Subject::None }
+        Failure { call, errno, object: ErrorObject::None }
     }
 
     #[test]

@@ -5,12 +5,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dat_provider::error::{Result, Subtype};
-use dat_provider::{Answer, Incoming, ListenSink, Listener, ListenerParts, Peer, QueuePair};
+use dat_provider::{
+    IncomingRequest, ListenSink, Listener, ListenerParts, Peer, QueuePair, Responder,
+};
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::qualifier;
 use dat_sync::Mutex;
 
-use crate::cm::{self, EventKind, Id, Parameters, PortSpace};
+use crate::cm::{self, CmId, EventKind, Parameters, PortSpace};
 use crate::device::Device;
 use crate::engine::{ListenerEvents, Target};
 use crate::errors::{exhausted, internal};
@@ -33,7 +35,7 @@ pub(crate) struct Listening {
     device: Arc<Device>,
     key: Key,
     /// The identifiers for connections and for datagrams; empty once it no longer listens.
-    ids: Mutex<Vec<Id>>,
+    ids: Mutex<Vec<CmId>>,
     qualifier: u64,
     sink: Arc<dyn ListenSink>,
 }
@@ -54,7 +56,7 @@ struct Pending {
 }
 
 struct Waiting {
-    id: Id,
+    id: CmId,
     key: Key,
 }
 
@@ -83,9 +85,9 @@ pub(crate) fn listen(
 
 /// Creates identifiers for connections and, if the device supports them, for datagrams, bound to
 /// the same port.
-fn bound(device: &Arc<Device>, key: u64, wanted: Option<u64>) -> Result<Vec<Id>> {
+fn bound(device: &Arc<Device>, key: u64, wanted: Option<u64>) -> Result<Vec<CmId>> {
     let new = |space| {
-        Id::new(&device.engine.channel, key, space).map_err(|failure| {
+        CmId::new(&device.engine.channel, key, space).map_err(|failure| {
             exhausted(failure, Subtype::ResourceDevice, "communication identifier")
         })
     };
@@ -116,7 +118,7 @@ fn bound(device: &Arc<Device>, key: u64, wanted: Option<u64>) -> Result<Vec<Id>>
 
 /// Binds to an address. A port may be in use by a service point whose last reference another thread
 /// is just dropping, after an upcall; this waits briefly for that.
-fn bind(id: &Id, address: SocketAddr) -> std::result::Result<(), Failure> {
+fn bind(id: &CmId, address: SocketAddr) -> std::result::Result<(), Failure> {
     let mut tries = BIND_TRIES;
     loop {
         match id.bind(address) {
@@ -164,11 +166,11 @@ impl Listening {
             },
         };
         let peer = Peer { address: address.ip().into(), port: address.port().into() };
-        let incoming = Incoming {
+        let incoming = IncomingRequest {
             peer,
             is_datagram: introduced.is_some(),
             private_data: private_data.into(),
-            answer: Box::new(Pending {
+            responder: Box::new(Pending {
                 introduced,
                 peer,
                 waiting: Mutex::new(Some(Waiting { id, key })),
@@ -189,7 +191,7 @@ impl Pending {
     }
 }
 
-impl Answer for Pending {
+impl Responder for Pending {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         let endpoint = queue_pair::find(queue_pair)?;
         let Waiting { id, key } = self.answer()?;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::network::interfaces;
 
-use crate::cm::{Id, PortSpace};
+use crate::cm::{CmId, PortSpace};
 use crate::discovery::{self, Port, split_name};
 use crate::errors::internal;
 use crate::provider::no_such;
@@ -103,7 +103,7 @@ fn address_of(word: &str) -> Result<SocketAddr> {
 
 /// Finds the port of an address of this machine, through the connection manager.
 fn by_address(word: &str, address: SocketAddr) -> Result<Target> {
-    let id = Id::new_synchronous(PortSpace::Tcp).map_err(|failure| {
+    let id = CmId::new_synchronous(PortSpace::Tcp).map_err(|failure| {
         internal(
             failure,
             "cannot create an identifier for the address \

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
+use dat_provider::{
+    Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, Relationship,
+};
 
 use crate::adapter::VerbsAdapter;
 use crate::device::Device;
@@ -44,7 +46,7 @@ impl Provider for VerbsProvider {
         Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Rdma }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         // On a machine without devices nothing is loaded.
         if !discovery::has_devices() {
             return Vec::new();
@@ -52,13 +54,13 @@ impl Provider for VerbsProvider {
         match sys::libraries() {
             Ok(_) => discovery::ports()
                 .into_iter()
-                .map(|port| Discovered {
+                .map(|port| DiscoveredAdapter {
                     name: port.name(),
                     summary: port.summary(),
                     unusable: port.unusable(),
                 })
                 .collect(),
-            Err(failure) => vec![Discovered {
+            Err(failure) => vec![DiscoveredAdapter {
                 name: Self::NAME.to_owned(),
                 summary: "RDMA adapters".to_owned(),
                 unusable: Some(not_loaded(failure)),
@@ -66,7 +68,7 @@ impl Provider for VerbsProvider {
         }
     }
 
-    fn may_have(&self, name: &str) -> bool {
+    fn claims_name(&self, name: &str) -> bool {
         discovery::split_name(name).is_some_and(|(device, _)| discovery::is_there(device))
     }
 
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn names_of_other_adapters_are_declined() {
         for name in ["loopback", "loopback-1", "", "-1", "no-such-device-1", "no-such-device"] {
-            assert!(!VerbsProvider.may_have(name), "{name:?}");
+            assert!(!VerbsProvider.claims_name(name), "{name:?}");
         }
     }
 }

@@ -16,12 +16,12 @@ use dat_sync::Mutex;
 use crate::domain::{self, Domain, remote_access};
 use crate::errors::{exhausted, internal};
 use crate::sys::dispatch::inc_rkey;
-use crate::verbs::{self, QueuePair, WindowBind, WindowKind};
+use crate::verbs::{self, QueuePair, WindowBind, WindowType};
 
 pub(crate) struct Window {
     pub(crate) tag: u64,
     domain: Arc<Domain>,
-    kind: WindowKind,
+    window_type: WindowType,
     current: Mutex<Option<verbs::MemoryWindow>>,
     /// Whether the current window was bound; protected by the lock.
     bound: AtomicBool,
@@ -37,24 +37,24 @@ pub(crate) fn create(
     scope: WindowScope,
 ) -> Result<Arc<dyn MemoryWindow>> {
     let limits = &domain.device.limits;
-    let kind = match scope {
-        WindowScope::Domain if limits.has_windows_one => WindowKind::One,
-        WindowScope::QueuePair if limits.has_windows_two => WindowKind::Two,
+    let window_type = match scope {
+        WindowScope::Domain if limits.has_windows_one => WindowType::One,
+        WindowScope::QueuePair if limits.has_windows_two => WindowType::Two,
         _ => return Err(unsupported(NONE)),
     };
-    let current = Mutex::new(Some(allocate(domain, kind)?));
+    let current = Mutex::new(Some(allocate(domain, window_type)?));
     let domain = Arc::clone(domain);
     Ok(Arc::new(WindowHandle(Arc::new(Window {
         tag,
         domain,
-        kind,
+        window_type,
         current,
         bound: AtomicBool::new(false),
     }))))
 }
 
-fn allocate(domain: &Arc<Domain>, kind: WindowKind) -> Result<verbs::MemoryWindow> {
-    verbs::MemoryWindow::new(&domain.hardware, kind)
+fn allocate(domain: &Arc<Domain>, window_type: WindowType) -> Result<verbs::MemoryWindow> {
+    verbs::MemoryWindow::new(&domain.hardware, window_type)
         .map_err(|failure| exhausted(failure, Subtype::ResourceMemoryRegion, "memory window"))
 }
 
@@ -85,7 +85,7 @@ impl Window {
             _ => return Err(foreign_object("memory region", Subtype::InvalidHandleLmr)),
         };
         let was_bound = self.bound.load(Ordering::Relaxed);
-        if closes || was_bound && self.kind == WindowKind::Two {
+        if closes || was_bound && self.window_type == WindowType::Two {
             // Freed now: its key is invalid before this bind completes.
             *current = None;
             self.bound.store(false, Ordering::Relaxed);
@@ -95,7 +95,7 @@ impl Window {
         }
         let window = match &mut *current {
             Some(window) => window,
-            none => none.insert(allocate(&self.domain, self.kind)?),
+            none => none.insert(allocate(&self.domain, self.window_type)?),
         };
         let request = WindowBind {
             id,
@@ -119,8 +119,8 @@ impl Window {
     /// Completes a bind that needs nothing from the device, by an empty write.
     #[allow(unsafe_code, reason = "a request without segments")]
     fn post_nothing(&self, queue_pair: &QueuePair, id: u64, flags: u32) -> Result<u32> {
-        let what = verbs::What::Write { address: 0, key: 0 };
-        let post = verbs::Post { id, flags, segments: &[], what };
+        let operation = verbs::RawOperation::Write { address: 0, key: 0 };
+        let post = verbs::RawRequest { id, flags, segments: &[], operation };
         // SAFETY: the post has no segments, so no memory is read.
         let posted = unsafe { queue_pair.post_raw(&post) };
         posted.map(|()| 0).map_err(|failure| internal(failure, "cannot post the bind"))

@@ -2,8 +2,8 @@
 //! for the first address.
 
 use dat_core::{
-    Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes, EpChange,
-    EpSpec, EvdFlags, EvdOptions, Event, PspMaker, ReturnType,
+    Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes, EpProvision,
+    EpSpec, EpUpdate, EvdFlags, EvdOptions, Event, ReturnType,
 };
 use verbs_side::{NONE, Side, device, next};
 
@@ -21,7 +21,7 @@ fn endpoint(side: &Side) -> Endpoint {
 fn resolve(side: &Side, asks: &Endpoint, answers: &Endpoint) -> DatagramAddress {
     let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
     let requests = side.ia.evd_create(&requests).expect("a dispatcher");
-    let psp = side.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a service point");
+    let psp = side.ia.psp_create_any(&requests, EpProvision::Consumer).expect("a service point");
     let to = Connect::to(side.ia.attributes().address, psp.qualifier());
     asks.connect(&to).expect("an attempt");
     let Event::ConnectionRequest(arrival) = next(&requests) else { panic!("no request") };
@@ -94,7 +94,7 @@ fn an_endpoint_changes_until_its_address_is_known_and_keeps_its_receives() {
     let (_memory, lmr) = side.memory(128);
     other.post_recv(&[lmr.triplet(0, 64).expect("inside")], 1, NONE).expect("posted");
     let attributes = EpAttributes { max_recv_dtos: 3, ..other.query().expect("live").attributes };
-    let change = EpChange::new().attributes(&attributes);
+    let change = EpUpdate::new().attributes(&attributes);
     other.modify(&change).expect("it has no peer yet");
     let to = resolve(&side, &one, &other);
     let error = other.modify(&change).expect_err("a peer knows it");

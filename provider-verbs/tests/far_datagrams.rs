@@ -8,8 +8,8 @@
 use std::net::IpAddr;
 
 use dat_core::{
-    Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes, EpSpec,
-    EvdFlags, EvdOptions, Event, Lmr, Memory, Operation, PspMaker,
+    Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes, EpProvision,
+    EpSpec, EvdFlags, EvdOptions, Event, Lmr, Memory, Operation,
 };
 use verbs_side::{NONE, Side, device, next};
 
@@ -99,8 +99,8 @@ impl Party {
         let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
         let requests = self.side.ia.evd_create(&requests).expect("a dispatcher");
         let psp = match port {
-            Some(port) => self.side.ia.psp_create(port, &requests, PspMaker::Consumer),
-            None => self.side.ia.psp_create_any(&requests, PspMaker::Consumer),
+            Some(port) => self.side.ia.psp_create(port, &requests, EpProvision::Consumer),
+            None => self.side.ia.psp_create_any(&requests, EpProvision::Consumer),
         };
         let psp = psp.expect("a service point");
         listening(psp.qualifier());

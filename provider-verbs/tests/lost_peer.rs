@@ -19,9 +19,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EpState,
-    EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource,
-    Operation, Privileges, ProtectionZone, PspMaker, RmrTriplet, Waited,
+    Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpProvision, EpSpec,
+    EpState, EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, Memory,
+    MemorySource, Operation, Privileges, ProtectionZone, RmrTriplet, WaitResult,
 };
 
 /// Upper bound for any step: longer than docs/provider-verbs.md allows for the end of a connection.
@@ -98,7 +98,7 @@ impl Side {
 fn next(evd: &EventDispatcher) -> Event {
     let mut event = Event::default();
     match evd.wait(LIMIT.into(), 1, &mut event) {
-        Ok(Waited::Event { .. }) => event,
+        Ok(WaitResult::Event { .. }) => event,
         other => panic!("no event: {other:?}"),
     }
 }
@@ -153,8 +153,8 @@ impl<'a> Traffic<'a> {
         let options = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
         let requests = ia.evd_create(&options).expect("a dispatcher");
         let psp = match port {
-            Some(port) => ia.psp_create(port, &requests, PspMaker::Consumer),
-            None => ia.psp_create_any(&requests, PspMaker::Consumer),
+            Some(port) => ia.psp_create(port, &requests, EpProvision::Consumer),
+            None => ia.psp_create_any(&requests, EpProvision::Consumer),
         };
         let psp = psp.expect("a service point");
         ready(psp.qualifier());

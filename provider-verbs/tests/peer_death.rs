@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
 use dat_core::{
-    Connect, ConnectionEventKind, DtoStatus, EpState, EvdFlags, EvdOptions, Event, PspMaker,
+    Connect, ConnectionEventKind, DtoStatus, EpProvision, EpState, EvdFlags, EvdOptions, Event,
 };
 use verbs_side::{LIMIT, NONE, Side, connection, device, next};
 
@@ -32,7 +32,7 @@ fn all_outstanding_requests_complete_and_the_end_is_reported() {
     let side = Side::open(address);
     let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
     let requests = side.ia.evd_create(&requests).expect("a dispatcher");
-    let psp = side.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a service point");
+    let psp = side.ia.psp_create_any(&requests, EpProvision::Consumer).expect("a service point");
     let mut peer = Command::new(std::env::current_exe().expect("this program"))
         .args(["--nocapture", "all_outstanding_requests_complete_and_the_end_is_reported"])
         .env(PEER, psp.qualifier().to_string())

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rdma_verbs::cm::{
-    AddressInfo, Channel, ConnectParameters, Event, EventKind, Flags, Hints, Id, IdQueuePairInit,
-    Parameters, PortSpace, UDP_QUEUE_KEY,
+    AddressInfo, CmId, CmQueuePairInit, ConnectParameters, Event, EventChannel, EventKind, Flags,
+    Hints, Parameters, PortSpace, UDP_QUEUE_KEY,
 };
 use rdma_verbs::verbs::{
-    AddressHandle, Capabilities, Completion, Data, Memory, MemoryRegion, Operation, QueuePairKind,
-    SendFlags, SendRequest,
+    AddressHandle, Capabilities, Completion, Memory, MemoryRegion, Operation, QueuePairType,
+    RequestData, SendFlags, SendRequest,
 };
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -37,14 +37,14 @@ fn resolve(node: &str, passive: bool) -> Outcome<AddressInfo> {
     Ok(AddressInfo::resolve(Some(node), Some("7174"), Some(&hints))?)
 }
 
-fn next(channel: &Arc<Channel>, kind: EventKind) -> Outcome<Event> {
+fn next(channel: &Arc<EventChannel>, kind: EventKind) -> Outcome<Event> {
     let event = channel.take_event()?;
     event.outcome()?;
     if event.kind == kind { Ok(event) } else { Err(format!("unexpected: {}", event.kind).into()) }
 }
 
 /// Creates the queue pair and posts the receives.
-fn prepare(id: &Id) -> Outcome<Arc<MemoryRegion>> {
+fn prepare(id: &CmId) -> Outcome<Arc<MemoryRegion>> {
     let size = Capabilities {
         max_send_wr: COUNT,
         max_recv_wr: COUNT,
@@ -52,7 +52,7 @@ fn prepare(id: &Id) -> Outcome<Arc<MemoryRegion>> {
         max_recv_sge: 1,
         max_inline_data: 0,
     };
-    id.create_queue_pair(None, &IdQueuePairInit::new(QueuePairKind::Datagram, size))?;
+    id.create_queue_pair(None, &CmQueuePairInit::new(QueuePairType::Ud, size))?;
     let memory = id.register_messages(Memory::zeroed(HEADER + LENGTH))?;
     for number in 0..COUNT {
         id.post_receive(number.into(), &[memory.segment(0..HEADER + LENGTH)?])?;
@@ -61,7 +61,12 @@ fn prepare(id: &Id) -> Outcome<Arc<MemoryRegion>> {
 }
 
 /// Sends the datagrams, each with the number of this side's queue pair for the answer.
-fn send(id: &Id, memory: &Arc<MemoryRegion>, to: &Arc<AddressHandle>, number: u32) -> Outcome<()> {
+fn send(
+    id: &CmId,
+    memory: &Arc<MemoryRegion>,
+    to: &Arc<AddressHandle>,
+    number: u32,
+) -> Outcome<()> {
     let queue_pair = id.queue_pair().ok_or("no queue pair")?;
     let segments = [memory.segment(0..LENGTH)?];
     for id in 0..COUNT {
@@ -71,14 +76,14 @@ fn send(id: &Id, memory: &Arc<MemoryRegion>, to: &Arc<AddressHandle>, number: u3
             queue_key: UDP_QUEUE_KEY,
             immediate: Some(queue_pair.number()),
         };
-        let data = Data::Segments(&segments);
+        let data = RequestData::Segments(&segments);
         let flags = if id + 1 == COUNT { SendFlags::SIGNALED } else { SendFlags::empty() };
         queue_pair.post_send(&SendRequest { id: id.into(), operation, data, flags })?;
     }
     Ok(())
 }
 
-fn receive(id: &Id) -> Outcome<Completion> {
+fn receive(id: &CmId) -> Outcome<Completion> {
     let mut last = Completion::default();
     for _ in 0..COUNT {
         last = id.receive_completion()?;
@@ -92,8 +97,8 @@ fn receive(id: &Id) -> Outcome<Completion> {
 
 fn client(server: &str) -> Outcome<()> {
     let info = resolve(server, false)?;
-    let channel = Channel::new()?;
-    let id = Id::new(&channel, 1, PortSpace::Udp)?;
+    let channel = EventChannel::new()?;
+    let id = CmId::new(&channel, 1, PortSpace::Udp)?;
     let to = info.first().destination().ok_or("no address")?;
     id.resolve_address(None, to, TIME)?;
     next(&channel, EventKind::AddressResolved)?;
@@ -114,8 +119,8 @@ fn client(server: &str) -> Outcome<()> {
 
 fn server(address: &str) -> Outcome<()> {
     let info = resolve(address, true)?;
-    let channel = Channel::new()?;
-    let listener = Id::new(&channel, 1, PortSpace::Udp)?;
+    let channel = EventChannel::new()?;
+    let listener = CmId::new(&channel, 1, PortSpace::Udp)?;
     listener.bind(info.first().source().ok_or("no address")?)?;
     listener.listen(0)?;
     println!("listening on port {}", listener.local_port());

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rdma_verbs::cm::{
-    Channel, Event, EventKind, Id, IdQueuePairInit, Membership, Parameters, PortSpace,
+    CmId, CmQueuePairInit, Event, EventChannel, EventKind, Membership, Parameters, PortSpace,
 };
 use rdma_verbs::verbs::{
-    AddressHandle, Capabilities, Data, Memory, Operation, QueuePairKind, SendFlags, SendRequest,
+    AddressHandle, Capabilities, Memory, Operation, QueuePairType, RequestData, SendFlags,
+    SendRequest,
 };
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -20,7 +21,7 @@ const LENGTH: usize = 100;
 /// Length of the header in front of a received datagram, in bytes.
 const HEADER: usize = 40;
 
-fn next(channel: &Arc<Channel>, kind: EventKind) -> Outcome<Event> {
+fn next(channel: &Arc<EventChannel>, kind: EventKind) -> Outcome<Event> {
     let event = channel.take_event()?;
     event.outcome()?;
     if event.kind == kind { Ok(event) } else { Err(format!("unexpected: {}", event.kind).into()) }
@@ -35,8 +36,8 @@ fn main() -> Outcome<()> {
     let group = SocketAddr::new(group.parse::<IpAddr>()?, 0);
     let address = SocketAddr::new(address.parse::<IpAddr>()?, 0);
 
-    let channel = Channel::new()?;
-    let id = Id::new(&channel, 1, PortSpace::Udp)?;
+    let channel = EventChannel::new()?;
+    let id = CmId::new(&channel, 1, PortSpace::Udp)?;
     id.bind(address)?;
     id.resolve_address(Some(address), group, Duration::from_secs(2))?;
     next(&channel, EventKind::AddressResolved)?;
@@ -47,7 +48,7 @@ fn main() -> Outcome<()> {
         max_recv_sge: 1,
         max_inline_data: 0,
     };
-    id.create_queue_pair(None, &IdQueuePairInit::new(QueuePairKind::Datagram, size))?;
+    id.create_queue_pair(None, &CmQueuePairInit::new(QueuePairType::Ud, size))?;
     let memory = id.register_messages(Memory::zeroed(HEADER + LENGTH))?;
     if role == "receive" {
         for number in 0..COUNT {
@@ -77,7 +78,7 @@ fn main() -> Outcome<()> {
             let immediate = Some(own.number());
             let operation =
                 Operation::Datagram { handle: &handle, queue_pair, queue_key, immediate };
-            let data = Data::Segments(&segments);
+            let data = RequestData::Segments(&segments);
             let flags = SendFlags::SIGNALED;
             own.post_send(&SendRequest { id: number.into(), operation, data, flags })?;
             println!("{}", id.send_completion()?.status);

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use rdma_verbs::verbs::{
     Access, AddressVector, Capabilities, CompletionChannel, CompletionKind, CompletionQueue,
-    Context, Data, Gid, GlobalRoute, LinkLayer, Memory, MemoryRegion, Mtu, Operation,
-    ProtectionDomain, QueuePair, QueuePairInit, QueuePairKind, ReceiveSide, SendRequest, SendSide,
+    Context, Gid, GlobalRoute, LinkLayer, Memory, MemoryRegion, Mtu, Operation, ProtectionDomain,
+    QueuePair, QueuePairInit, QueuePairType, ReceiveSide, RequestData, SendRequest, SendSide,
     Service, devices,
 };
 
@@ -45,7 +45,7 @@ fn main() -> Outcome<()> {
             receive_queue: &queue,
             shared: None,
             capabilities,
-            kind: QueuePairKind::ReliableConnected,
+            qp_type: QueuePairType::Rc,
         },
     )?;
     queue_pair.to_init(PORT, 0, Service::Connected(Access::empty()))?;
@@ -169,7 +169,7 @@ fn exchange(
     begins: bool,
 ) -> Outcome<()> {
     let segments = [memory.segment(0..LENGTH)?];
-    let request = SendRequest::new(2, Operation::Send, Data::Segments(&segments));
+    let request = SendRequest::new(2, Operation::Send, RequestData::Segments(&segments));
     let (mut sent, mut received, mut in_flight) = (0, 0, false);
     if begins {
         queue_pair.post_send(&request)?;

@@ -3,8 +3,8 @@
 //! `rdma_client SERVER [PORT]`
 
 use rdma_verbs::Result;
-use rdma_verbs::cm::{AddressInfo, ConnectParameters, Hints, Id, IdQueuePairInit, PortSpace};
-use rdma_verbs::verbs::{Capabilities, QueuePairKind, SendFlags};
+use rdma_verbs::cm::{AddressInfo, CmId, CmQueuePairInit, ConnectParameters, Hints, PortSpace};
+use rdma_verbs::verbs::{Capabilities, QueuePairType, SendFlags};
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -20,8 +20,8 @@ fn main() -> Result<()> {
         max_recv_sge: 1,
         max_inline_data: 16,
     };
-    let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, size);
-    let id = Id::create_endpoint(&to, None, Some(&init))?;
+    let init = CmQueuePairInit::new(QueuePairType::Rc, size);
+    let id = CmId::create_endpoint(&to, None, Some(&init))?;
     let received = id.register_messages(&[0_u8; 16][..])?;
     let sent = id.register_messages(&b"a Rust message\0\0"[..])?;
     id.post_receive(1, &[received.segment(0..16)?])?;

@@ -9,11 +9,11 @@
 use std::sync::Arc;
 
 use rdma_verbs::cm::{
-    AddressInfo, Channel, ConnectParameters, EventKind, Flags, Hints, Id, IdQueuePairInit,
+    AddressInfo, CmId, CmQueuePairInit, ConnectParameters, EventChannel, EventKind, Flags, Hints,
     PortSpace,
 };
 use rdma_verbs::verbs::{
-    Access, Capabilities, CompletionStatus, Memory, MemoryRegion, QueuePairKind, RemoteAddress,
+    Access, Capabilities, CompletionStatus, Memory, MemoryRegion, QueuePairType, RemoteAddress,
     SendFlags,
 };
 
@@ -44,13 +44,13 @@ fn main() -> Outcome<()> {
 
 /// One side of a connection, with its buffers for messages.
 struct Side {
-    id: Id,
+    id: CmId,
     sent: Arc<MemoryRegion>,
     received: Arc<MemoryRegion>,
 }
 
 impl Side {
-    fn new(id: Id) -> Outcome<Self> {
+    fn new(id: CmId) -> Outcome<Self> {
         let sent = id.register_messages(Memory::zeroed(MESSAGE))?;
         let received = id.register_messages(Memory::zeroed(MESSAGE))?;
         id.post_receive(0, &[received.segment(0..MESSAGE)?])?;
@@ -96,8 +96,8 @@ impl Side {
 fn client(server: &str, count: u32) -> Outcome<()> {
     let hints = Hints { port_space: Some(PortSpace::Tcp), ..Hints::default() };
     let to = AddressInfo::resolve(Some(server), Some("7174"), Some(&hints))?;
-    let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, SIZE);
-    let side = Side::new(Id::create_endpoint(&to, None, Some(&init))?)?;
+    let init = CmQueuePairInit::new(QueuePairType::Rc, SIZE);
+    let side = Side::new(CmId::create_endpoint(&to, None, Some(&init))?)?;
     let domain = side.id.domain().ok_or("no domain")?;
     let everything = Access::LOCAL_WRITE | Access::REMOTE_READ | Access::REMOTE_WRITE;
     let source = MemoryRegion::new(&domain, Memory::zeroed(LENGTH), everything)?;
@@ -124,14 +124,14 @@ fn server(address: &str) -> Outcome<()> {
     let flags = Flags { passive: true, ..Flags::default() };
     let hints = Hints { flags, port_space: Some(PortSpace::Tcp), ..Hints::default() };
     let at = AddressInfo::resolve(Some(address), Some("7174"), Some(&hints))?;
-    let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, SIZE);
-    let listener = Id::create_endpoint(&at, None, Some(&init))?;
+    let init = CmQueuePairInit::new(QueuePairType::Rc, SIZE);
+    let listener = CmId::create_endpoint(&at, None, Some(&init))?;
     listener.listen(0)?;
     println!("listening on port {}", listener.local_port());
     let side = Side::new(listener.take_request()?)?;
     side.id.accept(&ConnectParameters::default())?;
     // The end of the connection is an event, which moves the queue pair to the error state.
-    let channel = Channel::new()?;
+    let channel = EventChannel::new()?;
     side.id.migrate(Some(&channel))?;
     let id = side.id.clone();
     let ending = std::thread::spawn(move || {

@@ -4,9 +4,9 @@
 
 use rdma_verbs::Result;
 use rdma_verbs::cm::{
-    AddressInfo, ConnectParameters, Flags, Hints, Id, IdQueuePairInit, PortSpace,
+    AddressInfo, CmId, CmQueuePairInit, ConnectParameters, Flags, Hints, PortSpace,
 };
-use rdma_verbs::verbs::{Capabilities, QueuePairKind, SendFlags};
+use rdma_verbs::verbs::{Capabilities, QueuePairType, SendFlags};
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -23,8 +23,8 @@ fn main() -> Result<()> {
         max_recv_sge: 1,
         max_inline_data: 16,
     };
-    let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, size);
-    let listener = Id::create_endpoint(&at, None, Some(&init))?;
+    let init = CmQueuePairInit::new(QueuePairType::Rc, size);
+    let listener = CmId::create_endpoint(&at, None, Some(&init))?;
     listener.listen(0)?;
     println!("listening on port {}", listener.local_port());
     let id = listener.take_request()?;

@@ -15,20 +15,20 @@ pub type Result<T> = std::result::Result<T, Error>;
 ///
 /// Its text names the call, the object, the system's reason and, if there is one, a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{call}{subject}: {}{}", Reason(*self), Remedy(*self))]
+#[error("{call}{object}: {}{}", Reason(*self), Remedy(*self))]
 pub struct Error {
     /// The name of the C function; `dlopen` if the libraries cannot be opened.
     pub call: &'static str,
     /// The errno, always positive. A negative value is a code `EAI_…` of rdma_getaddrinfo(3).
     pub errno: i32,
     /// The object on which the call was made.
-    pub subject: Subject,
+    pub object: ErrorObject,
 }
 
 /// The object on which a failed call was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Subject {
+pub enum ErrorObject {
     /// No object, or one that the call would have created.
     #[default]
     None,
@@ -42,7 +42,7 @@ pub enum Subject {
     MemoryRegion(u32),
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for ErrorObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
@@ -58,13 +58,13 @@ impl Error {
     /// Creates the error of a call from its errno.
     #[must_use]
     pub const fn new(call: &'static str, errno: i32) -> Self {
-        Self { call, errno, subject: Subject::None }
+        Self { call, errno, object: ErrorObject::None }
     }
 
     /// Names the object of the call.
     #[must_use]
-    pub const fn on(self, subject: Subject) -> Self {
-        Self { subject, ..self }
+    pub const fn on(self, object: ErrorObject) -> Self {
+        Self { object, ..self }
     }
 
     /// The error of a call that sets errno; must be called directly after it.
@@ -87,7 +87,7 @@ impl Error {
     /// The error of a failed post of a [`Poster`](crate::verbs::Poster), from the value that it
     /// returned. Must be called directly after the post, because it may read errno.
     #[must_use]
-    pub fn of_post(call: &'static str, returned: i32) -> Self {
+    pub fn from_post(call: &'static str, returned: i32) -> Self {
         Self::returned(call, returned)
     }
 
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_text_names_call_object_reason_and_remedy() {
-        let error = Error::new("rdma_connect", libc::ECONNREFUSED).on(Subject::Identifier(7));
+        let error = Error::new("rdma_connect", libc::ECONNREFUSED).on(ErrorObject::Identifier(7));
         assert_eq!(
             error.to_string(),
             "rdma_connect on identifier 7: Connection refused (os error 111); no program listens \

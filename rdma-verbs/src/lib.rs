@@ -13,8 +13,8 @@
 //!
 //! ```no_run
 //! use rdma_verbs::Result;
-//! use rdma_verbs::cm::{AddressInfo, ConnectParameters, Hints, Id, IdQueuePairInit, PortSpace};
-//! use rdma_verbs::verbs::{Capabilities, QueuePairKind, SendFlags};
+//! use rdma_verbs::cm::{AddressInfo, CmId, CmQueuePairInit, ConnectParameters, Hints, PortSpace};
+//! use rdma_verbs::verbs::{Capabilities, QueuePairType, SendFlags};
 //!
 //! fn main() -> Result<()> {
 //!     let mut arguments = std::env::args().skip(1);
@@ -30,8 +30,8 @@
 //!         max_recv_sge: 1,
 //!         max_inline_data: 16,
 //!     };
-//!     let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, size);
-//!     let id = Id::create_endpoint(&to, None, Some(&init))?;
+//!     let init = CmQueuePairInit::new(QueuePairType::Rc, size);
+//!     let id = CmId::create_endpoint(&to, None, Some(&init))?;
 //!     let received = id.register_messages(&[0_u8; 16][..])?;
 //!     let sent = id.register_messages(&b"a Rust message\0\0"[..])?;
 //!     id.post_receive(1, &[received.segment(0..16)?])?;
@@ -49,9 +49,9 @@
 //! ```no_run
 //! use rdma_verbs::Result;
 //! use rdma_verbs::cm::{
-//!     AddressInfo, ConnectParameters, Flags, Hints, Id, IdQueuePairInit, PortSpace,
+//!     AddressInfo, CmId, CmQueuePairInit, ConnectParameters, Flags, Hints, PortSpace,
 //! };
-//! use rdma_verbs::verbs::{Capabilities, QueuePairKind, SendFlags};
+//! use rdma_verbs::verbs::{Capabilities, QueuePairType, SendFlags};
 //!
 //! fn main() -> Result<()> {
 //!     let mut arguments = std::env::args().skip(1);
@@ -68,8 +68,8 @@
 //!         max_recv_sge: 1,
 //!         max_inline_data: 16,
 //!     };
-//!     let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, size);
-//!     let listener = Id::create_endpoint(&at, None, Some(&init))?;
+//!     let init = CmQueuePairInit::new(QueuePairType::Rc, size);
+//!     let listener = CmId::create_endpoint(&at, None, Some(&init))?;
 //!     listener.listen(0)?;
 //!     println!("listening on port {}", listener.local_port());
 //!     let id = listener.take_request()?;
@@ -110,8 +110,8 @@ pub mod stream;
 pub mod sys;
 pub mod verbs;
 
-pub use error::{Error, Result, Subject};
-pub use sys::LoadFailure;
+pub use error::{Error, ErrorObject, Result};
+pub use sys::LoadError;
 
 /// Compiles the example.
 #[cfg(doctest)]
@@ -122,6 +122,6 @@ struct Readme;
 ///
 /// # Errors
 /// A library, or one of its functions, is missing; the text of the error names both.
-pub fn load() -> std::result::Result<(), &'static LoadFailure> {
+pub fn load() -> std::result::Result<(), &'static LoadError> {
     sys::libraries().map(|_| ())
 }

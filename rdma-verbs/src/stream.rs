@@ -9,7 +9,7 @@ use futures_core::Stream;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::cm::{Channel, Event};
+use crate::cm::{Event, EventChannel};
 use crate::verbs::{Completion, CompletionChannel, CompletionQueue};
 use crate::{Error, Result};
 
@@ -47,11 +47,11 @@ fn readable<T: AsFd>(fd: &AsyncFd<Source<T>>, context: &mut Context<'_>) -> Poll
 ///
 /// Dropping it loses no event. Other threads may take events of the channel too.
 #[derive(Debug)]
-pub struct Events {
-    fd: AsyncFd<Source<Channel>>,
+pub struct EventStream {
+    fd: AsyncFd<Source<EventChannel>>,
 }
 
-impl Events {
+impl EventStream {
     /// Makes the channel non-blocking and registers it with the current runtime.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Events {
     ///
     /// # Panics
     /// If there is no current runtime, or its I/O driver is not enabled.
-    pub fn new(channel: &Arc<Channel>) -> Result<Self> {
+    pub fn new(channel: &Arc<EventChannel>) -> Result<Self> {
         channel.set_nonblocking()?;
         Ok(Self { fd: register(channel)? })
     }
@@ -67,7 +67,7 @@ impl Events {
     /// Waits for the next event.
     ///
     /// # Errors
-    /// As [`Channel::take_event`].
+    /// As [`EventChannel::take_event`].
     pub async fn next(&mut self) -> Result<Event> {
         std::future::poll_fn(|context| self.poll_event(context)).await
     }
@@ -82,7 +82,7 @@ impl Events {
     }
 }
 
-impl Stream for Events {
+impl Stream for EventStream {
     type Item = Result<Event>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -95,12 +95,12 @@ impl Stream for Events {
 /// Dropping it loses no completion. While it exists, no other thread may take events of the
 /// channel.
 #[derive(Debug)]
-pub struct Completions {
+pub struct CompletionStream {
     queue: Arc<CompletionQueue>,
     fd: AsyncFd<Source<CompletionChannel>>,
 }
 
-impl Completions {
+impl CompletionStream {
     /// Makes the queue's channel non-blocking and registers it with the current runtime.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Completions {
     /// already.
     ///
     /// # Panics
-    /// As [`Events::new`].
+    /// As [`EventStream::new`].
     pub fn new(queue: &Arc<CompletionQueue>) -> Result<Self> {
         let channel = queue.channel().ok_or(Error::new("ibv_get_cq_event", libc::EINVAL))?;
         channel.set_nonblocking()?;
@@ -151,7 +151,7 @@ impl Completions {
     }
 }
 
-impl Stream for Completions {
+impl Stream for CompletionStream {
     type Item = Result<Completion>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
-use rdma_verbs::cm::{Channel, ConnectParameters, EventKind, Id, IdQueuePairInit, PortSpace};
-use rdma_verbs::stream::{Completions, Events};
+use rdma_verbs::cm::{
+    CmId, CmQueuePairInit, ConnectParameters, EventChannel, EventKind, PortSpace,
+};
+use rdma_verbs::stream::{CompletionStream, EventStream};
 use rdma_verbs::verbs::{
-    Capabilities, Completion, CompletionChannel, CompletionQueue, QueuePairKind, SendFlags,
+    Capabilities, Completion, CompletionChannel, CompletionQueue, QueuePairType, SendFlags,
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -32,7 +34,7 @@ async fn item<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     std::future::poll_fn(|context| pin!(&mut *stream).poll_next(context)).await
 }
 
-fn init(queue: &Arc<CompletionQueue>) -> IdQueuePairInit<'_> {
+fn init(queue: &Arc<CompletionQueue>) -> CmQueuePairInit<'_> {
     let size = Capabilities {
         max_send_wr: 4,
         max_recv_wr: 4,
@@ -40,22 +42,19 @@ fn init(queue: &Arc<CompletionQueue>) -> IdQueuePairInit<'_> {
         max_recv_sge: 1,
         max_inline_data: 0,
     };
-    IdQueuePairInit {
-        receive_queue: Some(queue),
-        ..IdQueuePairInit::new(QueuePairKind::ReliableConnected, size)
-    }
+    CmQueuePairInit { receive_queue: Some(queue), ..CmQueuePairInit::new(QueuePairType::Rc, size) }
 }
 
 #[test]
 fn a_task_takes_events_and_completions() {
     with_device(|address| async move {
-        let channel = Channel::new().expect("a channel");
-        let mut events = Events::new(&channel).expect("in a runtime");
-        let listener = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let channel = EventChannel::new().expect("a channel");
+        let mut events = EventStream::new(&channel).expect("in a runtime");
+        let listener = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         listener.bind(address).expect("the device's own address");
         listener.listen(4).expect("it listens");
         let at = SocketAddr::new(address.ip(), listener.local_port());
-        let client = Id::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
+        let client = CmId::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
         client.resolve_address(None, at, LIMIT).expect("it begins");
         let event = events.next().await.expect("an event");
         assert_eq!((event.key, event.kind), (2, EventKind::AddressResolved));
@@ -65,7 +64,7 @@ fn a_task_takes_events_and_completions() {
         let device = client.context().expect("bound");
         let channel = CompletionChannel::new(&device).expect("a channel");
         let queue = CompletionQueue::new(&device, 16, 0, Some(&channel)).expect("a queue");
-        let mut completions = Completions::new(&queue).expect("in a runtime");
+        let mut completions = CompletionStream::new(&queue).expect("in a runtime");
         client.create_queue_pair(None, &init(&queue)).expect("a queue pair");
         client.connect(&ConnectParameters::default()).expect("it begins");
         let event = events.next().await.expect("an event");
@@ -73,8 +72,8 @@ fn a_task_takes_events_and_completions() {
         let server = event.request.expect("an identifier");
         server.set_key(3);
         let size = *client.queue_pair().expect("made").capabilities();
-        let kind = QueuePairKind::ReliableConnected;
-        server.create_queue_pair(None, &IdQueuePairInit::new(kind, size)).expect("a queue pair");
+        let qp_type = QueuePairType::Rc;
+        server.create_queue_pair(None, &CmQueuePairInit::new(qp_type, size)).expect("a queue pair");
         server.accept(&ConnectParameters::default()).expect("it begins");
         for _ in 0..2 {
             let event = events.next().await.expect("an event");
@@ -120,10 +119,10 @@ fn a_task_takes_events_and_completions() {
 #[test]
 fn a_queue_without_a_channel_has_no_stream() {
     with_device(|address| async move {
-        let id = Id::new_synchronous(PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new_synchronous(PortSpace::Tcp).expect("an identifier");
         id.bind(address).expect("the device's own address");
         let context = id.context().expect("bound");
         let queue = CompletionQueue::new(&context, 16, 0, None).expect("a queue");
-        assert_eq!(Completions::new(&queue).expect_err("no channel").errno, libc::EINVAL);
+        assert_eq!(CompletionStream::new(&queue).expect_err("no channel").errno, libc::EINVAL);
     });
 }

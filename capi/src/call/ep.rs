@@ -1,7 +1,7 @@
 //! Endpoints: queries, changes, connection and end. `ep_create` creates them, and `post` has the posts.
 
 use dat_core::flags::{Close, ConnectFlags, Qos};
-use dat_core::{Connect, EpChange};
+use dat_core::{Connect, EpUpdate};
 
 use super::*;
 use crate::convert::address::{self, adapter_to_c};
@@ -59,32 +59,32 @@ pub(crate) unsafe fn modify(
             .during("dat_ep_modify")
             .advise("name only the protection zone, the dispatchers and the attributes"));
     }
-    let mut change = EpChange::new();
+    let mut update = EpUpdate::new();
     if ep_param_mask & DAT_EP_FIELD_PZ_HANDLE != 0 {
-        change = change.pz(&object(param.pz_handle)?);
+        update = update.pz(&object(param.pz_handle)?);
     }
     let evd = |bit, handle, subtype| -> Result<Option<Option<EventDispatcher>>> {
         if ep_param_mask & bit == 0 { Ok(None) } else { optional_object(handle, subtype).map(Some) }
     };
     let DAT_EP_PARAM { recv_evd_handle, request_evd_handle, connect_evd_handle, .. } = param;
     if let Some(evd) = evd(DAT_EP_FIELD_RECV_EVD_HANDLE, recv_evd_handle, InvalidHandleEvdRecv)? {
-        change = change.recv_evd(evd.as_ref());
+        update = update.recv_evd(evd.as_ref());
     }
     let bit = DAT_EP_FIELD_REQUEST_EVD_HANDLE;
     if let Some(evd) = evd(bit, request_evd_handle, InvalidHandleEvdRequest)? {
-        change = change.request_evd(evd.as_ref());
+        update = update.request_evd(evd.as_ref());
     }
     let bit = DAT_EP_FIELD_CONNECT_EVD_HANDLE;
     if let Some(evd) = evd(bit, connect_evd_handle, InvalidHandleEvdConn)? {
-        change = change.connect_evd(evd.as_ref());
+        update = update.connect_evd(evd.as_ref());
     }
     if ep_param_mask & DAT_EP_FIELD_EP_ATTR_ALL != 0 {
         let mut attributes = endpoint.query()?.attributes;
         // SAFETY: the lists that the mask names are as long as their counts say.
         unsafe { endpoint::change_attributes(&mut attributes, ep_param_mask, &param.ep_attr) }?;
-        change = change.attributes(&attributes);
+        update = update.attributes(&attributes);
     }
-    endpoint.modify(&change)?;
+    endpoint.modify(&update)?;
     OK
 }
 

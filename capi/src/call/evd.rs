@@ -2,9 +2,9 @@
 
 use std::mem::ManuallyDrop;
 
-use dat_core::blocking::WaitClock;
-use dat_core::provider::Taken;
-use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, Waited};
+use dat_core::blocking::WaitDeadline;
+use dat_core::provider::TakeResult;
+use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, WaitResult};
 
 use super::*;
 use crate::argument::{check, is_address, is_aligned_address};
@@ -111,7 +111,7 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
     }
     // SAFETY: software events have this union member, for which any bit pattern is valid.
     let data = unsafe { event.event_data.software_event_data };
-    evd.post_se(data.pointer.expose_provenance() as u64)?;
+    evd.post_software_event(data.pointer.expose_provenance() as u64)?;
     OK
 }
 
@@ -124,8 +124,8 @@ pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) 
             // SAFETY: the address was checked, the caller guarantees memory for an event, and any
             // bit pattern is valid.
             let to = unsafe { &mut *event };
-            let taken = structs::take(&mut to.event_data, |data| evd.object().take(data));
-            if taken == Taken::Success {
+            let taken = structs::take(&mut to.event_data, |data| evd.object().take_success(data));
+            if taken == TakeResult::Success {
                 to.event_number = DAT_DTO_COMPLETION_EVENT;
                 to.evd_handle = evd.reload_handle();
                 return DAT_SUCCESS;
@@ -141,11 +141,11 @@ pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) 
 #[inline(never)]
 fn dequeue_without_success(
     evd: Pinned<EventDispatcher>,
-    taken: Taken,
+    taken: TakeResult,
     event: *mut DAT_EVENT,
 ) -> DAT_RETURN {
-    if taken == Taken::Nothing {
-        evd.object().seen_empty();
+    if taken == TakeResult::Nothing {
+        evd.object().note_empty();
         evd.found_empty();
         return codes::code(ReturnType::QueueEmpty, Subtype::NoSubtype);
     }
@@ -192,7 +192,7 @@ pub(crate) unsafe fn wait(
     n_more: *mut DAT_COUNT,
 ) -> DAT_RETURN {
     foreign!(evd_handle, evd_wait_func(evd_handle, timeout, threshold, event, n_more));
-    let clock = WaitClock::new(Timeout::from_micros(timeout));
+    let deadline = WaitDeadline::new(Timeout::from_micros(timeout));
     let at_once = || {
         if !is_aligned_address::<DAT_EVENT>(event.addr()) || !is_address(n_more.addr()) {
             return None;
@@ -204,15 +204,15 @@ pub(crate) unsafe fn wait(
         let threshold = u32::try_from(threshold).ok()?;
         let mut more = 0;
         let taken = structs::take(&mut to.event_data, |data| {
-            match evd.object().spin_wait(&clock, threshold, data) {
+            match evd.object().spin_wait(&deadline, threshold, data) {
                 Some(left) => {
                     more = left;
-                    Taken::Success
+                    TakeResult::Success
                 }
-                None => Taken::Other,
+                None => TakeResult::Other,
             }
         });
-        if taken != Taken::Success {
+        if taken != TakeResult::Success {
             return None;
         }
         to.event_number = DAT_DTO_COMPLETION_EVENT;
@@ -230,13 +230,13 @@ pub(crate) unsafe fn wait(
     };
     let start = || {
         let (evd, threshold) = arguments()?;
-        cancel::with_event(|event| evd.start_wait(&clock, threshold, event))
+        cancel::with_event(|event| evd.start_wait(&deadline, threshold, event))
     };
-    let to_result = |waited: Result<(Waited, Event)>| {
+    let to_result = |waited: Result<(WaitResult, Event)>| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let more_out = unsafe { out(n_more, 5) };
         match waited? {
-            (Waited::Event { more }, taken) => {
+            (WaitResult::Event { more }, taken) => {
                 // SAFETY: the caller guarantees writable memory, unless the check rejects it.
                 let output = unsafe { out(event, 4) }?;
                 let mut taken = ManuallyDrop::new(taken);
@@ -244,7 +244,7 @@ pub(crate) unsafe fn wait(
                 more_out?.write(convert::count(more));
                 OK
             }
-            (Waited::TimedOut { queued }, _) => {
+            (WaitResult::TimedOut { queued }, _) => {
                 // The only output of a failing call: the number of queued events
                 // (dat_evd_wait(3DAT)).
                 more_out?.write(convert::count(queued));

@@ -2,8 +2,8 @@
 
 use std::ffi::CStr;
 
-use dat_core::registry::{Candidate, Choice, Demand};
-use dat_core::{ApiVersion, AsyncErrors, Compat, IaOptions};
+use dat_core::registry::{Candidate, OpenRequirements, Resolved};
+use dat_core::{ApiVersion, AsyncEvd, Compat, IaOptions};
 
 use super::ep::close as close_how;
 use super::*;
@@ -52,13 +52,13 @@ pub(crate) unsafe fn openv(
     let version = version(dat_major, dat_minor)?;
     shortage::check()?;
     let mark = shortage::Mark::new();
-    let demand = Demand { version, thread_safe: Some(thread_safety != DAT_FALSE) };
+    let requirements = OpenRequirements { version, thread_safe: Some(thread_safety != DAT_FALSE) };
     let request =
         foreign::OpenRequest { name: ia_name, async_evd_min_qlen, async_evd: evd_out.read() };
-    let opened = registry::shared().find(&name, demand, |choice| match choice {
-        Choice::Provider(candidate) => Ok(open_own(candidate, version, &request)?),
-        Choice::Library(library) => Ok(open_foreign(Server::of_library(&library)?, &request)?),
-        Choice::Registered(registration) => {
+    let opened = registry::shared().find(&name, requirements, |resolved| match resolved {
+        Resolved::Provider(candidate) => Ok(open_own(candidate, version, &request)?),
+        Resolved::Library(library) => Ok(open_foreign(Server::of_library(&library)?, &request)?),
+        Resolved::Registered(registration) => {
             Ok(open_foreign(Server::of_registration(&registration)?, &request)?)
         }
     })?;
@@ -130,10 +130,12 @@ fn open_own(
 ) -> Result<Opened> {
     let async_evd = match request.async_evd {
         DAT_HANDLE_NULL => {
-            AsyncErrors::Make { min_qlen: Some(count(request.async_evd_min_qlen, 2)?) }
+            AsyncEvd::Create { min_qlen: Some(count(request.async_evd_min_qlen, 2)?) }
         }
-        DAT_EVD_ASYNC_EXISTS => AsyncErrors::Elsewhere,
-        evd => AsyncErrors::To(object_as(evd, Subtype::InvalidHandleEvdAsync).map_err(unset_evd)?),
+        DAT_EVD_ASYNC_EXISTS => AsyncEvd::Foreign,
+        evd => {
+            AsyncEvd::Existing(object_as(evd, Subtype::InvalidHandleEvdAsync).map_err(unset_evd)?)
+        }
     };
     let known = candidate.known_program();
     let opened = candidate.open(&IaOptions { version, async_evd }).map(Opened::Own)?;

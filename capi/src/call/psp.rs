@@ -1,13 +1,13 @@
 //! Public service points.
 
-use dat_core::{Psp, PspMaker};
+use dat_core::{EpProvision, Psp};
 
 use super::*;
 
-fn maker(flags: DAT_PSP_FLAGS) -> Result<PspMaker> {
+fn ep_provision(flags: DAT_PSP_FLAGS) -> Result<EpProvision> {
     match flags {
-        DAT_PSP_CONSUMER_FLAG => Ok(PspMaker::Consumer),
-        DAT_PSP_PROVIDER_FLAG => Ok(PspMaker::Provider),
+        DAT_PSP_CONSUMER_FLAG => Ok(EpProvision::Consumer),
+        DAT_PSP_PROVIDER_FLAG => Ok(EpProvision::Provider),
         other => Err(invalid(4, format!("invalid DAT_PSP_FLAGS value {other:#x}"))),
     }
 }
@@ -21,10 +21,10 @@ pub(crate) unsafe fn create(
 ) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     let evd = object_as(evd_handle, Subtype::InvalidHandleEvdCr)?;
-    let maker = maker(psp_flags)?;
+    let ep_provision = ep_provision(psp_flags)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(psp_handle, 5) }?;
-    let psp = ia.psp_create(conn_qual, &evd, maker)?;
+    let psp = ia.psp_create(conn_qual, &evd, ep_provision)?;
     output.write(handle::attach(psp, adapters::table(&ia)));
     OK
 }
@@ -40,10 +40,10 @@ pub(crate) unsafe fn create_any(
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let qualifier_out = unsafe { out(conn_qual, 2) }?;
     let evd = object_as(evd_handle, Subtype::InvalidHandleEvdCr)?;
-    let maker = maker(psp_flags)?;
+    let ep_provision = ep_provision(psp_flags)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(psp_handle, 5) }?;
-    let psp = ia.psp_create_any(&evd, maker)?;
+    let psp = ia.psp_create_any(&evd, ep_provision)?;
     qualifier_out.write(psp.qualifier());
     output.write(handle::attach(psp, adapters::table(&ia)));
     OK
@@ -63,9 +63,9 @@ pub(crate) unsafe fn query(
         ia_handle: adapters::handle_of(&psp.adapter()),
         conn_qual: param.qualifier,
         evd_handle: handle::of_number(param.evd.id()),
-        psp_flags: match param.maker {
-            PspMaker::Consumer => DAT_PSP_CONSUMER_FLAG,
-            PspMaker::Provider => DAT_PSP_PROVIDER_FLAG,
+        psp_flags: match param.ep_provision {
+            EpProvision::Consumer => DAT_PSP_CONSUMER_FLAG,
+            EpProvision::Provider => DAT_PSP_PROVIDER_FLAG,
         },
     });
     OK

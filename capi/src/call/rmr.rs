@@ -77,7 +77,7 @@ impl BindCall {
             Some(lmr) => lmr,
             None => rmr
                 .adapter()
-                .lmr_of_context(triplet.context)
+                .lmr_by_context(triplet.context)
                 .ok_or_else(|| invalid(self.arguments.0, "no region has this context"))?,
         };
         let bind = Bind {

@@ -75,7 +75,7 @@ pub(crate) unsafe fn resize(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT
 
 pub(crate) unsafe fn set_lw(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> CallResult {
     let srq: SharedReceiveQueue = object(srq_handle)?;
-    srq.set_lw(count(low_watermark, 2)?)?;
+    srq.set_low_watermark(count(low_watermark, 2)?)?;
     OK
 }
 

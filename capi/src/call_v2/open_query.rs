@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dat_core::registry::{Choice, Demand};
+use dat_core::registry::{OpenRequirements, Resolved};
 use dat_core::{ApiVersion, IaQuery};
 use dat_sync::{ProcessLock, Rank};
 
@@ -39,7 +39,7 @@ static LOOKS: ProcessLock<Looks> =
 
 const OPEN: &str = "dat_ib_open_query";
 
-/// Opens an adapter for a query, with the first choice for the name that succeeds.
+/// Opens an adapter for a query, in the first way that succeeds.
 ///
 /// # Safety
 /// The arguments are those of the operation.
@@ -50,16 +50,16 @@ pub(super) unsafe fn open(args: va_list) -> CallResult {
     // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let name = unsafe { name(ia_name, 3) }?;
     let rest = || arguments.rest();
-    let demand = Demand { version: ApiVersion::V2_0, thread_safe: None };
-    let looked = registry::shared().find(&name, demand, |choice| {
-        let server = match choice {
-            Choice::Provider(candidate) => {
+    let requirements = OpenRequirements { version: ApiVersion::V2_0, thread_safe: None };
+    let looked = registry::shared().find(&name, requirements, |resolved| {
+        let server = match resolved {
+            Resolved::Provider(candidate) => {
                 let query = candidate.open_query()?;
                 // SAFETY: the caller passes the arguments of the operation.
                 return Ok(unsafe { show(query, rest()) });
             }
-            Choice::Library(library) => Server::of_library(&library)?,
-            Choice::Registered(registration) => Server::of_registration(&registration)?,
+            Resolved::Library(library) => Server::of_library(&library)?,
+            Resolved::Registered(registration) => Server::of_registration(&registration)?,
         };
         // SAFETY: the caller passes the arguments of the operation.
         Ok(unsafe { ask(server, ia_name, rest()) }?)

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use dat_core::blocking::{WaitOutcome, WaitStep};
+use dat_core::blocking::{SleepResult, WaitStep};
 use dat_core::error::Result;
 
 use super::cancel_state::HeldOff;
@@ -71,7 +71,7 @@ impl<W: Wait> Sleeper<W> {
                         self.is_blocked = true;
                         return OK;
                     }
-                    step = wait.resume(WaitOutcome::Woken);
+                    step = wait.resume(SleepResult::Woken);
                 }
                 Ok(WaitStep::Done(found)) => return to_result(Ok(found)),
                 Err(error) => return to_result(Err(error)),

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-use dat_core::blocking::{SleepOn, WaitOutcome};
+use dat_core::blocking::{SleepOn, SleepResult};
 
 use super::cancel_state::HeldOff;
 use super::waits::Wait;
@@ -72,18 +72,18 @@ impl Sleep {
         &mut self,
         give_up: unsafe extern "C" fn(*mut c_void),
         wait: *mut c_void,
-    ) -> WaitOutcome {
+    ) -> SleepResult {
         // SAFETY: the address is that of this struct, which outlives the call; the caller guarantees
         // the rest.
-        wait_outcome(unsafe { dats_sleep(self, give_up, wait) })
+        sleep_result(unsafe { dats_sleep(self, give_up, wait) })
     }
 }
 
 /// Converts the result of `dats_sleep`, by the constants of `cancel.h`.
-fn wait_outcome(outcome: c_int) -> WaitOutcome {
+fn sleep_result(outcome: c_int) -> SleepResult {
     match outcome {
-        1 => WaitOutcome::TimedOut,
-        2 => WaitOutcome::Unavailable,
-        _ => WaitOutcome::Woken,
+        1 => SleepResult::TimedOut,
+        2 => SleepResult::Unavailable,
+        _ => SleepResult::Woken,
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use dat_core::blocking::{BlockedCnoWait, BlockedEvdWait, SleepOn, WaitOutcome, WaitStep};
+use dat_core::blocking::{BlockedCnoWait, BlockedEvdWait, SleepOn, SleepResult, WaitStep};
 use dat_core::error::Result;
-use dat_core::{Event, EventDispatcher, Waited};
+use dat_core::{Event, EventDispatcher, WaitResult};
 
 /// A blocked wait of the core.
 pub(crate) trait Wait: Sized {
@@ -13,11 +13,11 @@ pub(crate) trait Wait: Sized {
 
     fn time_left(&self) -> Option<Duration>;
     fn begin_sleep(&mut self) -> Option<SleepOn<'_>>;
-    fn resume(self, outcome: WaitOutcome) -> Result<WaitStep<Self::Found, Self>>;
+    fn resume(self, outcome: SleepResult) -> Result<WaitStep<Self::Found, Self>>;
 }
 
 impl Wait for BlockedEvdWait {
-    type Found = (Waited, Event);
+    type Found = (WaitResult, Event);
 
     fn time_left(&self) -> Option<Duration> {
         self.time_left()
@@ -27,15 +27,15 @@ impl Wait for BlockedEvdWait {
         self.begin_sleep()
     }
 
-    fn resume(self, outcome: WaitOutcome) -> Result<WaitStep<Self::Found, Self>> {
+    fn resume(self, outcome: SleepResult) -> Result<WaitStep<Self::Found, Self>> {
         with_event(|event| self.resume(outcome, event))
     }
 }
 
 /// A step of a wait, with the event that it delivered.
 pub(crate) fn with_event(
-    step: impl FnOnce(&mut Event) -> Result<WaitStep<Waited, BlockedEvdWait>>,
-) -> Result<WaitStep<(Waited, Event), BlockedEvdWait>> {
+    step: impl FnOnce(&mut Event) -> Result<WaitStep<WaitResult, BlockedEvdWait>>,
+) -> Result<WaitStep<(WaitResult, Event), BlockedEvdWait>> {
     let mut event = Event::None;
     Ok(match step(&mut event)? {
         WaitStep::Done(waited) => WaitStep::Done((waited, event)),
@@ -54,7 +54,7 @@ impl Wait for BlockedCnoWait {
         self.begin_sleep()
     }
 
-    fn resume(self, outcome: WaitOutcome) -> Result<WaitStep<Self::Found, Self>> {
+    fn resume(self, outcome: SleepResult) -> Result<WaitStep<Self::Found, Self>> {
         self.resume(outcome)
     }
 }

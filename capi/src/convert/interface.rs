@@ -75,7 +75,7 @@ pub(crate) fn provider_to_attributes(
     to.supports_multipath = boolean(from.supports_multipath);
     to.ep_creator = match from.ep_creator {
         EpCreator::Never => DAT_PSP_CREATES_EP_NEVER,
-        EpCreator::IfAsked => DAT_PSP_CREATES_EP_IFASKED,
+        EpCreator::OnRequest => DAT_PSP_CREATES_EP_IFASKED,
         EpCreator::Always => DAT_PSP_CREATES_EP_ALWAYS,
     };
     to.pz_support = match from.pz_support {

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use dat_core::error::{Error, ReturnType, Subtype};
-use dat_core::registry::{Library, Refusal, Registration};
+use dat_core::registry::{Library, OpenError, Registration};
 use dat_sync::{ProcessLock, Rank};
 
 use super::line::{self, Loaded};
@@ -46,18 +46,18 @@ pub(crate) struct Server {
 
 impl Server {
     /// The provider that the library of a line registers.
-    pub(crate) fn of_library(library: &Library) -> Result<Self, Refusal> {
-        let loaded = Loaded::get(library).map_err(Refusal::Unusable)?;
+    pub(crate) fn of_library(library: &Library) -> Result<Self, OpenError> {
+        let loaded = Loaded::get(library).map_err(OpenError::Unusable)?;
         let Some(provider) = Use::take(&line::registration(&library.line)) else {
             let reason = format!("{}: the provider unregistered itself", library.line.library);
-            return Err(Refusal::Unusable(library.unusable(reason)));
+            return Err(OpenError::Unusable(library.unusable(reason)));
         };
         let what = format!("{} ({})", library.line.library, library.origin);
         Ok(Self { provider, _library: Some(loaded), what })
     }
 
     /// A provider that registered itself.
-    pub(crate) fn of_registration(registration: &Registration) -> Result<Self, Refusal> {
+    pub(crate) fn of_registration(registration: &Registration) -> Result<Self, OpenError> {
         let what = format!("the registered {registration}");
         let gone = || refused(&what, "unregistered itself meanwhile");
         let provider = Use::take(registration).ok_or_else(gone)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 
 use dat_core::Error;
-use dat_core::registry::{Library, Line, Origin, Registration};
+use dat_core::registry::{EntryOrigin, Library, Line, Registration};
 use dat_sync::{Condvar, ProcessLock, Rank};
 
 use super::library::SharedObject;
@@ -26,7 +26,7 @@ enum State {
     },
 }
 
-static LINES: ProcessLock<BTreeMap<Origin, State>> =
+static LINES: ProcessLock<BTreeMap<EntryOrigin, State>> =
     ProcessLock::with_child(Rank::ForeignLibraries, BTreeMap::new(), abandon_changes);
 static CHANGED: Condvar = Condvar::new();
 
@@ -38,12 +38,12 @@ fn this_thread() -> libc::pthread_t {
 
 /// Runs in a child of a fork, which has one thread: the changes of others would never end. The next use of
 /// such a library initialises it again.
-fn abandon_changes(lines: &mut BTreeMap<Origin, State>) {
+fn abandon_changes(lines: &mut BTreeMap<EntryOrigin, State>) {
     lines.retain(|_, state| !matches!(state, State::Changing(by) if *by != this_thread()));
 }
 
 /// A thread's exclusive right to initialise or finalise the library of a line.
-struct Change(Origin);
+struct Change(EntryOrigin);
 
 impl Drop for Change {
     fn drop(&mut self) {
@@ -56,7 +56,7 @@ impl Drop for Change {
 }
 
 /// Keeps the library of a line loaded; dropping the last one finalises and unloads it.
-pub(super) struct Loaded(Origin);
+pub(super) struct Loaded(EntryOrigin);
 
 impl Loaded {
     /// Loads and initialises the library of a line if necessary. The error is shown in listings.
@@ -88,7 +88,7 @@ impl Loaded {
     }
 
     /// Another use of the library of a line, if it is loaded.
-    pub(super) fn again(origin: &Origin) -> Option<Self> {
+    pub(super) fn again(origin: &EntryOrigin) -> Option<Self> {
         match LINES.lock().get_mut(origin)? {
             State::Started { uses, .. } => {
                 *uses += 1;
@@ -182,7 +182,7 @@ impl Started {
     }
 
     /// Finalises and unloads the library.
-    fn end(self, line: &Origin) {
+    fn end(self, line: &EntryOrigin) {
         if let Some(fini) = self.fini {
             debug::say(Kind::Provider, || format!("{line}: {}", text(DAT_PROVIDER_FINI_FUNC_STR)));
             // SAFETY: the argument is the one with which the library was initialised, and it has no

@@ -47,7 +47,7 @@ pub(crate) use handles::{adapter, ended, ends_object, table_of};
 use std::ffi::CStr;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::registry::{LineVersion, Registration, Space};
+use dat_core::registry::{ConsumerSpace, LineVersion, Registration};
 
 use crate::abi::*;
 use crate::argument::invalid;
@@ -83,7 +83,7 @@ fn registration(info: &DAT_PROVIDER_INFO) -> Result<Registration> {
     Ok(Registration {
         name: name.to_string_lossy().into_owned(),
         version: LineVersion {
-            space: Space::User,
+            space: ConsumerSpace::User,
             major: info.dapl_version_major,
             minor: info.dapl_version_minor,
         },

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::registry::{Origin, Registration};
+use dat_core::registry::{EntryOrigin, Registration};
 use dat_sync::{ProcessLock, Rank};
 
 use super::tables::Table;
@@ -15,7 +15,7 @@ struct Registered {
     registration: Registration,
     table: Table,
     /// The line whose library registered it.
-    line: Option<Origin>,
+    line: Option<EntryOrigin>,
     /// Number of adapters that are open or being opened.
     uses: usize,
     /// Whether the registry lists it. Otherwise it is found through its line.
@@ -27,7 +27,7 @@ static REGISTERED: ProcessLock<Vec<Registered>> =
 
 /// The library of a line while it is initialised: registrations in that time are its own.
 struct Starting {
-    line: Origin,
+    line: EntryOrigin,
     expected: Registration,
     report: Report,
 }
@@ -48,7 +48,7 @@ thread_local! {
 
 /// Runs the initialisation of a line's library, which is expected to register a provider.
 pub(super) fn starting<T>(
-    line: &Origin,
+    line: &EntryOrigin,
     expected: &Registration,
     start: impl FnOnce() -> T,
 ) -> (T, Report) {
@@ -87,7 +87,7 @@ pub(super) unsafe fn add(table: usize, registration: Registration) -> Result<()>
 unsafe fn enter(
     table: usize,
     registration: Registration,
-    line: Option<Origin>,
+    line: Option<EntryOrigin>,
     listed: bool,
 ) -> Result<()> {
     let mut all = REGISTERED.lock();
@@ -133,7 +133,7 @@ pub(super) fn remove(registration: &Registration) -> Result<()> {
 }
 
 /// Removes everything that the library of a line left registered.
-pub(super) fn remove_of(line: &Origin) {
+pub(super) fn remove_of(line: &EntryOrigin) {
     let mut all = REGISTERED.lock();
     let of_line = |it: &Registered| it.line.as_ref() == Some(line);
     let (left, others): (Vec<_>, Vec<_>) = all.drain(..).partition(of_line);
@@ -155,7 +155,7 @@ fn forget(registered: &Registered) -> Result<()> {
 pub(super) struct Use {
     registration: Registration,
     table: usize,
-    line: Option<Origin>,
+    line: Option<EntryOrigin>,
 }
 
 impl Use {
@@ -177,7 +177,7 @@ impl Use {
     }
 
     /// The line whose library registered the provider.
-    pub(super) fn line(&self) -> Option<&Origin> {
+    pub(super) fn line(&self) -> Option<&EntryOrigin> {
         self.line.as_ref()
     }
 }

@@ -26,7 +26,7 @@ mod thread;
 pub(crate) use c_storage::{Agent, CStorage, Region};
 pub(crate) use object::{AnyObject, Object};
 pub(crate) use stable_box::StableBox;
-pub(crate) use store::{attach, numbering, reclaim, reclaim_all};
+pub(crate) use store::{attach, id_allocator, reclaim, reclaim_all};
 
 use std::ffi::c_void;
 use std::marker::PhantomData;

@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::{Numbering, ObjectKind};
+use dat_core::{IdAllocator, ObjectKind};
 use dat_sync::{ProcessLock, Rank};
 
 use super::cell::{Cell, Phase};
@@ -40,14 +40,14 @@ impl Store {
 }
 
 /// Gives the core's objects their ids: the addresses of cells.
-pub(crate) fn numbering() -> Arc<dyn Numbering> {
+pub(crate) fn id_allocator() -> Arc<dyn IdAllocator> {
     Arc::new(Cells)
 }
 
 struct Cells;
 
-impl Numbering for Cells {
-    fn issue(&self, kind: ObjectKind) -> Result<u64> {
+impl IdAllocator for Cells {
+    fn allocate(&self, kind: ObjectKind) -> Result<u64> {
         let mut store = STORE.lock();
         if store.free.is_empty() {
             // Before the first handle.
@@ -67,7 +67,7 @@ impl Numbering for Cells {
         Ok(ptr::from_ref(cell).expose_provenance() as u64)
     }
 
-    fn retire(&self, kind: ObjectKind, number: u64) {
+    fn release(&self, kind: ObjectKind, number: u64) {
         let Some(cell) = chunks::locate(number as usize) else { return };
         let mut store = STORE.lock();
         if cell.is(Phase::Reserved, kind) {
@@ -87,7 +87,7 @@ pub(crate) fn attach<T: Object>(object: T, table: *mut DAT_PROVIDER) -> DAT_HAND
     let handle = super::of_number(object.number());
     let Some(cell) = chunks::locate(handle.addr()) else { return handle };
     let store = STORE.lock();
-    // A live object owns its cell: the id is retired only after the object has ended.
+    // A live object owns its cell: the id is released only after the object has ended.
     if object.is_live() && cell.is(Phase::Reserved, T::KIND) {
         cell.set_provider(table);
         // SAFETY: the cell is reserved for this object, and the lock is held.

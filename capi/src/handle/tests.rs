@@ -7,12 +7,12 @@ use dat_core::registry::Configuration;
 use dat_core::{Close, InterfaceAdapter, ObjectKind, ProtectionZone, Registry};
 
 use super::chunks::locate;
-use super::{attach, get, kind_of, numbering, of_number, reclaim_all, with};
+use super::{attach, get, id_allocator, kind_of, of_number, reclaim_all, with};
 use crate::abi::DAT_HANDLE;
 use crate::adapters;
 
 fn open() -> InterfaceAdapter {
-    let registry = Registry::numbered_by(Configuration::default(), numbering());
+    let registry = Registry::with_id_allocator(Configuration::default(), id_allocator());
     registry.add_provider(dat_provider_loopback::provider()).unwrap();
     registry.open("loopback").unwrap()
 }

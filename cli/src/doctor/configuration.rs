@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use dat_core::registry::{Configuration, Entry, Fate, Origin, Record, Space};
+use dat_core::registry::{
+    ConfigItem, Configuration, ConsumerSpace, Entry, EntryOrigin, EntryStatus,
+};
 
 use super::interface;
 use super::libraries;
@@ -23,7 +25,7 @@ pub(super) fn read(system: &System, overriding: Option<&OsStr>) -> Configuration
         _ => file.to_owned(),
     });
     let etc = if system.is_copy() { system.place("/etc") } else { PathBuf::from("/etc") };
-    Configuration::from_places(file.as_deref(), &etc)
+    Configuration::from_paths(file.as_deref(), &etc)
 }
 
 /// Reports the status of each line.
@@ -35,7 +37,8 @@ pub(super) fn check(
     overriding: Option<&OsStr>,
 ) -> Check {
     let mut findings = vec![source(configuration, overriding)];
-    let of_file = |entry: &&Entry| matches!(entry.origin, Origin::Line { .. } | Origin::File(_));
+    let of_file =
+        |entry: &&Entry| matches!(entry.origin, EntryOrigin::Line { .. } | EntryOrigin::File(_));
     for entry in entries.iter().filter(of_file) {
         findings.push(judge(machine, loader, entry).fact("entry", Item::new(entry)));
     }
@@ -46,8 +49,8 @@ pub(super) fn check(
 fn source(configuration: &Configuration, overriding: Option<&OsStr>) -> Finding {
     let mut files: Vec<&Path> = Vec::new();
     let mut lines = 0;
-    for record in configuration.records() {
-        if let Record::Line { file, .. } = record {
+    for item in configuration.items() {
+        if let ConfigItem::Line { file, .. } = item {
             lines += 1;
             if files.last() != Some(&file.as_ref()) {
                 files.push(file);
@@ -70,10 +73,10 @@ fn source(configuration: &Configuration, overriding: Option<&OsStr>) -> Finding 
 
 fn judge(machine: &Machine, loader: &Loader<'_>, entry: &Entry) -> Finding {
     let name = if entry.name.is_empty() { "a line" } else { &entry.name };
-    let name = if matches!(entry.origin, Origin::File(_)) { "a file" } else { name };
+    let name = if matches!(entry.origin, EntryOrigin::File(_)) { "a file" } else { name };
     let place = &entry.origin;
-    match &entry.fate {
-        Fate::Usable => {
+    match &entry.status {
+        EntryStatus::Usable => {
             let mut words = vec![entry.library.clone()];
             words.extend(entry.provider_version.as_ref().map(ToString::to_string));
             words.extend(entry.api_version.map(|version| version.to_string()));
@@ -82,20 +85,20 @@ fn judge(machine: &Machine, loader: &Loader<'_>, entry: &Entry) -> Finding {
             }
             Finding::ok(name, format!("{place}: {}", words.join(", ")))
         }
-        Fate::Shadowed(earlier) => {
+        EntryStatus::Shadowed(earlier) => {
             Finding::note(name, format!("{place}: not used: overridden by {earlier}"))
                 .advise("nothing to do, unless you want this line to be used")
         }
-        Fate::Unusable(reason) => {
+        EntryStatus::Unusable(reason) => {
             let error = CliError::from(reason.clone());
             if let Some(syntax) = &entry.syntax_error {
                 let found = format!("{place}:{}: {}", syntax.column(), error.reason);
                 return Finding::problem(name, found).excerpt(&syntax.caret()).advise(error.advice);
             }
-            if entry.api_version.is_some_and(|version| version.space == Space::Kernel) {
+            if entry.api_version.is_some_and(|version| version.space == ConsumerSpace::Kernel) {
                 return Finding::note(name, format!("{place}: {}", error.reason));
             }
-            let of_c = !matches!(entry.origin, Origin::File(_))
+            let of_c = !matches!(entry.origin, EntryOrigin::File(_))
                 && !providers::all().iter().any(|it| it.describe().name == entry.library);
             if of_c {
                 return library(machine, loader, entry);

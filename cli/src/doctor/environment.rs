@@ -95,7 +95,7 @@ fn judge(variable: &Variable, value: Option<OsString>) -> Finding {
 
 /// Whether the C libraries know the mode; an empty value counts as unset.
 fn is_mode(word: &str) -> bool {
-    word.is_empty() || Compat::from_word(word).is_some()
+    word.is_empty() || Compat::from_name(word).is_some()
 }
 
 /// Whether strtoul(3) accepts the whole text: decimal, octal or hexadecimal.

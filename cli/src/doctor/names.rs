@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dat_core::Registry;
-use dat_core::registry::{Configuration, Entry, Fate, Origin};
+use dat_core::registry::{Configuration, Entry, EntryOrigin, EntryStatus};
 
 use super::machine::Machine;
 use super::report::{Check, Finding};
@@ -19,13 +19,13 @@ pub(super) fn check(machine: &Machine, registry: &Registry, entries: &[Entry]) -
     let mut findings = Vec::new();
     for entry in entries {
         let built_in = entry.library == providers::LOOPBACK;
-        let found_here = matches!(entry.origin, Origin::Discovered);
+        let found_here = matches!(entry.origin, EntryOrigin::Discovered);
         // The devices of this machine do not belong to a copied system.
         if machine.system.is_copy() && found_here && !built_in {
             continue;
         }
-        let finding = match &entry.fate {
-            Fate::Usable if machine.system.is_copy() && !built_in => Finding::ok(
+        let finding = match &entry.status {
+            EntryStatus::Usable if machine.system.is_copy() && !built_in => Finding::ok(
                 &entry.name,
                 format!(
                     "{}; not tried: this is a copy of a \
@@ -34,13 +34,13 @@ pub(super) fn check(machine: &Machine, registry: &Registry, entries: &[Entry]) -
                 ),
             )
             .fact("opened", ()),
-            Fate::Usable => open(registry, entry),
+            EntryStatus::Usable => open(registry, entry),
             // The check of the line or the port has already reported the problem.
-            Fate::Unusable(reason) if found_here => {
+            EntryStatus::Unusable(reason) if found_here => {
                 let error = CliError::from(reason.clone());
                 Finding::note(&entry.name, error.reason).advise(error.advice).fact("opened", false)
             }
-            Fate::Unusable(_) | Fate::Shadowed(_) => continue,
+            EntryStatus::Unusable(_) | EntryStatus::Shadowed(_) => continue,
         };
         findings.push(finding.fact("name", &entry.name).fact("provider", &entry.library));
     }

@@ -1,7 +1,7 @@
 //! Shared memory, which the adapters `shm` and `auto` need: sealed memory files, and a connection of
 //! each to itself; and whether processes can access each other's memory.
 
-use dat_core::registry::{Entry, Fate, Origin};
+use dat_core::registry::{Entry, EntryOrigin, EntryStatus};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -24,8 +24,8 @@ pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -
         findings.extend(direct_access::check());
         let is_shm = |entry: &&Entry| {
             [providers::AUTO, providers::SHM].contains(&entry.library.as_str())
-                && matches!(entry.origin, Origin::Discovered)
-                && matches!(entry.fate, Fate::Usable)
+                && matches!(entry.origin, EntryOrigin::Discovered)
+                && matches!(entry.status, EntryStatus::Usable)
         };
         findings.extend(
             entries.iter().filter(is_shm).map(|entry| names::connects(&entry.name, "", output)),

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use dat_core::registry::{Entry, Fate, Origin};
+use dat_core::registry::{Entry, EntryOrigin, EntryStatus};
 
 use super::interface::Interfaces;
 use super::machine::Machine;
@@ -29,8 +29,8 @@ pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -
     } else {
         let is_tcp = |entry: &&Entry| {
             entry.library == providers::TCP
-                && matches!(entry.origin, Origin::Discovered)
-                && matches!(entry.fate, Fate::Usable)
+                && matches!(entry.origin, EntryOrigin::Discovered)
+                && matches!(entry.status, EntryStatus::Usable)
         };
         let interfaces = Interfaces::read(&machine.system);
         let found = entries.iter().filter(is_tcp);

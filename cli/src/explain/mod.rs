@@ -5,7 +5,7 @@ mod compat;
 use clap::builder::NonEmptyStringValueParser;
 use dat_core::error::{ReturnType, Subtype};
 use dat_core::registry::nearest;
-use dat_core::{Compat, DtoStatus, EventWords};
+use dat_core::{Compat, DtoStatus, EventText};
 use serde::Serialize;
 
 use crate::output::{Output, Paint, clean, complain};
@@ -234,7 +234,7 @@ fn codes() -> impl Iterator<Item = Code> {
         meaning: code.meaning(),
         advice: code.advice(),
     });
-    let events = EventWords::ALL.iter().map(|code| Code {
+    let events = EventText::ALL.iter().map(|code| Code {
         kind: EVENT,
         name: code.name,
         number: code.number,

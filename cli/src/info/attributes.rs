@@ -4,7 +4,7 @@ use std::fmt;
 
 use dat_core::EpAttributes;
 use dat_core::attr::{
-    EpCreator, IaAttributes, IovOwnership, NamedAttr, ProviderAttributes, PzSupport, StreamMatrix,
+    EpCreator, IaAttributes, IovOwnership, NamedAttr, ProviderAttributes, PzSupport, StreamMerging,
 };
 
 use crate::units;
@@ -235,7 +235,7 @@ fn ownership(ownership: IovOwnership) -> &'static str {
 fn creator(creator: EpCreator) -> &'static str {
     match creator {
         EpCreator::Never => "consumer only",
-        EpCreator::IfAsked => "consumer, or provider on request",
+        EpCreator::OnRequest => "consumer, or provider on request",
         EpCreator::Always => "provider only",
     }
 }
@@ -248,9 +248,9 @@ fn zones(support: PzSupport) -> &'static str {
 }
 
 /// The pairs of event streams that need separate dispatchers.
-fn unmerged(matrix: &StreamMatrix) -> Vec<String> {
+fn unmerged(matrix: &StreamMerging) -> Vec<String> {
     let name = |index: usize| {
-        let (name, _) = StreamMatrix::STREAMS[index].iter_names().next().unwrap_or_default();
+        let (name, _) = StreamMerging::STREAMS[index].iter_names().next().unwrap_or_default();
         name.to_owned()
     };
     let mut pairs = Vec::new();

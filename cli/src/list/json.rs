@@ -1,6 +1,6 @@
 //! The entries of the registry as JSON.
 
-use dat_core::registry::{Entry, Fate, Origin};
+use dat_core::registry::{Entry, EntryOrigin, EntryStatus};
 use serde::Serialize;
 
 use crate::error::CliError;
@@ -11,7 +11,7 @@ pub(crate) struct Item {
     name: String,
     origin: Place,
     usable: bool,
-    fate: &'static str,
+    status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<CliError>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,15 +46,15 @@ struct Syntax {
 }
 
 impl Place {
-    fn new(origin: &Origin) -> Self {
+    fn new(origin: &EntryOrigin) -> Self {
         let shown = |file: &std::path::Path| Some(file.display().to_string());
         match origin {
-            Origin::Line { file, line } => {
+            EntryOrigin::Line { file, line } => {
                 Self { found: false, file: shown(file), line: Some(*line) }
             }
-            Origin::File(file) => Self { found: false, file: shown(file), line: None },
-            Origin::Discovered => Self { found: true, file: None, line: None },
-            Origin::Registered => Self { found: false, file: None, line: None },
+            EntryOrigin::File(file) => Self { found: false, file: shown(file), line: None },
+            EntryOrigin::Discovered => Self { found: true, file: None, line: None },
+            EntryOrigin::Registered => Self { found: false, file: None, line: None },
         }
     }
 }
@@ -65,13 +65,13 @@ impl Item {
         Self {
             name: entry.name.clone(),
             origin: Place::new(&entry.origin),
-            usable: entry.fate.is_usable(),
-            fate: match entry.fate {
-                Fate::Usable => "usable",
-                Fate::Unusable(_) => "unusable",
-                Fate::Shadowed(_) => "shadowed",
+            usable: entry.status.is_usable(),
+            status: match entry.status {
+                EntryStatus::Usable => "usable",
+                EntryStatus::Unusable(_) => "unusable",
+                EntryStatus::Shadowed(_) => "shadowed",
             },
-            error: entry.fate.reason().cloned().map(CliError::from),
+            error: entry.status.reason().cloned().map(CliError::from),
             syntax_error: entry.syntax_error.as_ref().map(|error| Syntax {
                 line: error.line(),
                 column: error.column(),
@@ -79,8 +79,8 @@ impl Item {
                 hint: error.hint().map(str::to_owned),
                 text: error.text(),
             }),
-            shadowed_by: match &entry.fate {
-                Fate::Shadowed(earlier) => Some(Place::new(earlier)),
+            shadowed_by: match &entry.status {
+                EntryStatus::Shadowed(earlier) => Some(Place::new(earlier)),
                 _ => None,
             },
             provider: entry.library.clone(),

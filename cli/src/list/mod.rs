@@ -5,7 +5,7 @@ mod print;
 
 use dat_core::Registry;
 use dat_core::error::Error;
-use dat_core::registry::{Announced, ApiVersion, Entry, Fate};
+use dat_core::registry::{ApiVersion, Entry, EntryStatus, ListedAdapter};
 use serde::Serialize;
 
 pub(crate) use json::Item;
@@ -75,8 +75,11 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
         return Verdict::Well;
     }
     if args.names {
-        let mut names: Vec<String> =
-            entries.into_iter().filter(|entry| entry.fate.is_usable()).map(|it| it.name).collect();
+        let mut names: Vec<String> = entries
+            .into_iter()
+            .filter(|entry| entry.status.is_usable())
+            .map(|it| it.name)
+            .collect();
         names.sort_unstable();
         names.dedup();
         names.iter().for_each(|name| output.line(name));
@@ -96,9 +99,9 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
 /// The entry, with the error of opening it if it is not as usable as it seems: the device of a line
 /// may be absent, a parameter wrong, or a permission missing.
 fn tried(mut entry: Entry, registry: &Registry) -> Entry {
-    if entry.fate.is_usable() {
+    if entry.status.is_usable() {
         if let Err(error) = registry.open_query(&entry.name) {
-            entry.fate = Fate::Unusable(error);
+            entry.status = EntryStatus::Unusable(error);
         }
     }
     entry
@@ -108,7 +111,7 @@ fn tried(mut entry: Entry, registry: &Registry) -> Entry {
 fn line_for(name: &str, entries: &[Entry]) -> Option<String> {
     let of = |name: &str| {
         let mut named: Vec<&Entry> = entries.iter().filter(|entry| entry.name == name).collect();
-        named.sort_by_key(|entry| !entry.fate.is_usable());
+        named.sort_by_key(|entry| !entry.status.is_usable());
         named.into_iter().find_map(Entry::to_line)
     };
     if let Some(line) = of(name) {
@@ -135,10 +138,10 @@ struct Programs {
 impl Programs {
     fn new() -> Self {
         // The C libraries load libraries that this command does not.
-        let registry = providers::registry().hosting();
+        let registry = providers::registry().allow_c_providers();
         let names = |version| {
-            let announced = registry.announced(version).into_iter();
-            announced.map(|Announced { name, .. }| name).collect()
+            let listed = registry.listed_adapters(version).into_iter();
+            listed.map(|ListedAdapter { name, .. }| name).collect()
         };
         Self { v1: names(ApiVersion::V1_2), v2: names(ApiVersion::V2_0) }
     }

@@ -1,6 +1,6 @@
 //! The listing for people: what can be opened, what is broken, and which lines are not used.
 
-use dat_core::registry::{Entry, Fate, Origin};
+use dat_core::registry::{Entry, EntryOrigin, EntryStatus};
 
 use super::Programs;
 use crate::error::CliError;
@@ -12,9 +12,9 @@ const NAMES: usize = 4;
 /// Prints all entries.
 pub(super) fn entries(entries: &[Entry], all: bool, output: &mut Output) {
     let (mut usable, rest): (Vec<_>, Vec<_>) =
-        entries.iter().partition(|entry| entry.fate.is_usable());
+        entries.iter().partition(|entry| entry.status.is_usable());
     // Lines name adapters a second time.
-    usable.sort_by_key(|entry| entry.origin != Origin::Discovered);
+    usable.sort_by_key(|entry| entry.origin != EntryOrigin::Discovered);
     let mut table = Table::new(&[
         ("NAME", Align::Left),
         ("ORIGIN", Align::Left),
@@ -65,13 +65,13 @@ fn title(text: &str, output: &mut Output) {
 /// Whether the entry is meant to work here: an adapter of this machine, a line of a built-in
 /// provider, or a line or file with an error.
 fn is_broken(entry: &Entry) -> bool {
-    match &entry.fate {
-        Fate::Usable | Fate::Shadowed(_) => false,
-        Fate::Unusable(_) => {
+    match &entry.status {
+        EntryStatus::Usable | EntryStatus::Shadowed(_) => false,
+        EntryStatus::Unusable(_) => {
             let is_own =
                 dat_builtin_providers::all().iter().any(|it| it.describe().name == entry.library);
             let is_kernel = entry.api_version.is_some_and(|it| it.to_string().starts_with('k'));
-            let is_line = matches!(entry.origin, Origin::Line { .. });
+            let is_line = matches!(entry.origin, EntryOrigin::Line { .. });
             !is_line || entry.syntax_error.is_some() || (is_own && !is_kernel)
         }
     }
@@ -89,10 +89,10 @@ fn print_entry(entry: &Entry, output: &mut Output) {
 fn groups<'a>(lines: &[&'a Entry]) -> Vec<Vec<&'a Entry>> {
     let mut groups: Vec<(String, Vec<&Entry>)> = Vec::new();
     for entry in lines {
-        let reason = match &entry.fate {
-            Fate::Unusable(error) => error.reason().replace(&entry.library, "LIBRARY"),
-            Fate::Shadowed(_) => "shadowed".to_owned(),
-            Fate::Usable => String::new(),
+        let reason = match &entry.status {
+            EntryStatus::Unusable(error) => error.reason().replace(&entry.library, "LIBRARY"),
+            EntryStatus::Shadowed(_) => "shadowed".to_owned(),
+            EntryStatus::Usable => String::new(),
         };
         match groups.iter_mut().find(|(of, _)| *of == reason) {
             Some((_, group)) => group.push(entry),
@@ -122,8 +122,8 @@ fn print_group(group: &[&Entry], output: &mut Output) {
     libraries.sort_unstable();
     libraries.dedup();
     libraries.retain(|library| *library != first.library);
-    match &first.fate {
-        Fate::Shadowed(_) => {
+    match &first.status {
+        EntryStatus::Shadowed(_) => {
             output.line("    overridden by earlier entries with the same names");
             output.line("    -> nothing to do, unless you want these lines to be used");
         }
@@ -137,9 +137,9 @@ fn print_group(group: &[&Entry], output: &mut Output) {
 }
 
 /// The file of a line.
-fn file(origin: &Origin) -> String {
+fn file(origin: &EntryOrigin) -> String {
     match origin {
-        Origin::Line { file, .. } => file.display().to_string(),
+        EntryOrigin::Line { file, .. } => file.display().to_string(),
         other => self::origin(other),
     }
 }
@@ -150,24 +150,24 @@ fn print_fate(entry: &Entry, output: &mut Output) {
             output.line(format!("    | {line}"));
         }
     }
-    match &entry.fate {
-        Fate::Usable => {}
-        Fate::Unusable(error) => {
+    match &entry.status {
+        EntryStatus::Usable => {}
+        EntryStatus::Unusable(error) => {
             let error = CliError::from(error.clone());
             output.line(format!("    {}", clean(&error.reason)));
             output.line(format!("    -> {}", clean(&error.advice)));
         }
-        Fate::Shadowed(earlier) => {
+        EntryStatus::Shadowed(earlier) => {
             output.line(format!("    overridden by {}", clean(&origin(earlier))));
             output.line("    -> nothing to do, unless you want this line to be used");
         }
     }
 }
 
-fn origin(origin: &Origin) -> String {
+fn origin(origin: &EntryOrigin) -> String {
     match origin {
-        Origin::Discovered => "discovered".to_owned(),
-        Origin::Registered => "registered".to_owned(),
+        EntryOrigin::Discovered => "discovered".to_owned(),
+        EntryOrigin::Registered => "registered".to_owned(),
         origin => origin.to_string(),
     }
 }

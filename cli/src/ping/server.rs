@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dat_core::{
     Close, CompletionFlags, ConnectionEventKind, ConnectionRequest, DtoCompletion, DtoStatus,
-    EpState, Event, EventDispatcher, InterfaceAdapter, Operation, ProtectionZone, Psp, PspMaker,
+    EpProvision, EpState, Event, EventDispatcher, InterfaceAdapter, Operation, ProtectionZone, Psp,
     Registry, Timeout,
 };
 use serde::Serialize;
@@ -57,7 +57,7 @@ impl Server {
         let area = Buffer::target(&ia, &pz, 2 * half)?;
         area.memory.write(half, &pattern::bytes(handshake::OFFERED, 0, half))?;
         let arrivals = side::arrivals(&ia)?;
-        let psp = ia.psp_create(port, &arrivals, PspMaker::Consumer)?;
+        let psp = ia.psp_create(port, &arrivals, EpProvision::Consumer)?;
         Ok(Self { name: name.to_owned(), timeout, ia, pz, area, arrivals, psp })
     }
 

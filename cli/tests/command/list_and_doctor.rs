@@ -21,7 +21,7 @@ type Verdicts = BTreeMap<String, bool>;
 
 fn listed(report: &Value) -> Verdicts {
     let entries = report["entries"].as_array().expect("a list").iter();
-    let entries = entries.filter(|entry| entry["fate"] != "shadowed");
+    let entries = entries.filter(|entry| entry["status"] != "shadowed");
     let verdict = |entry: &Value| {
         let name = entry["name"].as_str().expect("a name").to_owned();
         (name, entry["usable"].as_bool().expect("a verdict"))

@@ -74,9 +74,9 @@ fn the_list_is_json_when_asked() {
     let (ran, file) = run_with(LINES, &["list", "--json"]);
     let list = ran.json();
     let entries = list["entries"].as_array().expect("entries");
-    let fates: Vec<_> = entries.iter().map(|entry| entry["fate"].as_str().unwrap()).collect();
+    let statuses: Vec<_> = entries.iter().map(|entry| entry["status"].as_str().unwrap()).collect();
     // Behind the lines of the file come loopback, auto, shm and the network interfaces of the machine.
-    assert_eq!(fates[..5], ["usable", "unusable", "unusable", "shadowed", "usable"]);
+    assert_eq!(statuses[..5], ["usable", "unusable", "unusable", "shadowed", "usable"]);
     assert_eq!(entries[0]["origin"], json!({ "found": false, "file": file, "line": 2 }));
     assert_eq!(entries[0]["parameters"], "max_eps=4");
     assert_eq!(entries[1]["syntax_error"]["column"], 24);

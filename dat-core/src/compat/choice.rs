@@ -51,7 +51,7 @@ impl CompatChoice {
             Self::Known(program) => return Ok(program.relaxed),
             Self::Nothing => return Ok(Compat::STRICT),
         };
-        Compat::from_word(word).ok_or_else(|| {
+        Compat::from_name(word).ok_or_else(|| {
             let known: Vec<&str> = Compat::WORDS.iter().map(|(word, _)| *word).collect();
             Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
                 .because(format!("{name}={word} is not a compatibility mode"))

@@ -16,7 +16,7 @@ pub struct KnownProgram {
     /// What people call it.
     pub name: &'static str,
     /// How it is recognised: any of these is enough.
-    pub signs: &'static [Sign],
+    pub signs: &'static [ProgramSign],
     /// The rules that it breaks; the others hold.
     pub relaxed: Compat,
     /// What it does that breaks them.
@@ -26,7 +26,7 @@ pub struct KnownProgram {
 /// What shows that a process is a known program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Sign {
+pub enum ProgramSign {
     /// A shared object with this name is loaded and defines this symbol.
     Library {
         /// The name of its file, without a version.
@@ -43,21 +43,21 @@ pub static PROGRAMS: [KnownProgram; 2] = [
     KnownProgram {
         name: "Intel MPI up to 2018",
         // Other MPI libraries have the same name (libmpi.so.12), without this symbol.
-        signs: &[Sign::Library { name: "libmpi.so", symbol: c"I_MPI_Check_image_status" }],
+        signs: &[ProgramSign::Library { name: "libmpi.so", symbol: c"I_MPI_Check_image_status" }],
         relaxed: Compat::relaxing(&[Rule::MixedFlags]),
         reason: "its endpoints have unsignalled requests and default receives on one dispatcher",
     },
     KnownProgram {
         name: "MVAPICH2 with its uDAPL device",
         // The symbol belongs to the device, so that MVAPICH2 over verbs and MPICH do not have it.
-        signs: &[Sign::Library { name: "libmpich.so", symbol: c"udapl_prepost_depth" }],
+        signs: &[ProgramSign::Library { name: "libmpich.so", symbol: c"udapl_prepost_depth" }],
         relaxed: Compat::relaxing(&[Rule::MixedFlags]),
         reason: "its endpoints have unsignalled requests and default receives on one dispatcher",
     },
 ];
 
 /// The first program of the table with a sign that is present.
-pub fn recognise(is_present: impl Fn(&Sign) -> bool) -> Option<&'static KnownProgram> {
+pub fn recognise(is_present: impl Fn(&ProgramSign) -> bool) -> Option<&'static KnownProgram> {
     PROGRAMS.iter().find(|program| program.signs.iter().any(&is_present))
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for KnownProgram {
     }
 }
 
-impl fmt::Display for Sign {
+impl fmt::Display for ProgramSign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Library { name, symbol } => write!(f, "{name} with {}", symbol.to_string_lossy()),

@@ -10,7 +10,7 @@ pub mod known;
 mod rule;
 
 pub(crate) use choice::CompatChoice;
-pub use known::{KnownProgram, Sign};
+pub use known::{KnownProgram, ProgramSign};
 pub use rule::Rule;
 
 use std::fmt;
@@ -38,7 +38,7 @@ impl Compat {
 
     /// The mode with this name; `None` if there is none.
     #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
+    pub fn from_name(word: &str) -> Option<Self> {
         Self::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, mode)| mode)
     }
 

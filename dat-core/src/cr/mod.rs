@@ -15,7 +15,7 @@ use crate::ia::{IaInner, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::private_data::check_private_data;
-use crate::provider::{Downcast, Incoming, Peer};
+use crate::provider::{Downcast, IncomingRequest, Peer};
 
 /// A connection request that waits for the consumer's answer. The answer ends it; dropping all its
 /// handles rejects it.
@@ -45,7 +45,7 @@ pub struct ConnectionRequest {
 pub(crate) struct CrInner {
     pub(crate) base: Base,
     /// `None` once answered.
-    incoming: UpcallFreeMutex<Option<Incoming>>,
+    incoming: UpcallFreeMutex<Option<IncomingRequest>>,
     peer: Peer,
     /// The qualifier at which it arrived.
     port: u64,
@@ -68,10 +68,10 @@ impl ConnectionRequest {
     /// Wraps a request that arrived; returns it if that fails.
     pub(crate) fn new(
         ia: &Arc<IaInner>,
-        incoming: Incoming,
+        incoming: IncomingRequest,
         endpoint: Option<Box<dyn RequestEndpoint>>,
         port: u64,
-    ) -> std::result::Result<Self, Incoming> {
+    ) -> std::result::Result<Self, IncomingRequest> {
         const ARRIVAL: &str = "connection request";
         let Ok(base) = ia.new_object(ObjectKind::Cr, ARRIVAL) else { return Err(incoming) };
         let inner = Arc::new(CrInner {
@@ -90,7 +90,7 @@ impl ConnectionRequest {
     }
 
     /// Takes the provider's request out, unanswered.
-    pub(crate) fn give_back(&self) -> Option<Incoming> {
+    pub(crate) fn give_back(&self) -> Option<IncomingRequest> {
         self.inner.incoming.lock().take()
     }
 
@@ -111,7 +111,7 @@ impl ConnectionRequest {
         let incoming = inner.incoming.lock().take().ok_or_else(|| base.freed(REJECT))?;
         base.ia.tally.count(IaCounter::SpCrRejected);
         base.ia.tally.count(IaCounter::CmUserRejTx);
-        let sent = incoming.answer.reject(private_data);
+        let sent = incoming.responder.reject(private_data);
         inner.release_endpoint();
         inner.end();
         sent.map_err(|error| base.describe(error, REJECT))

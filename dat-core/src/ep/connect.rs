@@ -9,7 +9,7 @@ use crate::counters::{EpCounter, IaCounter};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{Close, ConnectFlags, Qos};
 use crate::private_data::check_private_data;
-use crate::provider::{Address, ConnectRequest, Incoming};
+use crate::provider::{Address, ConnectRequest, IncomingRequest};
 use crate::timeout::Timeout;
 
 /// The destination and parameters of a connection (dat_ep_connect(3DAT)).
@@ -209,7 +209,7 @@ impl EpInner {
     /// one.
     pub(crate) fn accept(
         &self,
-        incoming: &Incoming,
+        incoming: &IncomingRequest,
         brought: bool,
         port: u64,
         private_data: &[u8],
@@ -242,7 +242,7 @@ impl EpInner {
             self.hold_receives_back(&mut control, config);
             control.attempt
         };
-        incoming.answer.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+        incoming.responder.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
             self.report(EpEvent::AcceptUndone);
             self.base.describe(error, operation)
         })

@@ -513,7 +513,7 @@ impl EpInner {
                 let mut control = self.control();
                 self.end(&mut control);
                 drop(control);
-                self.queue_pair.retire();
+                self.queue_pair.shutdown();
             }
             call.take()
         };

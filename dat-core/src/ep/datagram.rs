@@ -13,7 +13,9 @@ use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{DatagramAddress, DatagramEvent, DatagramEventKind, Event};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::{ConnectRequest, ConnectionUpcall, Incoming, RefusalCause, Request, Work};
+use crate::provider::{
+    ConnectRequest, ConnectionUpcall, IncomingRequest, RefusalCause, Request, Work,
+};
 use crate::timer;
 use crate::triplet::LmrTriplet;
 
@@ -85,7 +87,7 @@ impl EpInner {
     /// Answers a request for datagrams; the caller holds `call`.
     pub(super) fn accept_datagrams(
         &self,
-        incoming: &Incoming,
+        incoming: &IncomingRequest,
         private_data: &[u8],
         operation: &'static str,
     ) -> Result<()> {
@@ -98,7 +100,7 @@ impl EpInner {
             control.resolving().insert(attempt, resolving);
             attempt
         };
-        incoming.answer.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+        incoming.responder.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })

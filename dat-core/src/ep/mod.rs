@@ -17,9 +17,9 @@ mod watermark;
 pub(crate) use attributes::CommonAttributes;
 pub use connect::Connect;
 pub(crate) use post::{Gathered, gather};
-pub use spec::{EpChange, EpSpec};
+pub use spec::{EpSpec, EpUpdate};
 pub use state::EpState;
-pub use watermark::RecvBuffers;
+pub use watermark::RecvStatus;
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -49,7 +49,7 @@ use table::EpEvent;
 /// ```no_run
 /// # use dat_core::InterfaceAdapter;
 /// use dat_core::{
-///     Connect, EpSpec, Event, EvdFlags, EvdOptions, Memory, MemorySource, Privileges, PspMaker,
+///     Connect, EpProvision, EpSpec, EvdFlags, EvdOptions, Event, Memory, MemorySource, Privileges,
 ///     Timeout,
 /// };
 /// # fn example(ia: &InterfaceAdapter) -> dat_core::Result<()> {
@@ -61,7 +61,7 @@ use table::EpEvent;
 /// let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
 ///
 /// server.post_recv(&[lmr.triplet(5, 5)?], 1, Default::default())?;
-/// let psp = ia.psp_create(1000, &evd, PspMaker::Consumer)?;
+/// let psp = ia.psp_create(1000, &evd, EpProvision::Consumer)?;
 /// client.connect(&Connect::to(ia.attributes().address, 1000))?;
 ///
 /// let mut event = Event::default();
@@ -252,7 +252,7 @@ impl Endpoint {
             let mut call = inner.call.lock();
             inner.perform(EpEvent::Free, FREE)?;
             inner.base.lifecycle.force();
-            inner.queue_pair.retire();
+            inner.queue_pair.shutdown();
             call.take()
         };
         drop(config);

@@ -1,7 +1,7 @@
 //! Changing an endpoint before it is connected.
 
 use super::create::Call;
-use super::spec::{EpChange, EpSpec};
+use super::spec::{EpSpec, EpUpdate};
 use super::table::EpEvent;
 use super::{Config, Endpoint, EpInner};
 use crate::attr::EpAttributes;
@@ -10,7 +10,7 @@ use crate::evd::{EventDispatcher, Stream};
 use crate::pz::ProtectionZone;
 use crate::srq::SharedReceiveQueue;
 
-impl EpChange {
+impl EpUpdate {
     /// The events that the state must allow.
     fn events(&self, before: &EpAttributes) -> Vec<EpEvent> {
         let mut events = Vec::new();
@@ -43,16 +43,16 @@ impl Endpoint {
     /// posted and their completion flags would change; otherwise as for
     /// [`ep_create`](crate::InterfaceAdapter::ep_create), except that what the provider does not
     /// support is `DAT_INVALID_PARAMETER` too.
-    pub fn modify(&self, change: &EpChange) -> Result<()> {
+    pub fn modify(&self, update: &EpUpdate) -> Result<()> {
         let inner = &*self.inner;
         inner.base.check_process(MODIFY)?;
         let mut call = inner.call.lock();
         let config = call.as_mut().ok_or_else(|| inner.base.freed(MODIFY))?;
-        for event in change.events(&config.attributes) {
+        for event in update.events(&config.attributes) {
             inner.perform(event, MODIFY)?;
         }
-        inner.check_receive_flags(config, change)?;
-        let spec = merged(config, change);
+        inner.check_receive_flags(config, update)?;
+        let spec = merged(config, update);
         let fresh = match inner.replacement(config, &spec) {
             Ok(fresh) => fresh,
             Err(error) => {
@@ -87,8 +87,8 @@ impl EpInner {
     }
 
     /// The flags of receives may change only before a receive is posted.
-    fn check_receive_flags(&self, config: &Config, change: &EpChange) -> Result<()> {
-        let Some(after) = &change.attributes else { return Ok(()) };
+    fn check_receive_flags(&self, config: &Config, update: &EpUpdate) -> Result<()> {
+        let Some(after) = &update.attributes else { return Ok(()) };
         let same = after.recv_completion_flags == config.attributes.recv_completion_flags;
         if same || self.queue_pair.outstanding().receives == 0 {
             return Ok(());
@@ -102,7 +102,7 @@ impl EpInner {
 }
 
 /// The current specification of the endpoint, with the change applied.
-fn merged(config: &Config, change: &EpChange) -> EpSpec {
+fn merged(config: &Config, update: &EpUpdate) -> EpSpec {
     let evd = |used: Option<&crate::lifecycle::Hold<crate::evd::EvdInner>>| {
         used.map(|hold| EventDispatcher::from_inner(hold.arc()))
     };
@@ -112,11 +112,11 @@ fn merged(config: &Config, change: &EpChange) -> EpSpec {
     };
     let old_pz = config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc()));
     EpSpec {
-        pz: change.pz.clone().or(old_pz),
-        recv_evd: pick(&change.recv_evd, evd(config.feeds.evd(Stream::Receive))),
-        request_evd: pick(&change.request_evd, evd(config.feeds.evd(Stream::Request))),
-        connect_evd: pick(&change.connect_evd, evd(config.connect.as_ref())),
+        pz: update.pz.clone().or(old_pz),
+        recv_evd: pick(&update.recv_evd, evd(config.feeds.evd(Stream::Receive))),
+        request_evd: pick(&update.request_evd, evd(config.feeds.evd(Stream::Request))),
+        connect_evd: pick(&update.connect_evd, evd(config.connect.as_ref())),
         srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
-        attributes: Some(change.attributes.as_ref().unwrap_or(&config.attributes).clone()),
+        attributes: Some(update.attributes.as_ref().unwrap_or(&config.attributes).clone()),
     }
 }

@@ -73,7 +73,7 @@ impl EpSpec {
 
 /// What to change (dat_ep_modify(3DAT)); anything else is kept.
 #[derive(Clone, Debug, Default)]
-pub struct EpChange {
+pub struct EpUpdate {
     pub(crate) pz: Option<ProtectionZone>,
     pub(crate) recv_evd: Option<Option<EventDispatcher>>,
     pub(crate) request_evd: Option<Option<EventDispatcher>>,
@@ -81,7 +81,7 @@ pub struct EpChange {
     pub(crate) attributes: Option<EpAttributes>,
 }
 
-impl EpChange {
+impl EpUpdate {
     /// Changes nothing yet.
     #[must_use]
     pub fn new() -> Self {

@@ -7,7 +7,7 @@ use crate::event::AsyncErrorKind;
 
 /// The receives at an endpoint (dat_ep_recv_query(3DAT)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecvBuffers {
+pub struct RecvStatus {
     /// Number of receives at the endpoint that have not completed.
     pub allocated: u32,
     /// Number of completions, in order, that the next arriving messages can produce.
@@ -23,11 +23,11 @@ impl Endpoint {
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
-    pub fn recv_query(&self) -> Result<RecvBuffers> {
+    pub fn recv_query(&self) -> Result<RecvStatus> {
         self.inner.base.check_live(QUERY)?;
         let allocated = self.inner.queue_pair.outstanding().receives;
         // Receives complete in order, so none is allocated ahead of another.
-        Ok(RecvBuffers { allocated, span: allocated })
+        Ok(RecvStatus { allocated, span: allocated })
     }
 
     /// Limits the number of receives at the endpoint (dat_ep_set_watermark(3DAT)), in any state:

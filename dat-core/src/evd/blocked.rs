@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use super::EventDispatcher;
 use super::queue::Queue;
 use super::streams::Mode;
-use super::wait::Waited;
+use super::wait::WaitResult;
 #[cfg(not(all(test, loom)))]
 use crate::blocking::SleepOn;
-use crate::blocking::{WaitOutcome, WaitStep, time_left};
+use crate::blocking::{SleepResult, WaitStep, time_left};
 use crate::claim::Claim;
 use crate::counters::EvdCounter;
 use crate::error::Result;
@@ -104,11 +104,11 @@ impl BlockedEvdWait {
     }
 
     /// Sleeps until a wake-up or the deadline.
-    pub(super) fn sleep(&mut self) -> WaitOutcome {
+    pub(super) fn sleep(&mut self) -> SleepResult {
         if let Some(claim) = &self.claim {
             self.asleep = self.begin_claimed_sleep(claim);
             let slept = self.asleep.map(|_| claim.sleep(self.deadline));
-            return slept.unwrap_or(WaitOutcome::Woken);
+            return slept.unwrap_or(SleepResult::Woken);
         }
         self.asleep = Some(self.fall_asleep(Announced::No));
         let wakeup = &self.evd.inner().notifier.wakeup;
@@ -124,9 +124,9 @@ impl BlockedEvdWait {
     /// As [`EventDispatcher::wait`].
     pub fn resume(
         mut self,
-        outcome: WaitOutcome,
+        outcome: SleepResult,
         event: &mut Event,
-    ) -> Result<WaitStep<Waited, Self>> {
+    ) -> Result<WaitStep<WaitResult, Self>> {
         let asleep = self.wake_up();
         self.evd.inner().tally().count(EvdCounter::WaitNotify);
         let time_left = self.time_left();
@@ -150,27 +150,27 @@ impl BlockedEvdWait {
     /// missed: the wakeup is cleared before the last check.
     pub(super) fn look(
         mut self,
-        woken: Option<(WaitOutcome, Duration)>,
+        woken: Option<(SleepResult, Duration)>,
         event: &mut Event,
-    ) -> Result<WaitStep<Waited, Self>> {
+    ) -> Result<WaitStep<WaitResult, Self>> {
         let inner = &**self.evd.inner();
         let threshold = self.threshold as usize;
         let mut queue = inner.queue.lock();
         let mut queued = queue.collect();
         let mut is_late = false;
         match woken {
-            Some((WaitOutcome::Woken, asleep)) if queued >= threshold => {
+            Some((SleepResult::Woken, asleep)) if queued >= threshold => {
                 queue.spin_policy.learn_of_sleep(asleep);
             }
-            Some((WaitOutcome::TimedOut, _)) => is_late = true,
+            Some((SleepResult::TimedOut, _)) => is_late = true,
             // Most likely the device is gone; upcalls still report whatever arrives.
-            Some((WaitOutcome::Unavailable, _)) => self.beside_device = false,
-            Some((WaitOutcome::Woken, _)) | None => {}
+            Some((SleepResult::Unavailable, _)) => self.beside_device = false,
+            Some((SleepResult::Woken, _)) | None => {}
         }
         while queued < threshold && !queue.has_to_go() && !is_late {
             inner.notifier.wakeup.clear();
             if self.beside_device {
-                queue.watch();
+                queue.arm_descriptor();
             } else {
                 queue.notify(inner.notifier.wanted(self.mode));
             }

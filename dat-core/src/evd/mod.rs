@@ -22,7 +22,7 @@ pub use create::EvdOptions;
 pub use next::QueuedEvents;
 pub(crate) use stream_bindings::Feeds;
 pub(crate) use streams::Stream;
-pub use wait::Waited;
+pub use wait::WaitResult;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::flags::EvdFlags;
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{CompletionDescriptor, CompletionQueue, Success, Taken};
+use crate::provider::{CompletionDescriptor, CompletionQueue, PlainSuccess, TakeResult};
 use crate::sync::{BiasedLock, Mutex};
 
 use count::Receivers;
@@ -53,7 +53,7 @@ use streams::Streams;
 /// # registry.add_provider(std::sync::Arc::new(dat_core::provider::stub::StubProvider))?;
 /// # let ia = registry.open("stub")?;
 /// let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::SOFTWARE))?;
-/// evd.post_se(42)?;
+/// evd.post_software_event(42)?;
 /// let mut event = Event::default();
 /// assert!(evd.dequeue(&mut event)?);
 /// assert_eq!(event, Event::Software(42));
@@ -108,33 +108,33 @@ impl EventDispatcher {
     /// `DAT_INVALID_HANDLE` when it was freed.
     #[inline(always)]
     pub fn dequeue(&self, event: &mut Event) -> Result<bool> {
-        let mut success = Success::default();
-        match self.take(&mut success) {
-            Taken::Success => {
+        let mut success = PlainSuccess::default();
+        match self.take_success(&mut success) {
+            TakeResult::Success => {
                 event.complete_dto(success.into());
                 Ok(true)
             }
-            Taken::Nothing => {
-                self.seen_empty();
+            TakeResult::Nothing => {
+                self.note_empty();
                 Ok(false)
             }
-            Taken::Other => self.inner.dequeue_any(event),
+            TakeResult::Other => self.inner.dequeue_any(event),
         }
     }
 
     /// Takes the first event into `into` if it is a plain success: this needs fewer instructions
-    /// than [`dequeue`](Self::dequeue). After [`Taken::Other`] the caller must call `dequeue`:
-    /// there may be another event, or the dispatcher cannot be used. After [`Taken::Nothing`] it
-    /// must call [`seen_empty`](Self::seen_empty).
+    /// than [`dequeue`](Self::dequeue). After [`TakeResult::Other`] the caller must call `dequeue`:
+    /// there may be another event, or the dispatcher cannot be used. After [`TakeResult::Nothing`] it
+    /// must call [`note_empty`](Self::note_empty).
     #[inline(always)]
-    pub fn take(&self, into: &mut Success) -> Taken {
-        let Some(mut queue) = self.inner.queue.lock_as_owner() else { return Taken::Other };
-        queue.take(into)
+    pub fn take_success(&self, into: &mut PlainSuccess) -> TakeResult {
+        let Some(mut queue) = self.inner.queue.lock_as_owner() else { return TakeResult::Other };
+        queue.take_success(into)
     }
 
-    /// Records that [`take`](Self::take) found nothing, so that the next overflow is reported.
+    /// Records that [`take_success`](Self::take_success) found nothing, so that the next overflow is reported.
     #[inline(always)]
-    pub fn seen_empty(&self) {
+    pub fn note_empty(&self) {
         self.inner.notifier.drained();
     }
 

@@ -18,15 +18,15 @@ impl EventDispatcher {
     /// # registry.add_provider(std::sync::Arc::new(dat_core::provider::stub::StubProvider))?;
     /// # let ia = registry.open("stub")?;
     /// let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::SOFTWARE))?;
-    /// evd.post_se(42)?;
-    /// assert_eq!(evd.next(Duration::from_millis(1))?, Some(Event::Software(42)));
-    /// assert_eq!(evd.next(Duration::from_millis(1))?, None);
+    /// evd.post_software_event(42)?;
+    /// assert_eq!(evd.next_event(Duration::from_millis(1))?, Some(Event::Software(42)));
+    /// assert_eq!(evd.next_event(Duration::from_millis(1))?, None);
     /// # Ok::<(), dat_core::Error>(())
     /// ```
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
-    pub fn next(&self, timeout: impl Into<Timeout>) -> Result<Option<Event>> {
+    pub fn next_event(&self, timeout: impl Into<Timeout>) -> Result<Option<Event>> {
         let mut event = Event::default();
         let waited = self.wait(timeout.into(), 1, &mut event)?;
         Ok(waited.is_event().then_some(event))
@@ -42,8 +42,8 @@ impl EventDispatcher {
     /// # registry.add_provider(std::sync::Arc::new(dat_core::provider::stub::StubProvider))?;
     /// # let ia = registry.open("stub")?;
     /// let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::SOFTWARE))?;
-    /// evd.post_se(1)?;
-    /// evd.post_se(2)?;
+    /// evd.post_software_event(1)?;
+    /// evd.post_software_event(2)?;
     /// let events = evd.queued_events().collect::<dat_core::Result<Vec<_>>>()?;
     /// assert_eq!(events, [Event::Software(1), Event::Software(2)]);
     /// # Ok::<(), dat_core::Error>(())

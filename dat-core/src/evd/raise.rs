@@ -18,7 +18,7 @@ impl EventDispatcher {
     /// # Errors
     /// `DAT_QUEUE_FULL` if the queue is full; `DAT_INVALID_HANDLE` if the dispatcher was freed or
     /// not created for software events.
-    pub fn post_se(&self, value: u64) -> Result<()> {
+    pub fn post_software_event(&self, value: u64) -> Result<()> {
         const POST: &str = "dat_evd_post_se";
         if !self.inner.flags.contains(EvdFlags::SOFTWARE) {
             let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRequest)

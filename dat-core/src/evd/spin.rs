@@ -6,9 +6,9 @@
 
 use super::EvdInner;
 use super::spin_policy::Spin;
-use crate::blocking::WaitClock;
+use crate::blocking::WaitDeadline;
 use crate::claim::Claim;
-use crate::provider::{Success, Taken};
+use crate::provider::{PlainSuccess, TakeResult};
 use crate::sync::pause_shortly;
 use crate::timeout::Timeout;
 
@@ -19,9 +19,9 @@ impl EvdInner {
     /// once the spin takes a noticeable time.
     pub(super) fn spin_wait(
         &self,
-        clock: &WaitClock,
+        deadline: &WaitDeadline,
         threshold: u32,
-        into: &mut Success,
+        into: &mut PlainSuccess,
     ) -> Option<usize> {
         let mut spin: Option<Spin> = None;
         loop {
@@ -32,36 +32,36 @@ impl EvdInner {
                 return None;
             }
             let taken = match threshold {
-                1 => match queue.take(into) {
-                    Taken::Other => queue.take_moved(into),
+                1 => match queue.take_success(into) {
+                    TakeResult::Other => queue.take_moved(into),
                     taken => taken,
                 },
                 _ if threshold as usize > queue.capacity() => return None,
-                _ => Taken::Other,
+                _ => TakeResult::Other,
             };
             match taken {
-                Taken::Success => {
+                TakeResult::Success => {
                     if spin.is_some() {
                         queue.spin_policy.learn(true);
                     }
                     return Some(queue.left());
                 }
-                Taken::Nothing => {}
-                Taken::Other if queue.collect() >= threshold as usize => return None,
+                TakeResult::Nothing => {}
+                TakeResult::Other if queue.collect() >= threshold as usize => return None,
                 // The slow path tells the queue pair, which must happen without a lock.
-                Taken::Other if queue.has_to_tell() => return None,
-                Taken::Other => {}
+                TakeResult::Other if queue.has_to_tell() => return None,
+                TakeResult::Other => {}
             }
             if self.may_spin_with_progress() {
                 return None;
             }
-            let spin = spin.get_or_insert_with(|| queue.spin(clock.timeout()));
+            let spin = spin.get_or_insert_with(|| queue.spin(deadline.timeout()));
             drop(queue);
             if !self.goes_on(spin) {
                 return None;
             }
             if spin.is_noticeable() {
-                clock.start();
+                deadline.start();
             }
             pause_shortly();
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::compat::{Compat, Rule};
 use crate::flags::{CompletionFlags, EvdFlags};
-use crate::numbering::ShownId;
+use crate::id_allocator::DisplayId;
 
 /// A completion stream of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl Streams {
                 "{} conflicts with {} of EP {} on the same dispatcher",
                 mode.name(),
                 other.name(),
-                ShownId(ep)
+                DisplayId(ep)
             ));
         }
         self.set(key, Some(mode));

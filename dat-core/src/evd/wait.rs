@@ -6,17 +6,17 @@ use super::blocked::BlockedEvdWait;
 use super::queue::Queue;
 use super::streams::Mode;
 use super::{EvdInner, EventDispatcher};
-use crate::blocking::{WaitClock, WaitStep};
+use crate::blocking::{WaitDeadline, WaitStep};
 use crate::claim::Claim;
 use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
-use crate::provider::Success;
+use crate::provider::PlainSuccess;
 use crate::timeout::Timeout;
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitResult {
     /// An event was delivered.
     Event {
         /// Number of events left on the queue.
@@ -29,7 +29,7 @@ pub enum Waited {
     },
 }
 
-impl Waited {
+impl WaitResult {
     /// Whether an event was delivered.
     #[must_use]
     pub const fn is_event(self) -> bool {
@@ -48,14 +48,14 @@ impl EventDispatcher {
     /// `DAT_INVALID_STATE` if another thread waits, if the dispatcher is unwaitable or becomes so,
     /// or for a threshold above 1 if posters or senders decide about notification; `DAT_ABORT` if
     /// the adapter is closed during the wait; `DAT_INVALID_HANDLE` when the dispatcher was freed.
-    pub fn wait(&self, timeout: Timeout, threshold: u32, event: &mut Event) -> Result<Waited> {
-        let clock = WaitClock::new(timeout);
-        let mut success = Success::default();
-        if let Some(more) = self.spin_wait(&clock, threshold, &mut success) {
+    pub fn wait(&self, timeout: Timeout, threshold: u32, event: &mut Event) -> Result<WaitResult> {
+        let deadline = WaitDeadline::new(timeout);
+        let mut success = PlainSuccess::default();
+        if let Some(more) = self.spin_wait(&deadline, threshold, &mut success) {
             event.complete_dto(success.into());
-            return Ok(Waited::Event { more });
+            return Ok(WaitResult::Event { more });
         }
-        let mut step = self.start_wait(&clock, threshold, event)?;
+        let mut step = self.start_wait(&deadline, threshold, event)?;
         loop {
             match step {
                 WaitStep::Done(waited) => return Ok(waited),
@@ -71,8 +71,13 @@ impl EventDispatcher {
     /// first event into `into` if it arrives soon and is a plain success; returns the number of
     /// events left. After `None` the wait continues with [`start_wait`](Self::start_wait).
     #[inline(always)]
-    pub fn spin_wait(&self, clock: &WaitClock, threshold: u32, into: &mut Success) -> Option<u32> {
-        let more = self.inner.spin_wait(clock, threshold, into)?;
+    pub fn spin_wait(
+        &self,
+        deadline: &WaitDeadline,
+        threshold: u32,
+        into: &mut PlainSuccess,
+    ) -> Option<u32> {
+        let more = self.inner.spin_wait(deadline, threshold, into)?;
         if more == 0 {
             self.inner.notifier.drained();
         }
@@ -87,10 +92,10 @@ impl EventDispatcher {
     #[inline(never)]
     pub fn start_wait(
         &self,
-        clock: &WaitClock,
+        deadline: &WaitDeadline,
         threshold: u32,
         event: &mut Event,
-    ) -> Result<WaitStep<Waited, BlockedEvdWait>> {
+    ) -> Result<WaitStep<WaitResult, BlockedEvdWait>> {
         let inner = &*self.inner;
         inner.base.check_process(WAIT)?;
         let mode = inner.streams.lock().mode();
@@ -110,7 +115,7 @@ impl EventDispatcher {
                 tell();
                 continue;
             }
-            if queued >= threshold as usize || clock.timeout().is_zero() {
+            if queued >= threshold as usize || deadline.timeout().is_zero() {
                 return inner
                     .end_wait(&mut queue, threshold, queued, false, event)
                     .map(WaitStep::Done);
@@ -126,13 +131,13 @@ impl EventDispatcher {
         let progress = inner.base.ia.progress.as_ref().filter(|_| may_claim);
         let claim = Claim::new(progress);
         if let Some(claim) = claim.as_ref().filter(|_| inner.may_spin_with_progress()) {
-            inner.spin_with_progress(claim, clock.timeout(), threshold as usize);
+            inner.spin_with_progress(claim, deadline.timeout(), threshold as usize);
         }
         let blocked = BlockedEvdWait {
             evd: self.clone(),
             mode,
             threshold,
-            deadline: clock.deadline(),
+            deadline: deadline.instant(),
             beside_device,
             claim,
             asleep: None,
@@ -232,7 +237,7 @@ impl EvdInner {
         queued: usize,
         is_evicted: bool,
         event: &mut Event,
-    ) -> Result<Waited> {
+    ) -> Result<WaitResult> {
         if queue.is_dead() {
             let error = Error::new(ReturnType::Abort, Subtype::NoSubtype);
             return Err(self.base.describe(error, WAIT));
@@ -245,9 +250,9 @@ impl EvdInner {
             if queued == 1 {
                 self.notifier.drained();
             }
-            return Ok(Waited::Event { more: count(queued - 1) });
+            return Ok(WaitResult::Event { more: count(queued - 1) });
         }
-        Ok(Waited::TimedOut { queued: count(queued) })
+        Ok(WaitResult::TimedOut { queued: count(queued) })
     }
 
     fn check_threshold(&self, threshold: u32, capacity: usize, mode: Mode) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Completions of operations.
 
 use crate::provider::Failure;
-use crate::provider::{Completion, Success};
+use crate::provider::{Completion, PlainSuccess};
 use crate::status::{DtoStatus, Operation};
 
 /// The number by which events name an endpoint ([`Endpoint::id`](crate::Endpoint::id), or the tag
@@ -9,7 +9,7 @@ use crate::status::{DtoStatus, Operation};
 pub type EndpointId = u64;
 
 /// A completed send, receive or RDMA operation (`DAT_DTO_COMPLETION_EVENT_DATA`).
-// In this order endpoint and cookie are not adjacent, unlike in the `Success` just stored:
+// In this order endpoint and cookie are not adjacent, unlike in the `PlainSuccess` just stored:
 // otherwise the compiler would copy both with one load, and a processor cannot forward two stores
 // to one load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl DtoCompletion {
     /// # Errors
     /// The operation failed. [`Endpoint::failure`](crate::Endpoint::failure) has the transport's description
     /// of the first failure of the endpoint.
-    pub fn ok(&self) -> Result<u64, Failure> {
+    pub fn result(&self) -> Result<u64, Failure> {
         let &Self { operation, cookie, status, .. } = self;
         match status {
             DtoStatus::Success => Ok(self.length),
@@ -57,11 +57,11 @@ impl DtoCompletion {
     }
 
     /// The completion in its short form, if it is a success that fits.
-    pub(crate) fn plain_success(&self) -> Option<Success> {
+    pub(crate) fn plain_success(&self) -> Option<PlainSuccess> {
         let Self { ep, length, cookie, operation, status, extra } = *self;
         let is_plain = status == DtoStatus::Success && extra == 0;
-        (is_plain && Success::tells(operation, length)).then(|| {
-            let mut success = Success::default();
+        (is_plain && PlainSuccess::fits(operation, length)).then(|| {
+            let mut success = PlainSuccess::default();
             success.set(ep, cookie, length as u32, operation as u32);
             success
         })
@@ -90,9 +90,9 @@ impl From<Completion> for DtoCompletion {
     }
 }
 
-impl From<Success> for DtoCompletion {
+impl From<PlainSuccess> for DtoCompletion {
     #[inline(always)]
-    fn from(success: Success) -> Self {
+    fn from(success: PlainSuccess) -> Self {
         Completion::from(success).into()
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{Event, EventWords};
-use crate::numbering::ShownId;
+use super::{Event, EventText};
+use crate::id_allocator::DisplayId;
 use crate::status::DtoStatus;
 
 /// One line: what happened, to which object, and for a failure what to do about it.
@@ -11,22 +11,22 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("no event"),
-            Self::Dto(completion) => match completion.ok() {
+            Self::Dto(completion) => match completion.result() {
                 Ok(length) => write!(
                     f,
                     "{} with cookie {:#x} on EP {}: {length} bytes",
                     completion.operation,
                     completion.cookie,
-                    ShownId(completion.ep)
+                    DisplayId(completion.ep)
                 ),
-                Err(failure) => write!(f, "EP {}: {failure}", ShownId(completion.ep)),
+                Err(failure) => write!(f, "EP {}: {failure}", DisplayId(completion.ep)),
             },
             Self::RmrBind(bind) => {
                 write!(
                     f,
                     "bind with cookie {:#x} on EP {}: {}",
                     bind.cookie,
-                    ShownId(bind.ep),
+                    DisplayId(bind.ep),
                     bind.status
                 )?;
                 if bind.status != DtoStatus::Success {
@@ -38,10 +38,10 @@ impl fmt::Display for Event {
                 write!(f, "connection request for qualifier {}", arrival.qualifier)
             }
             Self::Connection(event) => {
-                write!(f, "EP {}: {}", ShownId(event.ep), Name(self.number()))
+                write!(f, "EP {}: {}", DisplayId(event.ep), Name(self.number()))
             }
             Self::Datagram(event) => {
-                write!(f, "EP {}: {}", ShownId(event.ep), Name(self.number()))
+                write!(f, "EP {}: {}", DisplayId(event.ep), Name(self.number()))
             }
             Self::Async(_) => Name(self.number()).fmt(f),
             Self::Software(value) => write!(f, "software event {value:#x}"),
@@ -54,7 +54,7 @@ struct Name(u32);
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let EventWords { name, meaning, .. } = EventWords::of(self.0);
+        let EventText { name, meaning, .. } = EventText::from_number(self.0);
         write!(f, "{name}: {meaning}")
     }
 }
@@ -78,6 +78,6 @@ mod tests {
         let text = Event::Dto(completion).to_string();
         assert!(text.starts_with("EP 3: receive with cookie 0x10: "), "{text}");
         assert!(text.ends_with(DtoStatus::Flushed.advice()), "{text}");
-        assert_eq!(completion.ok().map_err(|failure| failure.status), Err(DtoStatus::Flushed));
+        assert_eq!(completion.result().map_err(|failure| failure.status), Err(DtoStatus::Flushed));
     }
 }

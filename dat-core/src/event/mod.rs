@@ -5,17 +5,17 @@ mod completion;
 mod connection;
 mod datagram;
 mod display;
-mod words;
+mod text;
 
 pub use async_error::{AsyncError, AsyncErrorKind};
 pub use completion::{DtoCompletion, EndpointId, RmrBindCompletion};
 pub use connection::{ConnectionEvent, ConnectionEventKind};
 pub use datagram::{DatagramAddress, DatagramEvent, DatagramEventKind};
-pub use words::EventWords;
+pub use text::EventText;
 
 use crate::cr::ConnectionRequest;
 use crate::flags::EvdFlags;
-use crate::provider::{Completion, Success};
+use crate::provider::{Completion, PlainSuccess};
 use crate::status::Operation;
 
 /// An event, delivered into storage of the caller (`DAT_EVENT`).
@@ -99,7 +99,7 @@ impl Event {
 
     /// The event in its short form, if it is the completion of an operation that succeeded and fits.
     #[inline]
-    pub(crate) fn plain_success(&self) -> Option<Success> {
+    pub(crate) fn plain_success(&self) -> Option<PlainSuccess> {
         match self {
             Self::Dto(completion) => completion.plain_success(),
             _ => None,

@@ -59,7 +59,7 @@ impl IaInner {
         }
         // Dropped with the last object that was created on it.
         *self.adapter.lock() = None;
-        self.numbering.retire(ObjectKind::Ia, self.id);
+        self.id_allocator.release(ObjectKind::Ia, self.id);
         Ok(())
     }
 }

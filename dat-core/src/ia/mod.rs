@@ -5,7 +5,7 @@ mod close;
 mod open;
 
 pub(crate) use children::{Child, ChildKey, Object};
-pub use open::{AsyncErrors, IaOptions, IaQuery};
+pub use open::{AsyncEvd, IaOptions, IaQuery};
 
 use std::any::Any;
 use std::fmt;
@@ -22,10 +22,10 @@ use crate::ep::CommonAttributes;
 use crate::error::{Error, Result};
 use crate::event::{AsyncError, AsyncErrorKind};
 use crate::flags::Close;
+use crate::id_allocator::IdAllocator;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Based};
 use crate::lmr::SharedNames;
-use crate::numbering::Numbering;
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, Epochs, Reach};
 use crate::registry::ProviderUse;
 use dat_sync::Process;
@@ -59,7 +59,7 @@ pub(crate) struct IaInner {
     /// The process that opened the adapter.
     pub(crate) process: Process,
     pub(crate) name: String,
-    numbering: Arc<dyn Numbering>,
+    id_allocator: Arc<dyn IdAllocator>,
     pub(crate) attributes: AdapterAttributes,
     reach: Reach,
     /// Which rules of the manual pages are relaxed.
@@ -223,9 +223,10 @@ impl IaInner {
         operation: &'static str,
     ) -> Result<Base> {
         self.check_process(operation)?;
-        let id = self.numbering.issue(kind).map_err(|error| self.describe(error, operation))?;
+        let id =
+            self.id_allocator.allocate(kind).map_err(|error| self.describe(error, operation))?;
         if let Err(error) = self.children.reserve(kind, &self.attributes.ia) {
-            self.numbering.retire(kind, id);
+            self.id_allocator.release(kind, id);
             return Err(self.describe(error, operation));
         }
         Ok(Base::new(id, kind, Arc::clone(self)))
@@ -254,7 +255,7 @@ impl IaInner {
 
     pub(crate) fn remove(&self, kind: ObjectKind, id: u64, key: &ChildKey) {
         self.children.remove(kind, key);
-        self.numbering.retire(kind, id);
+        self.id_allocator.release(kind, id);
         if let Some((_, freed)) = counters_of(kind) {
             self.tally.count(freed);
         }

@@ -32,28 +32,28 @@ pub struct IaOptions {
     /// The version of the API that the name must be registered for.
     pub version: ApiVersion,
     /// The dispatcher of asynchronous errors.
-    pub async_evd: AsyncErrors,
+    pub async_evd: AsyncEvd,
 }
 
 /// The dispatcher of an adapter's asynchronous errors.
 #[derive(Clone, Debug)]
-pub enum AsyncErrors {
+pub enum AsyncEvd {
     /// One that the adapter creates.
-    Make {
+    Create {
         /// Number of events that it must hold, at least 1; by default a length that fits the
         /// adapter.
         min_qlen: Option<u32>,
     },
     /// A dispatcher of the consumer, of any open instance. The close does not free it.
-    To(EventDispatcher),
+    Existing(EventDispatcher),
     /// One that this process cannot access, so that it gets no such errors
     /// (`DAT_EVD_ASYNC_EXISTS`).
-    Elsewhere,
+    Foreign,
 }
 
 impl Default for IaOptions {
     fn default() -> Self {
-        Self { version: ApiVersion::ANY, async_evd: AsyncErrors::Make { min_qlen: None } }
+        Self { version: ApiVersion::ANY, async_evd: AsyncEvd::Create { min_qlen: None } }
     }
 }
 
@@ -154,9 +154,9 @@ impl Candidate {
         let adapter = self.open_adapter(Arc::clone(&sink) as _, OPEN)?;
         let ia = self.opened(adapter, compat, &sink)?;
         match &options.async_evd {
-            AsyncErrors::Make { min_qlen } => ia.make_async_evd(*min_qlen)?,
-            AsyncErrors::To(evd) => ia.use_async_evd(evd, false)?,
-            AsyncErrors::Elsewhere => {}
+            AsyncEvd::Create { min_qlen } => ia.make_async_evd(*min_qlen)?,
+            AsyncEvd::Existing(evd) => ia.use_async_evd(evd, false)?,
+            AsyncEvd::Foreign => {}
         }
         Ok(ia)
     }
@@ -172,11 +172,11 @@ impl Candidate {
     ) -> Result<InterfaceAdapter> {
         let attributes = within_reach(adapter.attributes());
         let progress = adapter.waiter_progress().and_then(ClaimableProgress::new);
-        let id = self.numbering.issue(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
+        let id = self.id_allocator.allocate(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
         let inner = Arc::new(IaInner {
             id,
             process: Process::current(),
-            numbering: self.numbering,
+            id_allocator: self.id_allocator,
             name: self.adapter_name,
             attributes,
             reach: self.provider.describe().reach,

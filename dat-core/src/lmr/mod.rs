@@ -179,7 +179,7 @@ impl InterfaceAdapter {
     /// The live region of the adapter with that context, for consumers that know only the context
     /// (dat_rmr_bind(3DAT) of DAT 1.2).
     #[must_use]
-    pub fn lmr_of_context(&self, context: u32) -> Option<Lmr> {
+    pub fn lmr_by_context(&self, context: u32) -> Option<Lmr> {
         let found = self
             .inner()
             .select(|lmr: &Weak<LmrInner>| lmr.upgrade().filter(|lmr| lmr.context() == context));

@@ -8,7 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::provider::{Completions, claiming_dispatcher, dispatcher, open, showing_dispatcher};
 use super::{large_model, model};
-use crate::{Close, EvdFlags, EvdOptions, Event, EventDispatcher, ReturnType, Timeout, Waited};
+use crate::{Close, EvdFlags, EvdOptions, Event, EventDispatcher, ReturnType, Timeout, WaitResult};
 
 /// A time-out that expires at once in a model, but only after the waiter has fallen asleep.
 const SHORT: Timeout = Timeout::After(Duration::from_secs(3600));
@@ -17,7 +17,7 @@ fn is_readable(fd: BorrowedFd<'_>) -> bool {
     poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
 }
 
-fn wait(evd: &EventDispatcher, timeout: Timeout, threshold: u32) -> crate::Result<Waited> {
+fn wait(evd: &EventDispatcher, timeout: Timeout, threshold: u32) -> crate::Result<WaitResult> {
     evd.wait(timeout, threshold, &mut Event::default())
 }
 
@@ -35,14 +35,14 @@ type Make = fn() -> (EventDispatcher, Completions);
 /// Posts a software event in another thread.
 fn post(evd: &EventDispatcher) -> thread::JoinHandle<()> {
     let evd = evd.clone();
-    thread::spawn(move || evd.post_se(1).expect("room"))
+    thread::spawn(move || evd.post_software_event(1).expect("room"))
 }
 
 fn wakes_on_an_event(make: Make) {
     model(move || {
         let (evd, _) = make();
         let poster = post(&evd);
-        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
+        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(WaitResult::Event { more: 0 }));
         poster.join().expect("no panic");
     });
 }
@@ -51,7 +51,7 @@ fn wakes_on_a_completion(make: Make) {
     model(move || {
         let (evd, completions) = make();
         let device = thread::spawn(move || completions.arrive(1));
-        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
+        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(WaitResult::Event { more: 0 }));
         device.join().expect("no panic");
     });
 }
@@ -61,7 +61,7 @@ fn counts_both_kinds(make: Make) {
         let (evd, completions) = make();
         let poster = post(&evd);
         let device = thread::spawn(move || completions.arrive(1));
-        assert_eq!(wait(&evd, Timeout::Infinite, 2), Ok(Waited::Event { more: 1 }));
+        assert_eq!(wait(&evd, Timeout::Infinite, 2), Ok(WaitResult::Event { more: 1 }));
         assert_eq!(left(&evd), 1);
         poster.join().expect("no panic");
         device.join().expect("no panic");
@@ -129,7 +129,7 @@ fn armed(arrive: fn(&EventDispatcher, &Completions), descriptor_first: bool) {
 #[test]
 fn an_armed_descriptor_shows_an_event() {
     for descriptor_first in [false, true] {
-        model(move || armed(|evd, _| evd.post_se(1).expect("room"), descriptor_first));
+        model(move || armed(|evd, _| evd.post_software_event(1).expect("room"), descriptor_first));
     }
 }
 
@@ -206,7 +206,7 @@ fn each_of_several_completions_makes_the_descriptor_readable() {
             completions.arrive(1);
             completions.arrive(2);
         });
-        assert!(wait(&evd, Timeout::Infinite, 2).is_ok_and(Waited::is_event));
+        assert!(wait(&evd, Timeout::Infinite, 2).is_ok_and(WaitResult::is_event));
         device.join().expect("no panic");
     });
 }
@@ -220,7 +220,7 @@ fn change_notification_during_a_wait(make: Make) {
             thread::spawn(move || evd.disable().expect("live"))
         };
         let device = thread::spawn(move || completions.arrive(1));
-        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
+        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(WaitResult::Event { more: 0 }));
         other.join().expect("no panic");
         device.join().expect("no panic");
     });

@@ -35,7 +35,7 @@ fn wakes_on_a_trigger(make: Make) {
         let (_ia, cno, evd) = make();
         let poster = {
             let evd = evd.clone();
-            thread::spawn(move || evd.post_se(1).expect("room"))
+            thread::spawn(move || evd.post_software_event(1).expect("room"))
         };
         assert_eq!(cno.wait(Timeout::Infinite), Ok(Some(evd)));
         poster.join().expect("no panic");
@@ -63,12 +63,12 @@ fn two_triggers_wake_the_waiter_with_the_claim_and_the_one_without() {
             thread::spawn(move || {
                 cno.wait(Timeout::Infinite).expect("live");
                 // For the other one.
-                evd.post_se(2).expect("room");
+                evd.post_software_event(2).expect("room");
             })
         };
-        evd.post_se(1).expect("room");
+        evd.post_software_event(1).expect("room");
         if cno.wait(Timeout::Infinite).is_ok() {
-            evd.post_se(3).expect("room");
+            evd.post_software_event(3).expect("room");
         }
         other.join().expect("no panic");
     });
@@ -81,7 +81,7 @@ fn a_trigger_is_taken_or_makes_the_descriptor_readable() {
         cno.fd().expect("a descriptor");
         let poster = {
             let evd = evd.clone();
-            thread::spawn(move || evd.post_se(1).expect("room"))
+            thread::spawn(move || evd.post_software_event(1).expect("room"))
         };
         let taken = cno.trigger().is_ok();
         poster.join().expect("no panic");
@@ -98,7 +98,7 @@ fn two_waiters_wake(make: Make) {
             let cno = cno.clone();
             thread::spawn(move || drop(cno.wait(Timeout::Infinite)))
         });
-        evd.post_se(1).expect("room");
+        evd.post_software_event(1).expect("room");
         ia.close(Close::Abrupt).expect("open");
         for waiter in waiters {
             waiter.join().expect("no panic");
@@ -121,8 +121,8 @@ fn a_trigger_that_arrives_while_another_is_taken_makes_the_descriptor_readable()
     model(|| {
         let (_ia, cno, evd) = setting();
         cno.fd().expect("a descriptor");
-        evd.post_se(1).expect("room");
-        let poster = thread::spawn(move || evd.post_se(2).expect("room"));
+        evd.post_software_event(1).expect("room");
+        let poster = thread::spawn(move || evd.post_software_event(2).expect("room"));
         cno.trigger().expect("the first at least");
         poster.join().expect("no panic");
         assert_eq!(is_readable(&cno), cno.trigger().is_ok());

@@ -10,11 +10,11 @@ use crate::error::Result;
 use crate::provider::{
     Adapter, AdapterAttributes, Completion, CompletionDescriptor, CompletionFeatures,
     CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink, Description,
-    Discovered, ListenSink, ListenerParts, Notify, OpenRequest, ProtectionDomain, Provider,
+    DiscoveredAdapter, ListenSink, ListenerParts, Notify, OpenRequest, ProtectionDomain, Provider,
     QueuePair, QueuePairSpec, Reach, WaiterProgress, stub::StubProvider,
 };
 use crate::sync::Mutex;
-use crate::{AsyncErrors, EvdFlags, EvdOptions, EventDispatcher, IaOptions, InterfaceAdapter};
+use crate::{AsyncEvd, EvdFlags, EvdOptions, EventDispatcher, IaOptions, InterfaceAdapter};
 
 /// The completion queue that was created last.
 #[derive(Default)]
@@ -43,8 +43,8 @@ impl Provider for ModelProvider {
         Description { name: "model", vendor: "dat-core", version: (0, 1), reach: Reach::Process }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        vec![DiscoveredAdapter {
             name: "model".to_owned(),
             summary: "completes what the models request".to_owned(),
             unusable: None,
@@ -168,7 +168,7 @@ impl CompletionPoller for Poller {
         self.0.descriptor.clone().map(|descriptor| descriptor as CompletionDescriptor)
     }
 
-    fn watch(&mut self) {
+    fn arm_descriptor(&mut self) {
         let mut state = self.0.state.lock();
         state.notify = Notify::Signalled;
         state.watched = true;
@@ -225,7 +225,7 @@ fn open_with(sleeps: Sleeps) -> (InterfaceAdapter, impl FnOnce() -> Completions)
     let registry = crate::Registry::new();
     let provider = Arc::new(ModelProvider { made: Arc::clone(&made), sleeps });
     registry.add_provider(provider).expect("the first");
-    let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
+    let options = IaOptions { async_evd: AsyncEvd::Foreign, ..IaOptions::default() };
     let ia = registry.open_with("model", &options).expect("opens");
     (ia, move || made.queue.get().expect("a dispatcher was created").clone())
 }

@@ -8,7 +8,7 @@ use loom::thread;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::model;
-use crate::blocking::WaitOutcome;
+use crate::blocking::SleepResult;
 use crate::sync::{Mutex, await_readable};
 use crate::wakeup::Wakeup;
 use dat_sync::descriptors::Beacon;
@@ -18,7 +18,7 @@ fn is_readable(fd: BorrowedFd<'_>) -> bool {
 }
 
 fn is_rung(wakeup: &Wakeup) -> bool {
-    wakeup.sleep(Some(Instant::now())) == WaitOutcome::Woken
+    wakeup.sleep(Some(Instant::now())) == SleepResult::Woken
 }
 
 /// A queue reduced to its length, with the wakeup that its pusher signals.
@@ -45,7 +45,7 @@ impl Queue {
                     return;
                 }
             }
-            assert_eq!(self.wakeup.sleep(None), WaitOutcome::Woken, "only a signal ends it");
+            assert_eq!(self.wakeup.sleep(None), SleepResult::Woken, "only a signal ends it");
         }
     }
 }
@@ -59,11 +59,11 @@ fn a_signal_before_the_sleep_is_not_missed() {
             thread::spawn(move || wakeup.signal())
         };
         // The signal may come before, during or after this falls asleep.
-        assert_eq!(wakeup.sleep(None), WaitOutcome::Woken);
+        assert_eq!(wakeup.sleep(None), SleepResult::Woken);
         ringer.join().expect("no panic");
         assert_eq!(
             wakeup.sleep(None),
-            WaitOutcome::Woken,
+            SleepResult::Woken,
             "it stays signalled until it is cleared"
         );
     });
@@ -109,7 +109,7 @@ fn one_signal_wakes_two_sleepers() {
         });
         wakeup.signal();
         for sleeper in sleepers {
-            assert_eq!(sleeper.join().expect("no panic"), WaitOutcome::Woken);
+            assert_eq!(sleeper.join().expect("no panic"), SleepResult::Woken);
         }
     });
 }
@@ -132,7 +132,7 @@ fn a_signal_wakes_a_sleeper_on_its_own_descriptor() {
                 break;
             }
             if queue.wakeup.begin_sleep_on(&own) {
-                assert_eq!(await_readable(own.as_fd(), other.as_fd(), None), WaitOutcome::Woken);
+                assert_eq!(await_readable(own.as_fd(), other.as_fd(), None), SleepResult::Woken);
                 queue.wakeup.end_sleep_on();
                 assert!(!is_readable(own.as_fd()), "the next sleep lasts until the next signal");
             }

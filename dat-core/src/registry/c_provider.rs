@@ -1,10 +1,10 @@
 //! What a registry knows of providers written in C, which it does not load itself.
 //!
-//! The owner of a registry that is [`Registry::hosting`] can load shared objects; the C libraries
-//! are such owners. [`Registry::find`] tells them what to load or open, and in which order, and
-//! keeps the results for the listing.
+//! The owner of a registry that [allows C providers](Registry::allow_c_providers) can load shared
+//! objects; the C libraries are such owners. [`Registry::find`] tells them what to load or open, and
+//! in which order, and keeps the results for the listing.
 
-use super::entry::Origin;
+use super::entry::EntryOrigin;
 use super::line::Line;
 use super::line_errors;
 use super::version::{ApiVersion, LineVersion};
@@ -12,7 +12,7 @@ use crate::error::Error;
 
 /// The requirements of a consumer besides the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
+pub struct OpenRequirements {
     /// The version of the API.
     pub version: ApiVersion,
     /// Whether several threads will use the adapter; `None` if either is acceptable.
@@ -22,8 +22,8 @@ pub struct Demand {
     pub thread_safe: Option<bool>,
 }
 
-impl Demand {
-    /// A demand that every entry satisfies.
+impl OpenRequirements {
+    /// Requirements that every entry satisfies.
     pub const ANY: Self = Self { version: ApiVersion::ANY, thread_safe: None };
 }
 
@@ -33,7 +33,7 @@ pub struct Library {
     /// The line.
     pub line: Line,
     /// The position of the line.
-    pub origin: Origin,
+    pub origin: EntryOrigin,
     /// The text after the `?` in the requested name.
     pub(super) suffix: String,
 }

@@ -1,16 +1,16 @@
-//! From the configuration and the providers to entries with their fates, and from a name to the
+//! From the configuration and the providers to entries with their statuses, and from a name to the
 //! entries that can be opened.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::c_provider::{Demand, Registration};
-use super::entry::{Entry, Fate, Origin};
+use super::c_provider::{OpenRequirements, Registration};
+use super::entry::{Entry, EntryOrigin, EntryStatus};
 use super::line::Line;
 use super::line_errors;
 use super::provider_use::Registered;
-use super::source::{Configuration, Record};
-use super::version::{LineVersion, ProviderVersion, Space};
+use super::source::{ConfigItem, Configuration};
+use super::version::{ConsumerSpace, LineVersion, ProviderVersion};
 use crate::error::{Error, Result};
 use crate::provider::{Provider, Reach};
 
@@ -22,7 +22,7 @@ pub(super) struct Match {
     excess: Excess,
 }
 
-/// How an entry exceeds the demand; an exact match takes precedence over it.
+/// How an entry exceeds the requirements; an exact match takes precedence over it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Excess {
     /// A thread-safe C provider, for a consumer that does not require thread safety.
@@ -53,20 +53,20 @@ impl Opener {
 }
 
 impl Match {
-    /// An entry that matches the demand exactly, or cannot be opened.
+    /// An entry that matches the requirements exactly, or cannot be opened.
     fn new(entry: Entry, server: Option<Opener>) -> Self {
         Self { entry, server, excess: Excess::default() }
     }
 
     fn is_usable_as(&self, name: &str) -> bool {
-        self.entry.fate.is_usable() && self.entry.name == name
+        self.entry.status.is_usable() && self.entry.name == name
     }
 
     /// Its precedence among the usable entries of its name: the lowest number wins.
     fn rank(&self) -> u8 {
         let class = match (&self.entry.origin, self.entry.is_default) {
-            (Origin::Discovered, _) => return u8::MAX,
-            (Origin::Registered, _) => 0,
+            (EntryOrigin::Discovered, _) => return u8::MAX,
+            (EntryOrigin::Registered, _) => 0,
             (_, true) => 1,
             (_, false) => 2,
         };
@@ -75,22 +75,22 @@ impl Match {
     }
 }
 
-/// Everything that can be found for a demand.
+/// Everything that can be found for the requirements.
 #[derive(Debug)]
 pub(super) struct Catalog<'a> {
     pub(super) configuration: &'a Configuration,
     pub(super) providers: &'a [Arc<Registered>],
     pub(super) registrations: &'a [Registration],
-    pub(super) demand: Demand,
+    pub(super) requirements: OpenRequirements,
     /// The libraries known to be unusable; `None` if the owner cannot load any.
-    pub(super) loadable: Option<&'a BTreeMap<Origin, Error>>,
+    pub(super) loadable: Option<&'a BTreeMap<EntryOrigin, Error>>,
 }
 
 impl Catalog<'_> {
     /// The registered C providers, then the entries of the configuration in file order.
     pub(super) fn named(&self) -> Vec<Match> {
         let registered = self.registrations.iter().map(|it| self.registered(it));
-        registered.chain(self.configuration.records().iter().map(|it| self.record(it))).collect()
+        registered.chain(self.configuration.items().iter().map(|it| self.item(it))).collect()
     }
 
     /// The adapters that the providers discover, in the order in which the providers were added.
@@ -99,8 +99,10 @@ impl Catalog<'_> {
     }
 
     /// The adapters discovered by the providers that may have one of the names, or by all others.
-    pub(super) fn discovered_for(&self, names: [&str; 2], may_have: bool) -> Vec<Match> {
-        self.discovered_by(|provider| names.iter().any(|name| provider.may_have(name)) == may_have)
+    pub(super) fn discovered_for(&self, names: [&str; 2], claims_name: bool) -> Vec<Match> {
+        self.discovered_by(|provider| {
+            names.iter().any(|name| provider.claims_name(name)) == claims_name
+        })
     }
 
     fn discovered_by(&self, wanted: impl Fn(&dyn Provider) -> bool) -> Vec<Match> {
@@ -110,19 +112,19 @@ impl Catalog<'_> {
 
     fn registered(&self, registration: &Registration) -> Match {
         let served = self.serve_registered(registration);
-        let (server, fate) = match served {
-            Ok(()) => (Some(Opener::Registered(registration.clone())), Fate::Usable),
-            Err(reason) => (None, Fate::Unusable(reason)),
+        let (server, status) = match served {
+            Ok(()) => (Some(Opener::Registered(registration.clone())), EntryStatus::Usable),
+            Err(reason) => (None, EntryStatus::Unusable(reason)),
         };
-        let mut found = Match::new(Entry::of_registration(registration, fate), server);
+        let mut found = Match::new(Entry::of_registration(registration, status), server);
         found.excess = self.excess(registration.version, registration.thread_safe);
         found
     }
 
     fn serve_registered(&self, registration: &Registration) -> Result<()> {
-        let (origin, version) = (&Origin::Registered, registration.version);
-        if !self.demand.version.accepts(version) {
-            return Err(line_errors::other_version(origin, version, self.demand.version));
+        let (origin, version) = (&EntryOrigin::Registered, registration.version);
+        if !self.requirements.version.accepts(version) {
+            return Err(line_errors::other_version(origin, version, self.requirements.version));
         }
         if self.loadable.is_none() {
             return Err(line_errors::registered_for_c(registration));
@@ -130,24 +132,24 @@ impl Catalog<'_> {
         self.check_threads(origin, registration.thread_safe)
     }
 
-    fn record(&self, record: &Record) -> Match {
-        let (file, number, content) = match record {
-            Record::File { file, reason } => {
-                let entry = Entry::unusable(Origin::File(Arc::clone(file)), reason.clone());
+    fn item(&self, item: &ConfigItem) -> Match {
+        let (file, number, content) = match item {
+            ConfigItem::File { file, reason } => {
+                let entry = Entry::unusable(EntryOrigin::File(Arc::clone(file)), reason.clone());
                 return Match::new(entry, None);
             }
-            Record::Line { file, number, content } => (file, *number, content),
+            ConfigItem::Line { file, number, content } => (file, *number, content),
         };
-        let origin = Origin::Line { file: Arc::clone(file), line: number };
+        let origin = EntryOrigin::Line { file: Arc::clone(file), line: number };
         match content {
             Ok(line) => {
-                let (server, fate) = match self.serve(&origin, line) {
-                    Ok(server) => (Some(server), Fate::Usable),
-                    Err(reason) => (None, Fate::Unusable(reason)),
+                let (server, status) = match self.serve(&origin, line) {
+                    Ok(server) => (Some(server), EntryStatus::Usable),
+                    Err(reason) => (None, EntryStatus::Unusable(reason)),
                 };
                 let mut excess = self.excess(line.api_version, line.thread_safe);
                 excess.threads &= matches!(server, Some(Opener::Library(_)));
-                let mut entry = Entry::of_line(origin, line, fate);
+                let mut entry = Entry::of_line(origin, line, status);
                 entry.reach = server.as_ref().and_then(Opener::reach);
                 Match { entry, server, excess }
             }
@@ -161,12 +163,16 @@ impl Catalog<'_> {
     }
 
     /// What opens a line.
-    fn serve(&self, origin: &Origin, line: &Line) -> Result<Opener> {
-        if line.api_version.space == Space::Kernel {
+    fn serve(&self, origin: &EntryOrigin, line: &Line) -> Result<Opener> {
+        if line.api_version.space == ConsumerSpace::Kernel {
             return Err(line_errors::kernel(origin, line));
         }
-        if !self.demand.version.accepts(line.api_version) {
-            return Err(line_errors::other_version(origin, line.api_version, self.demand.version));
+        if !self.requirements.version.accepts(line.api_version) {
+            return Err(line_errors::other_version(
+                origin,
+                line.api_version,
+                self.requirements.version,
+            ));
         }
         let server = self.providers.iter().find(|provider| provider.name() == line.library);
         if let Some(server) = server {
@@ -183,8 +189,8 @@ impl Catalog<'_> {
     }
 
     /// Rejects a C provider registered as `nonthreadsafe` if the caller requires thread safety.
-    fn check_threads(&self, origin: &Origin, thread_safe: bool) -> Result<()> {
-        if self.demand.thread_safe == Some(true) && !thread_safe {
+    fn check_threads(&self, origin: &EntryOrigin, thread_safe: bool) -> Result<()> {
+        if self.requirements.thread_safe == Some(true) && !thread_safe {
             return Err(line_errors::unsafe_for_threads(origin));
         }
         Ok(())
@@ -192,8 +198,8 @@ impl Catalog<'_> {
 
     fn excess(&self, version: LineVersion, thread_safe: bool) -> Excess {
         Excess {
-            threads: self.demand.thread_safe == Some(false) && thread_safe,
-            minor: self.demand.version.is_exceeded_by(version),
+            threads: self.requirements.thread_safe == Some(false) && thread_safe,
+            minor: self.requirements.version.is_exceeded_by(version),
         }
     }
 }
@@ -201,10 +207,10 @@ impl Catalog<'_> {
 fn discover(server: &Arc<Registered>) -> Vec<Match> {
     let (major, minor) = server.description.version;
     let version = ProviderVersion { id: server.name().to_owned(), major, minor };
-    let found = |adapter: crate::provider::Discovered| {
+    let found = |adapter: crate::provider::DiscoveredAdapter| {
         let entry = Entry {
             name: adapter.name,
-            origin: Origin::Discovered,
+            origin: EntryOrigin::Discovered,
             api_version: None,
             thread_safe: true,
             is_default: true,
@@ -215,7 +221,7 @@ fn discover(server: &Arc<Registered>) -> Vec<Match> {
             reach: Some(server.description.reach),
             summary: adapter.summary,
             syntax_error: None,
-            fate: adapter.unusable.map_or(Fate::Usable, Fate::Unusable),
+            status: adapter.unusable.map_or(EntryStatus::Usable, EntryStatus::Unusable),
         };
         Match::new(entry, Some(Opener::Provider(Arc::clone(server))))
     };
@@ -225,17 +231,17 @@ fn discover(server: &Arc<Registered>) -> Vec<Match> {
 /// Marks entries that others take precedence over: of the usable entries of a name, only those of
 /// the first rank are tried.
 pub(super) fn shadow(found: &mut [Match]) {
-    let mut first: HashMap<String, (u8, Origin)> = HashMap::new();
-    for found in found.iter().filter(|found| found.entry.fate.is_usable()) {
+    let mut first: HashMap<String, (u8, EntryOrigin)> = HashMap::new();
+    for found in found.iter().filter(|found| found.entry.status.is_usable()) {
         let (name, rank) = (&found.entry.name, found.rank());
         if first.get(name).is_none_or(|(least, _)| rank < *least) {
             first.insert(name.clone(), (rank, found.entry.origin.clone()));
         }
     }
-    for found in found.iter_mut().filter(|found| found.entry.fate.is_usable()) {
+    for found in found.iter_mut().filter(|found| found.entry.status.is_usable()) {
         match first.get(&found.entry.name) {
             Some((least, origin)) if *least < found.rank() => {
-                found.entry.fate = Fate::Shadowed(origin.clone());
+                found.entry.status = EntryStatus::Shadowed(origin.clone());
             }
             _ => {}
         }

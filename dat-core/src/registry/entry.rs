@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::c_provider::Registration;
 use super::line::Line;
 use super::syntax::SyntaxError;
-use super::version::{LineVersion, ProviderVersion, Space};
+use super::version::{ConsumerSpace, LineVersion, ProviderVersion};
 use crate::error::Error;
 use crate::provider::Reach;
 
 /// The origin of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Origin {
+pub enum EntryOrigin {
     /// A line of a configuration file.
     Line {
         /// The file.
@@ -29,7 +29,7 @@ pub enum Origin {
     Registered,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for EntryOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line { file, line } => write!(f, "{}:{line}", file.display()),
@@ -43,16 +43,16 @@ impl fmt::Display for Origin {
 
 /// What happens to an entry when its name is opened, for any version.
 #[derive(Clone, Debug)]
-pub enum Fate {
+pub enum EntryStatus {
     /// It is tried.
     Usable,
     /// It cannot be opened here, for this reason.
     Unusable(Error),
     /// It could be opened, but the entry from that origin takes precedence.
-    Shadowed(Origin),
+    Shadowed(EntryOrigin),
 }
 
-impl Fate {
+impl EntryStatus {
     /// Whether the entry is tried.
     #[must_use]
     pub fn is_usable(&self) -> bool {
@@ -75,7 +75,7 @@ pub struct Entry {
     /// The name to open it by; empty if none could be read.
     pub name: String,
     /// Its origin.
-    pub origin: Origin,
+    pub origin: EntryOrigin,
     /// The API version of its line; a discovered adapter supports every version.
     pub api_version: Option<LineVersion>,
     /// Whether it is marked `threadsafe`; discovered adapters are.
@@ -99,7 +99,7 @@ pub struct Entry {
     /// What is wrong with its line, if that has a syntax error.
     pub syntax_error: Option<SyntaxError>,
     /// Whether it can be opened, and why not.
-    pub fate: Fate,
+    pub status: EntryStatus,
 }
 
 impl Entry {
@@ -107,7 +107,7 @@ impl Entry {
     /// `None` if nothing could be read.
     #[must_use]
     pub fn to_line(&self) -> Option<Line> {
-        let serves_all = LineVersion { space: Space::User, major: 2, minor: 0 };
+        let serves_all = LineVersion { space: ConsumerSpace::User, major: 2, minor: 0 };
         Some(Line {
             name: self.name.clone(),
             api_version: self.api_version.unwrap_or(serves_all),
@@ -121,23 +121,23 @@ impl Entry {
     }
 
     /// The entry of a C provider that registered itself.
-    pub(super) fn of_registration(registration: &Registration, fate: Fate) -> Self {
+    pub(super) fn of_registration(registration: &Registration, status: EntryStatus) -> Self {
         Self {
             name: registration.name.clone(),
             api_version: Some(registration.version),
             thread_safe: registration.thread_safe,
             is_default: true,
-            fate,
-            ..Self::blank(Origin::Registered)
+            status,
+            ..Self::blank(EntryOrigin::Registered)
         }
     }
 
     /// An entry of which only the origin and the reason are known.
-    pub(super) fn unusable(origin: Origin, reason: Error) -> Self {
-        Self { fate: Fate::Unusable(reason), ..Self::blank(origin) }
+    pub(super) fn unusable(origin: EntryOrigin, reason: Error) -> Self {
+        Self { status: EntryStatus::Unusable(reason), ..Self::blank(origin) }
     }
 
-    fn blank(origin: Origin) -> Self {
+    fn blank(origin: EntryOrigin) -> Self {
         Self {
             name: String::new(),
             origin,
@@ -151,12 +151,12 @@ impl Entry {
             reach: None,
             summary: String::new(),
             syntax_error: None,
-            fate: Fate::Usable,
+            status: EntryStatus::Usable,
         }
     }
 
     /// The entry of a line without syntax errors.
-    pub(super) fn of_line(origin: Origin, line: &Line, fate: Fate) -> Self {
+    pub(super) fn of_line(origin: EntryOrigin, line: &Line, status: EntryStatus) -> Self {
         let line = line.clone();
         Self {
             name: line.name,
@@ -171,7 +171,7 @@ impl Entry {
             reach: None,
             summary: String::new(),
             syntax_error: None,
-            fate,
+            status,
         }
     }
 }

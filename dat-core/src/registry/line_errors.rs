@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::c_provider::{Registration, safety};
-use super::entry::Origin;
+use super::entry::EntryOrigin;
 use super::line::Line;
 use super::provider_use::Registered;
 use super::scan::shown;
@@ -32,14 +32,18 @@ pub(super) fn corrupt(file: &Path, error: &SyntaxError) -> Error {
 }
 
 /// A line for kernel consumers.
-pub(super) fn kernel(origin: &Origin, line: &Line) -> Error {
+pub(super) fn kernel(origin: &EntryOrigin, line: &Line) -> Error {
     listed(origin)
         .because(format!("{} is for kernel consumers", line.api_version))
         .advise("the API version of a user-space line starts with u")
 }
 
 /// A line for consumers of another API version.
-pub(super) fn other_version(origin: &Origin, offered: LineVersion, asked: ApiVersion) -> Error {
+pub(super) fn other_version(
+    origin: &EntryOrigin,
+    offered: LineVersion,
+    asked: ApiVersion,
+) -> Error {
     let subtype =
         if asked.accepts_major(offered) { Subtype::MinorNotFound } else { Subtype::MajorNotFound };
     listed(origin)
@@ -48,7 +52,7 @@ pub(super) fn other_version(origin: &Origin, offered: LineVersion, asked: ApiVer
 }
 
 /// A line whose library is not a provider that was added.
-pub(super) fn foreign(origin: &Origin, line: &Line, providers: &[Arc<Registered>]) -> Error {
+pub(super) fn foreign(origin: &EntryOrigin, line: &Line, providers: &[Arc<Registered>]) -> Error {
     let library = shown(&line.library);
     let names = || providers.iter().map(|provider| provider.name());
     let advice = match nearest(&line.library, names()) {
@@ -68,7 +72,7 @@ pub(super) fn foreign(origin: &Origin, line: &Line, providers: &[Arc<Registered>
 }
 
 /// A C provider that is not thread-safe, for a consumer that requires it.
-pub(super) fn unsafe_for_threads(origin: &Origin) -> Error {
+pub(super) fn unsafe_for_threads(origin: &EntryOrigin) -> Error {
     let (is, asked) = (safety(false), safety(true));
     listed(origin)
         .with_subtype(Subtype::ThreadSafetyNotFound)
@@ -77,7 +81,7 @@ pub(super) fn unsafe_for_threads(origin: &Origin) -> Error {
 }
 
 /// A name with IA parameters, for a C library that gets its parameters once, when it is loaded.
-pub(super) fn parameters_for_c(origin: &Origin, line: &Line) -> Error {
+pub(super) fn parameters_for_c(origin: &EntryOrigin, line: &Line) -> Error {
     listed(origin)
         .because(format!("{} does not accept parameters in the name", shown(&line.library)))
         .advise("remove the ? and what follows; put parameters into the dat.conf line")
@@ -85,7 +89,7 @@ pub(super) fn parameters_for_c(origin: &Origin, line: &Line) -> Error {
 
 /// A provider that registered itself with the C library, for a consumer of the Rust API.
 pub(super) fn registered_for_c(registration: &Registration) -> Error {
-    listed(Origin::Registered)
+    listed(EntryOrigin::Registered)
         .because(format!(
             "the {registration} is a C provider, which only the C library (libdat2) \
              opens"

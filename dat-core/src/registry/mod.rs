@@ -1,7 +1,7 @@
 //! The registry: which names can be opened, through which provider, and why others cannot.
 //!
 //! Names come first from the lines of the configuration files and then from the adapters that
-//! providers discover. Every line becomes an [`Entry`] with a [`Fate`], so that a line in error is
+//! providers discover. Every line becomes an [`Entry`] with an [`EntryStatus`], so that a line in error is
 //! shown with its position and reason, and hides no other. Only a usable line takes precedence over
 //! a discovered adapter of its name.
 //!
@@ -25,12 +25,12 @@
 //! # Ok::<(), dat_core::Error>(())
 //! ```
 
-mod announce;
 mod c_provider;
 mod catalog;
 mod entry;
 mod line;
 mod line_errors;
+mod listed_adapter;
 mod name_errors;
 mod provider_use;
 mod registration;
@@ -44,17 +44,17 @@ mod syntax;
 mod tests;
 mod version;
 
-pub use announce::Announced;
-pub use c_provider::{Demand, Library, Registration};
-pub use entry::{Entry, Fate, Origin};
+pub use c_provider::{Library, OpenRequirements, Registration};
+pub use entry::{Entry, EntryOrigin, EntryStatus};
 pub use line::{Line, MAX_NAME};
+pub use listed_adapter::ListedAdapter;
 pub use provider_use::{Candidate, ProviderUse};
 pub(crate) use resolve::merge;
-pub use resolve::{Choice, Refusal};
-pub use source::{Configuration, Record};
+pub use resolve::{OpenError, Resolved};
+pub use source::{ConfigItem, Configuration};
 pub use suggest::nearest;
 pub use syntax::SyntaxError;
-pub use version::{ApiVersion, LineVersion, ProviderVersion, Space};
+pub use version::{ApiVersion, ConsumerSpace, LineVersion, ProviderVersion};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,9 +62,9 @@ use std::sync::{Arc, OnceLock};
 
 use dat_sync::{Mutex, ProcessLock, Rank};
 
-use crate::compat::{CompatChoice, Sign};
+use crate::compat::{CompatChoice, ProgramSign};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::numbering::{Numbering, Sequence};
+use crate::id_allocator::{IdAllocator, Sequence};
 use crate::provider::Provider;
 use catalog::{Catalog, shadow};
 use provider_use::Registered;
@@ -84,14 +84,14 @@ pub struct Registry {
 #[derive(Debug)]
 struct Shared {
     configuration: Configuration,
-    numbering: Arc<dyn Numbering>,
+    id_allocator: Arc<dyn IdAllocator>,
     state: Mutex<State>,
     /// Whether the owner can load and open C providers.
-    hosting: AtomicBool,
+    allows_c_providers: AtomicBool,
     /// The compatibility mode of adapters whose names and lines give none.
     compat: OnceLock<CompatChoice>,
     /// Whether the process shows a sign of a known program, if the owner can tell.
-    signs: OnceLock<fn(&Sign) -> bool>,
+    signs: OnceLock<fn(&ProgramSign) -> bool>,
 }
 
 /// The part of a registry that changes.
@@ -100,7 +100,7 @@ struct State {
     providers: Vec<Arc<Registered>>,
     registrations: Vec<Registration>,
     /// Why libraries of lines could not be used at the last attempt.
-    unusable: BTreeMap<Origin, Error>,
+    unusable: BTreeMap<EntryOrigin, Error>,
 }
 
 impl Shared {
@@ -130,17 +130,20 @@ impl Registry {
     /// Creates a registry with that configuration.
     #[must_use]
     pub fn with_configuration(configuration: Configuration) -> Self {
-        Self::numbered_by(configuration, Arc::new(Sequence))
+        Self::with_id_allocator(configuration, Arc::new(Sequence))
     }
 
     /// Creates a registry with that configuration, whose objects get their ids from the consumer.
     #[must_use]
-    pub fn numbered_by(configuration: Configuration, numbering: Arc<dyn Numbering>) -> Self {
+    pub fn with_id_allocator(
+        configuration: Configuration,
+        id_allocator: Arc<dyn IdAllocator>,
+    ) -> Self {
         let shared = Shared {
             configuration,
-            numbering,
+            id_allocator,
             state: Mutex::default(),
-            hosting: AtomicBool::new(false),
+            allows_c_providers: AtomicBool::new(false),
             compat: OnceLock::new(),
             signs: OnceLock::new(),
         };
@@ -151,8 +154,8 @@ impl Registry {
     /// listed as usable, and [`Registry::find`] returns them. The open calls of this crate still
     /// refuse them.
     #[must_use]
-    pub fn hosting(self) -> Self {
-        self.shared.hosting.store(true, Ordering::Relaxed);
+    pub fn allow_c_providers(self) -> Self {
+        self.shared.allows_c_providers.store(true, Ordering::Relaxed);
         self
     }
 
@@ -171,13 +174,13 @@ impl Registry {
     /// line nor [`Registry::with_compat`] sets a mode. The function says whether this process shows a
     /// sign; every open calls it. Only the first call has an effect.
     #[must_use]
-    pub fn recognising(self, is_present: fn(&Sign) -> bool) -> Self {
+    pub fn with_known_programs(self, is_present: fn(&ProgramSign) -> bool) -> Self {
         let _ = self.shared.signs.set(is_present);
         self
     }
 
-    fn hosts(&self) -> bool {
-        self.shared.hosting.load(Ordering::Relaxed)
+    fn allows_c_providers(&self) -> bool {
+        self.shared.allows_c_providers.load(Ordering::Relaxed)
     }
 
     /// The configuration that the registry was created with.
@@ -251,25 +254,25 @@ impl Registry {
     }
 
     /// Everything that could be opened, in the order of look-up: registered C providers, the
-    /// entries of the configuration, then the adapters that the providers discover now. The fates
-    /// are those for a consumer with [`Demand::ANY`]. Nothing is loaded: a C library counts as
+    /// entries of the configuration, then the adapters that the providers discover now. The statuses
+    /// are those for a consumer with [`OpenRequirements::ANY`]. Nothing is loaded: a C library counts as
     /// usable until an attempt has failed.
     #[must_use]
     pub fn list(&self) -> Vec<Entry> {
-        self.list_for(Demand::ANY)
+        self.list_for(OpenRequirements::ANY)
     }
 
-    /// As [`Registry::list`], with the fates for a consumer with that demand.
+    /// As [`Registry::list`], with the statuses for a consumer with these requirements.
     #[must_use]
-    pub fn list_for(&self, demand: Demand) -> Vec<Entry> {
+    pub fn list_for(&self, requirements: OpenRequirements) -> Vec<Entry> {
         let (providers, registrations) = (self.providers(), self.registrations());
         let unusable = self.unusable();
         let catalog = Catalog {
             configuration: &self.shared.configuration,
             providers: &providers,
             registrations: &registrations,
-            demand,
-            loadable: self.hosts().then_some(&unusable),
+            requirements,
+            loadable: self.allows_c_providers().then_some(&unusable),
         };
         let mut found = catalog.named();
         found.extend(catalog.discovered());
@@ -285,7 +288,7 @@ impl Registry {
         self.shared.with(|state| state.registrations.clone())
     }
 
-    fn unusable(&self) -> BTreeMap<Origin, Error> {
+    fn unusable(&self) -> BTreeMap<EntryOrigin, Error> {
         self.shared.with(|state| state.unusable.clone())
     }
 }

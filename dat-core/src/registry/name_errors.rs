@@ -1,12 +1,12 @@
 //! The errors of names that cannot be opened, from the entries that were found.
 
 use super::catalog::{Match, Opener, RequestedName};
-use super::entry::{Entry, Origin};
+use super::entry::{Entry, EntryOrigin};
 use super::line::MAX_NAME;
 use super::line_errors::listing;
 use super::scan::shown;
 use super::suggest::nearest;
-use super::version::{ApiVersion, LineVersion, Space};
+use super::version::{ApiVersion, ConsumerSpace, LineVersion};
 use crate::error::{Error, ReturnType, Subtype};
 
 /// The call that these errors name.
@@ -45,9 +45,9 @@ pub(super) fn nothing_usable(
     let error = match (readable.as_slice(), corrupt.as_slice()) {
         ([], []) => unknown(asked, found),
         ([], corrupt) => unusable(corrupt),
-        ([Entry { origin: Origin::Discovered, fate, .. }], []) => {
+        ([Entry { origin: EntryOrigin::Discovered, status, .. }], []) => {
             // The provider knows the reason best, and its code says more than "not found".
-            fate.reason().cloned().unwrap_or_else(|| unusable(&readable))
+            status.reason().cloned().unwrap_or_else(|| unusable(&readable))
         }
         (readable, corrupt) => other_versions(version, readable, corrupt)
             .unwrap_or_else(|| unusable(&[readable, corrupt].concat())),
@@ -59,7 +59,7 @@ pub(super) fn nothing_usable(
 /// can be is not known before the library is loaded, so those are only counted.
 fn unknown(asked: RequestedName<'_>, found: &[Match]) -> Error {
     let (mut known, mut libraries): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for Match { entry, server, .. } in found.iter().filter(|it| it.entry.fate.is_usable()) {
+    for Match { entry, server, .. } in found.iter().filter(|it| it.entry.status.is_usable()) {
         let names = match server {
             Some(Opener::Library(_)) => &mut libraries,
             _ => &mut known,
@@ -87,7 +87,7 @@ fn unknown(asked: RequestedName<'_>, found: &[Match]) -> Error {
         }
     }
     for Match { entry, .. } in found {
-        if matches!(entry.origin, Origin::File(_)) {
+        if matches!(entry.origin, EntryOrigin::File(_)) {
             reason = format!("{reason}; {}", reason_of(entry));
         }
     }
@@ -106,7 +106,7 @@ fn unknown(asked: RequestedName<'_>, found: &[Match]) -> Error {
 fn unusable(entries: &[&Entry]) -> Error {
     let reasons = listing(entries.iter().map(|entry| reason_of(entry)));
     let threads = |entry: &&Entry| {
-        entry.fate.reason().is_some_and(|it| it.subtype() == Subtype::ThreadSafetyNotFound)
+        entry.status.reason().is_some_and(|it| it.subtype() == Subtype::ThreadSafetyNotFound)
     };
     let subtype = match entries.iter().all(threads) {
         true => Subtype::ThreadSafetyNotFound,
@@ -114,7 +114,7 @@ fn unusable(entries: &[&Entry]) -> Error {
     };
     let error =
         not_found(subtype).because(format!("no entry with that name can be used here: {reasons}"));
-    match entries.iter().find_map(|entry| entry.fate.reason()) {
+    match entries.iter().find_map(|entry| entry.status.reason()) {
         Some(reason) => error.advise(reason.advice().to_owned()),
         None => error,
     }
@@ -124,7 +124,7 @@ fn unusable(entries: &[&Entry]) -> Error {
 fn other_versions(asked: ApiVersion, entries: &[&Entry], corrupt: &[&Entry]) -> Option<Error> {
     let other = |entry: &&Entry| {
         let version = entry.api_version?;
-        (version.space == Space::User && !asked.accepts(version)).then_some(version)
+        (version.space == ConsumerSpace::User && !asked.accepts(version)).then_some(version)
     };
     let offered: Vec<LineVersion> = entries.iter().map(other).collect::<Option<_>>()?;
     let subtype = match offered.iter().any(|&version| asked.accepts_major(version)) {
@@ -156,10 +156,10 @@ fn named(error: Error, asked: RequestedName<'_>) -> Error {
 fn reason_of(entry: &Entry) -> String {
     let place = match (&entry.syntax_error, &entry.origin) {
         (Some(error), origin) => format!("{origin}:{}", error.column()),
-        (None, Origin::Discovered) => format!("discovered by {}", entry.library),
+        (None, EntryOrigin::Discovered) => format!("discovered by {}", entry.library),
         (None, origin) => origin.to_string(),
     };
-    match entry.fate.reason() {
+    match entry.status.reason() {
         Some(reason) => match reason.raw_os_error().map(std::io::Error::from_raw_os_error) {
             Some(system) => format!("{place}: {} ({system})", reason.reason()),
             None => format!("{place}: {}", reason.reason()),

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::entry::Origin;
+use super::entry::EntryOrigin;
 use crate::compat::{CompatChoice, KnownProgram};
+use crate::id_allocator::IdAllocator;
 use crate::lmr::SharedNames;
-use crate::numbering::Numbering;
 use crate::provider::{AdapterSink, Description, OpenRequest, Provider};
 
 /// A provider in the registry, and the number of its uses.
@@ -97,9 +97,9 @@ pub struct Candidate {
     /// What chose the rules of the manual pages that are relaxed.
     pub(crate) compat: CompatChoice,
     /// The origin of the candidate.
-    pub origin: Origin,
+    pub origin: EntryOrigin,
     /// Gives the objects of the registry their ids.
-    pub(crate) numbering: Arc<dyn Numbering>,
+    pub(crate) id_allocator: Arc<dyn IdAllocator>,
 }
 
 impl Candidate {

@@ -12,10 +12,10 @@ impl Registry {
     /// # Errors
     /// `DAT_PROVIDER_ALREADY_REGISTERED` if an equal registration exists; `DAT_INVALID_PARAMETER`
     /// for a name that cannot be looked up; `DAT_MODEL_NOT_SUPPORTED` unless the registry is
-    /// [`Registry::hosting`].
+    /// [`Registry::allow_c_providers`].
     pub fn add_registration(&self, registration: Registration) -> Result<()> {
         let describe = |error: Error| error.during(ADD).on(&registration);
-        if !self.hosts() {
+        if !self.allows_c_providers() {
             let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
                 .because("only the C libraries open C providers");
             return Err(describe(error));

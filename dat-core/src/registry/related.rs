@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Candidate, Choice, Demand, Registry};
+use super::{Candidate, OpenRequirements, Registry, Resolved};
 use crate::error::Result;
 use crate::provider::Relationship;
 
@@ -15,20 +15,20 @@ impl Registry {
     /// `DAT_PROVIDER_NOT_FOUND` for an unknown name.
     pub fn providers_related(&self, one: &str, other: &str) -> Result<Relationship> {
         let describe = |error: crate::Error| error.during("dat_registry_providers_related");
-        let first = self.first_choice(one).map_err(describe)?;
-        let second = self.first_choice(other).map_err(describe)?;
-        let (Choice::Provider(first), Choice::Provider(second)) = (&first, &second) else {
+        let first = self.first_resolved(one).map_err(describe)?;
+        let second = self.first_resolved(other).map_err(describe)?;
+        let (Resolved::Provider(first), Resolved::Provider(second)) = (&first, &second) else {
             return Ok(if one == other { Relationship::Related } else { Relationship::Unknown });
         };
         Ok(compare(first, second))
     }
 
-    /// The first choice for a name, under any version.
-    fn first_choice(&self, name: &str) -> Result<Choice> {
+    /// The first way to open a name, under any version.
+    fn first_resolved(&self, name: &str) -> Result<Resolved> {
         let unusable = self.unusable();
-        let loadable = self.hosts().then_some(&unusable);
-        let mut choices = self.choices(name, Demand::ANY, loadable)?;
-        Ok(choices.swap_remove(0))
+        let loadable = self.allows_c_providers().then_some(&unusable);
+        let mut all = self.look_up(name, OpenRequirements::ANY, loadable)?;
+        Ok(all.swap_remove(0))
     }
 }
 

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Registry;
-use super::c_provider::{Demand, Library, Registration};
+use super::c_provider::{Library, OpenRequirements, Registration};
 use super::catalog::{Catalog, Match, Opener, RequestedName, shadow};
-use super::entry::Origin;
+use super::entry::EntryOrigin;
 use super::name_errors::{self, OPEN};
 use super::provider_use::{Candidate, ProviderUse};
 use super::version::ApiVersion;
 use crate::compat::{CompatChoice, known};
 use crate::error::{Error, Result, ReturnType, Subtype};
 
-/// A way to open a name.
+/// What a name was resolved to: a way to open it.
 #[derive(Clone, Debug)]
-pub enum Choice {
+pub enum Resolved {
     /// A Rust provider; [`Candidate::open`] opens it.
     Provider(Candidate),
     /// A line that names a C library, which the caller loads and opens.
@@ -24,9 +24,9 @@ pub enum Choice {
     Registered(Registration),
 }
 
-/// Why a choice did not open.
+/// Why a resolved name did not open.
 #[derive(Clone, Debug)]
-pub enum Refusal {
+pub enum OpenError {
     /// Its library cannot be loaded or does not provide the name. The line is treated as absent,
     /// but the listing shows this reason.
     Unusable(Error),
@@ -34,7 +34,7 @@ pub enum Refusal {
     Refused(Error),
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for OpenError {
     fn from(error: Error) -> Self {
         Self::Refused(error)
     }
@@ -45,7 +45,7 @@ impl Registry {
     ///
     /// The text after a `?` in the name is not looked up but passed to the provider, after the IA
     /// parameters of the line. Providers discover their adapters only if no line of the name is
-    /// usable; those that [cannot have it](crate::provider::Provider::may_have) only if no other
+    /// usable; those that [do not claim it](crate::provider::Provider::claims_name) only if no other
     /// provider has the name.
     ///
     /// # Errors
@@ -56,22 +56,23 @@ impl Registry {
     /// - the provider's error if the only entry of that name is a discovered adapter that cannot be
     ///   opened now.
     pub fn resolve(&self, name: &str, version: ApiVersion) -> Result<Vec<Candidate>> {
-        let choices = self.choices(name, Demand { version, ..Demand::ANY }, None)?;
-        let own = choices.into_iter().filter_map(|choice| match choice {
-            Choice::Provider(candidate) => Some(candidate),
-            Choice::Library(_) | Choice::Registered(_) => None,
+        let all =
+            self.look_up(name, OpenRequirements { version, ..OpenRequirements::ANY }, None)?;
+        let own = all.into_iter().filter_map(|resolved| match resolved {
+            Resolved::Provider(candidate) => Some(candidate),
+            Resolved::Library(_) | Resolved::Registered(_) => None,
         });
         Ok(own.collect())
     }
 
     /// What to try for a name now; never empty. C providers are included only if `loadable` is
     /// given, which holds the libraries known to be unusable.
-    pub(super) fn choices(
+    pub(super) fn look_up(
         &self,
         name: &str,
-        demand: Demand,
-        loadable: Option<&BTreeMap<Origin, Error>>,
-    ) -> Result<Vec<Choice>> {
+        requirements: OpenRequirements,
+        loadable: Option<&BTreeMap<EntryOrigin, Error>>,
+    ) -> Result<Vec<Resolved>> {
         let asked = RequestedName::new(name);
         if let Some(error) = name_errors::bad_name(asked) {
             return Err(error);
@@ -82,25 +83,25 @@ impl Registry {
                 configuration: &self.shared.configuration,
                 providers: &providers,
                 registrations: &registrations,
-                demand,
+                requirements,
                 loadable,
             };
             let mut found = catalog.named();
             shadow(&mut found);
             let mut picked = RequestedName::pick(name, &found);
             // First those that may have it; the others only contribute names to an error.
-            for may_have in [true, false] {
+            for claims_name in [true, false] {
                 if picked.is_none() {
-                    found.extend(catalog.discovered_for([name, asked.name], may_have));
+                    found.extend(catalog.discovered_for([name, asked.name], claims_name));
                     picked = RequestedName::pick(name, &found);
                 }
             }
             let Some((asked, picked)) = picked else {
-                return Err(name_errors::nothing_usable(asked, demand.version, &found));
+                return Err(name_errors::nothing_usable(asked, requirements.version, &found));
             };
             // If a provider was removed in the meantime, another one may have the name.
-            if let Some(choices) = self.take(asked, picked.iter().map(|&at| &found[at])) {
-                return Ok(choices);
+            if let Some(all) = self.take(asked, picked.iter().map(|&at| &found[at])) {
+                return Ok(all);
             }
         }
     }
@@ -111,24 +112,24 @@ impl Registry {
     /// Entries of equal precedence are tried in the order of the files. Entries of lower precedence
     /// are tried only if no better one is usable: `nondefault` lines, then C libraries that offer
     /// more thread safety than was requested, then entries of a larger minor version, then
-    /// discovered adapters. A line whose library is [`Refusal::Unusable`] does not keep others from
+    /// discovered adapters. A line whose library is [`OpenError::Unusable`] does not keep others from
     /// being tried. The result for a library is kept for [`Registry::list`] until the next attempt.
     ///
     /// ```
-    /// use dat_core::registry::{Choice, Configuration, Demand, Refusal, Registry};
+    /// use dat_core::registry::{Configuration, OpenError, OpenRequirements, Registry, Resolved};
     ///
     /// let text = "old u2.0 nonthreadsafe default libold.so.1 old.1.0 \"\" \"\"";
-    /// let registry = Registry::with_configuration(Configuration::from_text("dat.conf", text)).hosting();
-    /// let opened: dat_core::Result<()> = registry.find("old", Demand::ANY, |choice| match choice {
-    ///     Choice::Library(library) => {
+    /// let registry = Registry::with_configuration(Configuration::from_text("dat.conf", text)).allow_c_providers();
+    /// let opened: dat_core::Result<()> = registry.find("old", OpenRequirements::ANY, |resolved| match resolved {
+    ///     Resolved::Library(library) => {
     ///         let reason = format!("{}: cannot open shared object file", library.line.library);
-    ///         Err(Refusal::Unusable(library.unusable(reason)))
+    ///         Err(OpenError::Unusable(library.unusable(reason)))
     ///     }
-    ///     Choice::Provider(_) | Choice::Registered(_) => Ok(()),
+    ///     Resolved::Provider(_) | Resolved::Registered(_) => Ok(()),
     /// });
     /// let error = opened.unwrap_err();
     /// assert!(error.reason().ends_with("dat.conf:1: libold.so.1: cannot open shared object file"));
-    /// assert!(registry.list()[0].fate.reason().is_some());
+    /// assert!(registry.list()[0].status.reason().is_some());
     /// ```
     ///
     /// If nothing is usable, as [`Registry::resolve`], with the reason of each entry. If the usable
@@ -136,19 +137,19 @@ impl Registry {
     pub fn find<T>(
         &self,
         name: &str,
-        demand: Demand,
-        mut attempt: impl FnMut(Choice) -> std::result::Result<T, Refusal>,
+        requirements: OpenRequirements,
+        mut attempt: impl FnMut(Resolved) -> std::result::Result<T, OpenError>,
     ) -> Result<T> {
-        let mut unusable: BTreeMap<Origin, Error> = BTreeMap::new();
+        let mut unusable: BTreeMap<EntryOrigin, Error> = BTreeMap::new();
         loop {
-            let loadable = self.hosts().then_some(&unusable);
-            let choices = self.choices(name, demand, loadable)?;
+            let loadable = self.allows_c_providers().then_some(&unusable);
+            let all = self.look_up(name, requirements, loadable)?;
             let (mut refused, mut lost) = (Vec::new(), Vec::new());
-            for choice in choices {
-                let Choice::Library(library) = choice else {
-                    match attempt(choice) {
+            for resolved in all {
+                let Resolved::Library(library) = resolved else {
+                    match attempt(resolved) {
                         Ok(opened) => return Ok(opened),
-                        Err(Refusal::Unusable(error) | Refusal::Refused(error)) => {
+                        Err(OpenError::Unusable(error) | OpenError::Refused(error)) => {
                             refused.push(error);
                         }
                     }
@@ -156,8 +157,8 @@ impl Registry {
                 };
                 match self.try_library(&library, &mut attempt) {
                     Ok(opened) => return Ok(opened),
-                    Err(Refusal::Unusable(error)) => lost.push((library.origin, error)),
-                    Err(Refusal::Refused(error)) => refused.push(error),
+                    Err(OpenError::Unusable(error)) => lost.push((library.origin, error)),
+                    Err(OpenError::Refused(error)) => refused.push(error),
                 }
             }
             if !refused.is_empty() {
@@ -173,7 +174,7 @@ impl Registry {
         &self,
         asked: RequestedName<'_>,
         picked: impl Iterator<Item = &'a Match>,
-    ) -> Option<Vec<Choice>> {
+    ) -> Option<Vec<Resolved>> {
         let take = |Match { entry, server, .. }: &Match| match server.as_ref()? {
             Opener::Provider(server) => {
                 // A use prevents the removal of a provider that is still there.
@@ -185,27 +186,27 @@ impl Registry {
                     CompatChoice::split(&asked.parameters(&entry.parameters));
                 let compat = compat.or_else(|| self.shared.compat.get().cloned());
                 let compat = compat.or_else(|| self.known_program());
-                Some(Choice::Provider(Candidate {
+                Some(Resolved::Provider(Candidate {
                     provider: Arc::clone(&server.provider),
                     guard,
-                    numbering: Arc::clone(&self.shared.numbering),
+                    id_allocator: Arc::clone(&self.shared.id_allocator),
                     adapter_name: entry.name.clone(),
                     parameters,
                     compat: compat.unwrap_or_default(),
                     origin: entry.origin.clone(),
                 }))
             }
-            Opener::Library(line) => Some(Choice::Library(Library {
+            Opener::Library(line) => Some(Resolved::Library(Library {
                 line: line.clone(),
                 origin: entry.origin.clone(),
                 suffix: asked.suffix.to_owned(),
             })),
-            Opener::Registered(registration) => Some(Choice::Registered(registration.clone())),
+            Opener::Registered(registration) => Some(Resolved::Registered(registration.clone())),
         };
         picked.map(take).collect()
     }
 
-    /// The choice of the table of known programs. Made at each open: what is loaded may change.
+    /// The mode by the table of known programs. Made at each open: what is loaded may change.
     fn known_program(&self) -> Option<CompatChoice> {
         let is_present = self.shared.signs.get()?;
         known::recognise(is_present).map(CompatChoice::Known)
@@ -215,17 +216,17 @@ impl Registry {
     fn try_library<T>(
         &self,
         library: &Library,
-        attempt: impl FnOnce(Choice) -> std::result::Result<T, Refusal>,
-    ) -> std::result::Result<T, Refusal> {
+        attempt: impl FnOnce(Resolved) -> std::result::Result<T, OpenError>,
+    ) -> std::result::Result<T, OpenError> {
         if let Some(error) = library.misnamed() {
-            return Err(Refusal::Unusable(error));
+            return Err(OpenError::Unusable(error));
         }
-        let tried = attempt(Choice::Library(library.clone()));
+        let tried = attempt(Resolved::Library(library.clone()));
         self.shared.with(|state| match &tried {
-            Err(Refusal::Unusable(error)) => {
+            Err(OpenError::Unusable(error)) => {
                 state.unusable.insert(library.origin.clone(), error.clone());
             }
-            Ok(_) | Err(Refusal::Refused(_)) => {
+            Ok(_) | Err(OpenError::Refused(_)) => {
                 state.unusable.remove(&library.origin);
             }
         });

@@ -22,12 +22,12 @@ const MAX_FILE: u64 = 1 << 20;
 /// Reading never fails: a file that cannot be read is kept with the reason. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
-    records: Arc<[Record]>,
+    items: Arc<[ConfigItem]>,
 }
 
 /// A line of a configuration file, or a file that cannot be read.
 #[derive(Clone, Debug)]
-pub enum Record {
+pub enum ConfigItem {
     /// A line, with its fields or its syntax error.
     Line {
         /// The file.
@@ -57,7 +57,7 @@ impl Configuration {
     /// `/etc/dat.conf.d/*.conf` in the order of their names.
     #[must_use]
     pub fn from_environment() -> Self {
-        Self::from_places(std::env::var_os(OVERRIDE).as_deref(), Path::new("/etc"))
+        Self::from_paths(std::env::var_os(OVERRIDE).as_deref(), Path::new("/etc"))
     }
 
     /// Reads the file that `overriding` names, or otherwise `dat.conf` and `dat.conf.d/*.conf` in
@@ -66,51 +66,54 @@ impl Configuration {
     /// If an overriding file cannot be read, no other file is read in its place. The files in `etc`
     /// are optional.
     #[must_use]
-    pub fn from_places(overriding: Option<&OsStr>, etc: &Path) -> Self {
-        let mut records = Vec::new();
+    pub fn from_paths(overriding: Option<&OsStr>, etc: &Path) -> Self {
+        let mut items = Vec::new();
         match overriding {
             Some(file) if file.is_empty() => {
-                records.push(Record::File { file: Path::new("").into(), reason: empty_override() });
+                items.push(ConfigItem::File {
+                    file: Path::new("").into(),
+                    reason: empty_override(),
+                });
             }
-            Some(file) => read_file(Path::new(file), true, &mut records),
+            Some(file) => read_file(Path::new(file), true, &mut items),
             None => {
-                read_file(&etc.join("dat.conf"), false, &mut records);
-                read_folder(&etc.join("dat.conf.d"), &mut records);
+                read_file(&etc.join("dat.conf"), false, &mut items);
+                read_folder(&etc.join("dat.conf.d"), &mut items);
             }
         }
-        Self { records: records.into() }
+        Self { items: items.into() }
     }
 
     /// Takes the text of one configuration file; the file itself is not read.
     #[must_use]
     pub fn from_text(file_name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Self {
-        let mut records = Vec::new();
-        read_text(&file_name.as_ref().into(), bytes.as_ref(), &mut records);
-        Self { records: records.into() }
+        let mut items = Vec::new();
+        read_text(&file_name.as_ref().into(), bytes.as_ref(), &mut items);
+        Self { items: items.into() }
     }
 
     /// The lines, and the files that cannot be read, in the order of reading.
     #[must_use]
-    pub fn records(&self) -> &[Record] {
-        &self.records
+    pub fn items(&self) -> &[ConfigItem] {
+        &self.items
     }
 }
 
 /// Parses every line of a text that is not blank.
-fn read_text(file: &Arc<Path>, bytes: &[u8], records: &mut Vec<Record>) {
+fn read_text(file: &Arc<Path>, bytes: &[u8], items: &mut Vec<ConfigItem>) {
     for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         let number = index + 1;
         if let Some(content) = Line::parse(number, line).transpose() {
-            records.push(Record::Line { file: Arc::clone(file), number, content });
+            items.push(ConfigItem::Line { file: Arc::clone(file), number, content });
         }
     }
 }
 
-fn read_file(file: &Path, overriding: bool, records: &mut Vec<Record>) {
+fn read_file(file: &Path, overriding: bool, items: &mut Vec<ConfigItem>) {
     match read_bytes(file) {
-        Ok(bytes) => read_text(&file.into(), &bytes, records),
+        Ok(bytes) => read_text(&file.into(), &bytes, items),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !overriding => {}
-        Err(error) => records.push(unreadable(file, overriding, &error)),
+        Err(error) => items.push(unreadable(file, overriding, &error)),
     }
 }
 
@@ -123,7 +126,7 @@ fn read_bytes(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn read_folder(folder: &Path, records: &mut Vec<Record>) {
+fn read_folder(folder: &Path, items: &mut Vec<ConfigItem>) {
     let names: io::Result<Vec<OsString>> = fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.file_name())).collect());
     match names {
@@ -131,11 +134,11 @@ fn read_folder(folder: &Path, records: &mut Vec<Record>) {
             names.retain(|name| is_configuration(name));
             names.sort();
             for name in names {
-                read_file(&folder.join(name), false, records);
+                read_file(&folder.join(name), false, items);
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => records.push(unreadable(folder, false, &error)),
+        Err(error) => items.push(unreadable(folder, false, &error)),
     }
 }
 
@@ -152,7 +155,7 @@ fn empty_override() -> Error {
         .advise("unset it to read /etc/dat.conf, or set it to a file")
 }
 
-fn unreadable(file: &Path, overriding: bool, error: &io::Error) -> Record {
+fn unreadable(file: &Path, overriding: bool, error: &io::Error) -> ConfigItem {
     let file: Arc<Path> = file.into();
     let (what, advice) = if overriding {
         ("cannot read the file that DAT_OVERRIDE names", "correct or unset DAT_OVERRIDE")
@@ -164,5 +167,5 @@ fn unreadable(file: &Path, overriding: bool, error: &io::Error) -> Record {
         Some(errno) => reason.because(what).errno(errno),
         None => reason.because(format!("{what}: {error}")),
     };
-    Record::File { file, reason }
+    ConfigItem::File { file, reason }
 }

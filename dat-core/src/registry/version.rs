@@ -51,7 +51,7 @@ impl fmt::Display for ApiVersion {
 
 /// The kind of consumer that may use an entry: the letter before the API version of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Space {
+pub enum ConsumerSpace {
     /// `u`: user-space consumers.
     User,
     /// `k`: kernel consumers.
@@ -62,7 +62,7 @@ pub enum Space {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineVersion {
     /// `u` or `k`.
-    pub space: Space,
+    pub space: ConsumerSpace,
     /// The major number.
     pub major: u32,
     /// The minor number.
@@ -73,8 +73,8 @@ impl LineVersion {
     /// Parses a version; `None` for a syntax error.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (space, numbers) = match text.strip_prefix('u') {
-            Some(numbers) => (Space::User, numbers),
-            None => (Space::Kernel, text.strip_prefix('k')?),
+            Some(numbers) => (ConsumerSpace::User, numbers),
+            None => (ConsumerSpace::Kernel, text.strip_prefix('k')?),
         };
         let (major, minor) = numbers.split_once('.')?;
         Some(Self { space, major: number(major)?, minor: number(minor)? })
@@ -84,8 +84,8 @@ impl LineVersion {
 impl fmt::Display for LineVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letter = match self.space {
-            Space::User => 'u',
-            Space::Kernel => 'k',
+            ConsumerSpace::User => 'u',
+            ConsumerSpace::Kernel => 'k',
         };
         write!(f, "{letter}{}.{}", self.major, self.minor)
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::blocking::WaitOutcome;
+use crate::blocking::SleepResult;
 
 const NO_PANIC: &str = "no model goes on after a panic";
 
@@ -87,16 +87,16 @@ pub(crate) fn await_readable(
     wakeup: BorrowedFd<'_>,
     beside: BorrowedFd<'_>,
     deadline: Option<Instant>,
-) -> WaitOutcome {
+) -> SleepResult {
     // A thread that signals at the same time may run first.
     loom::thread::yield_now();
     loop {
         let mut both = [wakeup, beside].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         if poll(&mut both, PollTimeout::ZERO).is_ok_and(|found| found > 0) {
-            return WaitOutcome::Woken;
+            return SleepResult::Woken;
         }
         if deadline.is_some() {
-            return WaitOutcome::TimedOut;
+            return SleepResult::TimedOut;
         }
         // A wake-up that never comes exceeds loom's limit of iterations.
         loom::thread::yield_now();

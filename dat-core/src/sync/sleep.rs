@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::thread::futex;
 
-use crate::blocking::{WaitOutcome, time_left};
+use crate::blocking::{SleepResult, time_left};
 
 /// Counts wake-ups. A waiter reads the count under the lock that its wakers hold, releases the lock
 /// and sleeps while the count is unchanged, so it misses no wake-up.
@@ -63,7 +63,7 @@ pub(crate) fn await_readable(
     wakeup: BorrowedFd<'_>,
     beside: BorrowedFd<'_>,
     deadline: Option<Instant>,
-) -> WaitOutcome {
+) -> SleepResult {
     loop {
         let left = time_left(deadline).map(|left| Timespec::try_from(left).unwrap_or(LONG));
         let mut both = [wakeup, beside].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
@@ -71,14 +71,14 @@ pub(crate) fn await_readable(
         let shows = |index: usize, flags| both[index].revents().intersects(flags);
         let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
         match found {
-            Ok(0) => return WaitOutcome::TimedOut,
+            Ok(0) => return SleepResult::TimedOut,
             Ok(_) if shows(0, PollFlags::IN) || shows(1, PollFlags::IN) => {
-                return WaitOutcome::Woken;
+                return SleepResult::Woken;
             }
             // The device is gone, or the program has closed a descriptor that is not its own.
-            Ok(_) if shows(0, broken) || shows(1, broken) => return WaitOutcome::Unavailable,
+            Ok(_) if shows(0, broken) || shows(1, broken) => return SleepResult::Unavailable,
             Err(Errno::INTR) | Ok(_) => {}
-            Err(_) => return WaitOutcome::Unavailable,
+            Err(_) => return SleepResult::Unavailable,
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{
     Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ConnectRequest,
-    ConnectionSink, ConnectionUpcall, Description, Discovered, ListenSink, ListenerParts,
+    ConnectionSink, ConnectionUpcall, Description, DiscoveredAdapter, ListenSink, ListenerParts,
     OpenRequest, Outstanding, ProtectionDomain, Provider, QueuePair, QueuePairSpec, ReceiveRequest,
     Request, WaiterProgress,
 };
-use dat_core::{AsyncErrors, Close, IaOptions, InterfaceAdapter, Registry};
+use dat_core::{AsyncEvd, Close, IaOptions, InterfaceAdapter, Registry};
 
 /// Creates the parts of a completion queue with this sink.
 type CreateQueue = Arc<dyn Fn(Arc<dyn CompletionSink>) -> CompletionQueueParts + Send + Sync>;
@@ -34,7 +34,7 @@ const NAME: &str = "altered";
 pub(crate) fn open(provider: Arc<dyn Provider>) -> InterfaceAdapter {
     let registry = Registry::new();
     registry.add_provider(provider).expect("the first");
-    let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
+    let options = IaOptions { async_evd: AsyncEvd::Foreign, ..IaOptions::default() };
     registry.open_with(NAME, &options).expect("opens")
 }
 
@@ -43,8 +43,8 @@ impl Provider for AlteredStub {
         Description { name: NAME, ..StubProvider.describe() }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered { name: NAME.into(), ..Discovered::default() }]
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        vec![DiscoveredAdapter { name: NAME.into(), ..DiscoveredAdapter::default() }]
     }
 
     fn open(&self, request: OpenRequest<'_>) -> dat_core::Result<Arc<dyn Adapter>> {

@@ -6,7 +6,7 @@ mod provider;
 
 pub use endpoint::EpAttributes;
 pub use interface::IaAttributes;
-pub use provider::{EpCreator, IovOwnership, ProviderAttributes, PzSupport, StreamMatrix};
+pub use provider::{EpCreator, IovOwnership, ProviderAttributes, PzSupport, StreamMerging};
 
 /// An attribute specific to a transport, a vendor or a provider (`DAT_NAMED_ATTR`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -21,7 +21,7 @@ pub enum EpCreator {
     /// Only the consumer.
     Never,
     /// The provider if requested.
-    IfAsked,
+    OnRequest,
     /// Always the provider.
     Always,
 }
@@ -37,9 +37,9 @@ pub enum PzSupport {
 
 /// Which pairs of event streams may feed one event dispatcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StreamMatrix(pub [[bool; 6]; 6]);
+pub struct StreamMerging(pub [[bool; 6]; 6]);
 
-impl StreamMatrix {
+impl StreamMerging {
     /// The streams in the order of the rows and columns.
     pub const STREAMS: [EvdFlags; 6] = [
         EvdFlags::SOFTWARE,
@@ -96,7 +96,7 @@ pub struct ProviderAttributes {
     /// The buffer alignment with the best performance, in bytes; divides 256.
     pub optimal_buffer_alignment: u32,
     /// Which event streams may share an event dispatcher.
-    pub evd_stream_merging: StreamMatrix,
+    pub evd_stream_merging: StreamMerging,
     /// Whether it has shared receive queues.
     pub srq_supported: bool,
     /// Whether shared receive queues and endpoints have watermarks.
@@ -137,10 +137,10 @@ impl Default for ProviderAttributes {
             completion_flags_supported: CompletionFlags::SUPPRESS,
             max_private_data_size: 0,
             supports_multipath: false,
-            ep_creator: EpCreator::IfAsked,
+            ep_creator: EpCreator::OnRequest,
             pz_support: PzSupport::Unique,
             optimal_buffer_alignment: 64,
-            evd_stream_merging: StreamMatrix::ALL,
+            evd_stream_merging: StreamMerging::ALL,
             srq_supported: false,
             srq_watermarks_supported: false,
             srq_ep_pz_difference_supported: false,

@@ -64,7 +64,7 @@ pub enum Call<'a> {
         waiting: bool,
     },
     /// Arms the descriptor of a completion queue.
-    Watch,
+    ArmDescriptor,
     /// Resizes a queue.
     Resize {
         /// The new capacity, in entries.
@@ -108,7 +108,7 @@ pub enum Call<'a> {
         limits: QueuePairLimits,
     },
     /// Ends all use of a queue pair.
-    Retire,
+    Shutdown,
     /// Accepts a request for a connection.
     Accept {
         /// The number of the attempt.

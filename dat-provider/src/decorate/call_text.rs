@@ -19,7 +19,7 @@ impl Call<'_> {
             Self::Deregister => "deregister",
             Self::Poll { .. } => "poll",
             Self::Notify { .. } => "notify",
-            Self::Watch => "watch",
+            Self::ArmDescriptor => "arm_descriptor",
             Self::Resize { .. } => "resize",
             Self::PostReceive(_) => "post_receive",
             Self::PostRequest(request) => match request.work {
@@ -39,7 +39,7 @@ impl Call<'_> {
             Self::Disconnect { .. } => "disconnect",
             Self::Reset => "reset",
             Self::Modify { .. } => "modify",
-            Self::Retire => "retire",
+            Self::Shutdown => "shutdown",
             Self::Accept { .. } => "accept",
             Self::Reject { .. } => "reject",
             Self::ArmLowWatermark { .. } => "arm_low_watermark",
@@ -128,9 +128,9 @@ impl fmt::Display for Call<'_> {
             Self::AsyncEvent(event) => write!(f, " {event:?}"),
             Self::CreateDomain
             | Self::Deregister
-            | Self::Watch
+            | Self::ArmDescriptor
             | Self::Reset
-            | Self::Retire
+            | Self::Shutdown
             | Self::CompletionReady
             | Self::CompletionOverflow
             | Self::LowWatermark => Ok(()),

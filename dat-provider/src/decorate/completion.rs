@@ -64,9 +64,9 @@ impl<H: Hooks> CompletionPoller for Poller<H> {
         self.inner.descriptor()
     }
 
-    fn watch(&mut self) {
-        self.inner.watch();
-        self.layer.note(self.object, &Call::Watch);
+    fn arm_descriptor(&mut self) {
+        self.inner.arm_descriptor();
+        self.layer.note(self.object, &Call::ArmDescriptor);
     }
 
     fn resize(&mut self, depth: usize) -> Result<()> {

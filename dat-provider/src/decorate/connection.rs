@@ -7,7 +7,7 @@ use super::hooks::{Hooks, Layer};
 use super::object::{Kind, Object};
 use super::queue_pair::Pair;
 use crate::error::Result;
-use crate::{Answer, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, QueuePair};
+use crate::{ConnectionSink, ConnectionUpcall, IncomingRequest, ListenSink, QueuePair, Responder};
 
 /// Forwards requests as objects of the layer.
 pub(super) struct RequestSink<H> {
@@ -16,35 +16,38 @@ pub(super) struct RequestSink<H> {
 }
 
 impl<H: Hooks> ListenSink for RequestSink<H> {
-    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming> {
+    fn connection_request(
+        &self,
+        incoming: IncomingRequest,
+    ) -> std::result::Result<(), IncomingRequest> {
         let object = self.layer.number(Kind::Request);
-        let Incoming { peer, ref private_data, .. } = incoming;
+        let IncomingRequest { peer, ref private_data, .. } = incoming;
         let private_data = private_data.len();
         self.layer.note(object, &Call::ConnectionRequest { peer, private_data });
         // Keep a reference, so that a request that is given back can be returned unchanged.
-        let inner = Arc::new(incoming.answer);
+        let inner = Arc::new(incoming.responder);
         let layer = Arc::clone(&self.layer);
-        let answer = Box::new(Answered { inner: Arc::clone(&inner), layer, object });
-        match self.outer.connection_request(Incoming { answer, ..incoming }) {
+        let responder = Box::new(Answered { inner: Arc::clone(&inner), layer, object });
+        match self.outer.connection_request(IncomingRequest { responder, ..incoming }) {
             Ok(()) => Ok(()),
-            Err(Incoming { answer, peer, is_datagram, private_data }) => {
-                drop(answer);
+            Err(IncomingRequest { responder, peer, is_datagram, private_data }) => {
+                drop(responder);
                 // If another reference is left, the request is refused when that one is dropped,
                 // which has the same effect.
-                let Ok(answer) = Arc::try_unwrap(inner) else { return Ok(()) };
-                Err(Incoming { peer, is_datagram, private_data, answer })
+                let Ok(responder) = Arc::try_unwrap(inner) else { return Ok(()) };
+                Err(IncomingRequest { peer, is_datagram, private_data, responder })
             }
         }
     }
 }
 
 struct Answered<H> {
-    inner: Arc<Box<dyn Answer>>,
+    inner: Arc<Box<dyn Responder>>,
     layer: Arc<Layer<H>>,
     object: Object,
 }
 
-impl<H: Hooks> Answer for Answered<H> {
+impl<H: Hooks> Responder for Answered<H> {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         let call = Call::Accept { attempt, private_data: private_data.len() };
         self.layer.call(self.object, &call, || {

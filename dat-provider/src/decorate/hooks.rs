@@ -94,8 +94,8 @@ pub trait Hooks: Send + Sync + Sized + 'static {
     }
 
     /// Ends all use.
-    fn retire(&self, _pair: &Self::Pair, inner: &dyn QueuePair) {
-        inner.retire();
+    fn shutdown(&self, _pair: &Self::Pair, inner: &dyn QueuePair) {
+        inner.shutdown();
     }
 
     /// Forwards a connection event.

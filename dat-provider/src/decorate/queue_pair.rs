@@ -143,8 +143,8 @@ impl<H: Hooks> QueuePair for Pair<H> {
         self.inner.failure()
     }
 
-    fn retire(&self) {
-        self.layer.hooks.retire(&self.kept, &*self.inner);
-        self.layer.note(self.object, &Call::Retire);
+    fn shutdown(&self) {
+        self.layer.hooks.shutdown(&self.kept, &*self.inner);
+        self.layer.note(self.object, &Call::Shutdown);
     }
 }

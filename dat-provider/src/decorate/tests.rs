@@ -12,9 +12,10 @@ use super::trace::{TraceRing, TracingProvider};
 use crate::error::Result;
 use crate::stub::StubProvider;
 use crate::{
-    Adapter, AdapterAttributes, AdapterSink, Answer, AsyncUpcall, CompletionQueueParts,
-    CompletionSink, Description, Discovered, Incoming, ListenSink, Listener, ListenerParts,
+    Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionQueueParts, CompletionSink,
+    Description, DiscoveredAdapter, IncomingRequest, ListenSink, Listener, ListenerParts,
     OpenRequest, Peer, ProtectionDomain, Provider, QueuePair, QueuePairSpec, Relationship,
+    Responder,
 };
 
 struct Deaf;
@@ -55,7 +56,7 @@ impl Provider for Probe {
         Description { name: "probe", version: (3, 4), ..StubProvider.describe() }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         StubProvider.discover()
     }
 
@@ -68,7 +69,7 @@ impl Provider for Probe {
         }))
     }
 
-    fn may_have(&self, name: &str) -> bool {
+    fn claims_name(&self, name: &str) -> bool {
         name == "probe"
     }
 
@@ -115,7 +116,7 @@ fn what_the_provider_says_of_itself_stays() {
     for provider in decorated(&(Arc::clone(&probe) as _)) {
         assert_eq!(provider.describe(), probe.describe());
         assert_eq!(provider.discover()[0].name, "stub");
-        assert!(provider.may_have("probe") && !provider.may_have("other"));
+        assert!(provider.claims_name("probe") && !provider.claims_name("other"));
         assert_eq!(provider.related("a", "a"), Relationship::Related);
         assert_eq!(provider.related("a", "b"), Relationship::Conflicting);
         let before = probe.attributes.swap(0, Ordering::Relaxed);
@@ -131,7 +132,7 @@ fn what_the_provider_says_of_itself_stays() {
 /// A request that records how it was answered.
 struct Knock(Arc<AtomicU32>);
 
-impl Answer for Knock {
+impl Responder for Knock {
     fn accept(&self, _queue_pair: &dyn QueuePair, _attempt: u64, _data: &[u8]) -> Result<()> {
         Ok(())
     }
@@ -151,11 +152,14 @@ impl Drop for Knock {
 #[derive(Default)]
 struct Door {
     open: bool,
-    kept: Mutex<Vec<Incoming>>,
+    kept: Mutex<Vec<IncomingRequest>>,
 }
 
 impl ListenSink for Door {
-    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming> {
+    fn connection_request(
+        &self,
+        incoming: IncomingRequest,
+    ) -> std::result::Result<(), IncomingRequest> {
         assert_eq!(*incoming.private_data, *b"knock");
         assert_eq!(incoming.peer.port, 5);
         if !self.open {
@@ -178,17 +182,17 @@ fn a_request_that_is_given_back_is_the_providers_own_again() {
             assert_eq!(listening.qualifier, 7);
             let sink = probe.sink.lock().take().unwrap();
             let drops = Arc::new(AtomicU32::new(0));
-            let answer: Box<dyn Answer> = Box::new(Knock(Arc::clone(&drops)));
-            let place = ptr::from_ref(&*answer).cast::<()>();
-            let outcome = sink.connection_request(Incoming {
+            let responder: Box<dyn Responder> = Box::new(Knock(Arc::clone(&drops)));
+            let place = ptr::from_ref(&*responder).cast::<()>();
+            let outcome = sink.connection_request(IncomingRequest {
                 peer: Peer { address: Ipv4Addr::LOCALHOST.into(), port: 5 },
                 is_datagram: false,
                 private_data: Arc::from(*b"knock"),
-                answer,
+                responder,
             });
             assert_eq!(drops.load(Ordering::Relaxed), 0);
             match outcome {
-                Err(back) => assert!(!open_door && ptr::from_ref(&*back.answer).cast() == place),
+                Err(back) => assert!(!open_door && ptr::from_ref(&*back.responder).cast() == place),
                 Ok(()) => assert!(open_door),
             }
             door.kept.lock().clear();

@@ -9,7 +9,7 @@ mod queues;
 
 use std::sync::Arc;
 
-use super::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
+use super::{Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach};
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 use adapter::StubAdapter;
@@ -28,8 +28,8 @@ impl Provider for StubProvider {
         Description { name: "stub", vendor: "dat-core", version: (0, 1), reach: Reach::Process }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        vec![DiscoveredAdapter {
             name: Self::ADAPTER.to_owned(),
             summary: "a template for new providers".to_owned(),
             unusable: None,

@@ -207,7 +207,7 @@ impl<T> BiasedLock<T> {
     /// over when this returns.
     ///
     /// The caller must not be inside.
-    pub fn pass(&self) {
+    pub fn synchronize(&self) {
         let mutex = self.mutex.lock();
         let owner = self.owner.load(Ordering::Relaxed);
         if owner != NO_THREAD && owner != token() {
@@ -216,12 +216,12 @@ impl<T> BiasedLock<T> {
         drop(mutex);
     }
 
-    /// As [`pass`](Self::pass) but without a heavy fence, for a lock that is not biased to another
+    /// As [`synchronize`](Self::synchronize) but without a heavy fence, for a lock that is not biased to another
     /// thread. Returns whether it was a grace period: the mutex orders the caller's stores before
     /// every later critical section, except those of an owner, which enters without it.
     ///
     /// The caller must not be inside.
-    pub fn pass_without_fence(&self) -> bool {
+    pub fn synchronize_without_fence(&self) -> bool {
         let mutex = self.mutex.lock();
         let owner = self.owner.load(Ordering::Relaxed);
         drop(mutex);

@@ -83,7 +83,7 @@ fn a_pass_returns_after_every_section_that_missed_the_announcement() {
             thread::spawn(move || {
                 removed.store(true, Ordering::Relaxed);
                 fence::heavy();
-                lock.pass();
+                lock.synchronize();
                 // The memory is no longer in use.
                 memory.store(1, Ordering::Relaxed);
             })
@@ -99,7 +99,7 @@ fn a_pass_returns_after_every_section_that_missed_the_announcement() {
     });
 }
 
-/// `pass_without_fence` on a lock that is not biased to another thread, while a thread that was not
+/// `synchronize_without_fence` on a lock that is not biased to another thread, while a thread that was not
 /// its owner becomes the owner.
 #[test]
 fn a_pass_without_a_fence_needs_that_no_other_thread_is_the_owner() {
@@ -113,9 +113,9 @@ fn a_pass_without_a_fence_needs_that_no_other_thread_is_the_owner() {
             let (lock, removed, memory) = (lock.clone(), removed.clone(), memory.clone());
             thread::spawn(move || {
                 removed.store(true, Ordering::Relaxed);
-                if !lock.pass_without_fence() {
+                if !lock.synchronize_without_fence() {
                     fence::heavy();
-                    lock.pass();
+                    lock.synchronize();
                 }
                 memory.store(1, Ordering::Relaxed);
             })

@@ -50,7 +50,7 @@ impl Adapter {
     /// What a provider does that copies data.
     fn copy(&self, checked: u64) {
         let guard = self.lock.lock();
-        if self.epochs.is(checked) {
+        if self.epochs.is_current(checked) {
             self.memory.with(|memory| {
                 // SAFETY: loom reports this access if it races with the free.
                 #[expect(unsafe_code, reason = "as above")]
@@ -66,7 +66,7 @@ impl Adapter {
         self.is_registered.store(false, Ordering::Relaxed);
         self.epochs.end();
         fence::heavy();
-        self.lock.pass();
+        self.lock.synchronize();
         self.memory.with_mut(|memory| {
             // SAFETY: loom reports this access if it races with another one.
             #[expect(unsafe_code, reason = "as above")]

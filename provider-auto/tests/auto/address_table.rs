@@ -6,7 +6,7 @@ use std::net::{SocketAddr, SocketAddrV6};
 use dat_conformance::{Node, drain, expect_event, refused, state, until};
 use dat_core::error::Subtype;
 use dat_core::{
-    Comm, ConnectionEvent, ConnectionEventKind, EpState, Event, PspMaker, RefusalCause, Timeout,
+    Comm, ConnectionEvent, ConnectionEventKind, EpProvision, EpState, Event, RefusalCause, Timeout,
 };
 
 use crate::common::{on, open};
@@ -102,7 +102,7 @@ fn outcome(from: &Node, to: &Node, address: SocketAddr) -> Outcome {
 
 /// Checks where an adapter is reached.
 fn check_connects(server: &Node, client: &Node, name: &str, column: usize) {
-    let psp = server.ia.psp_create(PORT.into(), &server.requests, PspMaker::Consumer);
+    let psp = server.ia.psp_create(PORT.into(), &server.requests, EpProvision::Consumer);
     let psp = psp.expect("nothing listens in the namespace");
     let tried = TABLE.into_iter().filter(|(_, outcomes)| outcomes[column] != Unanswered);
     let wanted: Vec<_> = tried.map(|(text, outcomes)| (text, outcomes[column])).collect();

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use dat_conformance::{Node, drain, expect_event, state, until};
-use dat_core::{Connect, ConnectionEventKind, EpState, Event, Psp, PspMaker};
+use dat_core::{Connect, ConnectionEventKind, EpProvision, EpState, Event, Psp};
 
 use crate::common::on;
 use crate::machine;
@@ -40,7 +40,7 @@ fn is_reached(from: &Node, to: &Node, psp: &Psp, address: &str) -> bool {
 /// Checks at which addresses an adapter is reached, by adapters of both providers.
 fn check(name: &str, reached: &[&str], others: &[&str]) {
     let server = on(name);
-    let psp = server.ia.psp_create_any(&server.requests, PspMaker::Consumer).expect("a port");
+    let psp = server.ia.psp_create_any(&server.requests, EpProvision::Consumer).expect("a port");
     for from in ["auto", "tcp-lo", "tcp-wire0"] {
         let client = on(from);
         for address in reached {

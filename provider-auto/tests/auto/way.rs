@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use dat_conformance::{expect_connection, expect_request};
-use dat_core::{Connect, ConnectionEventKind, DtoStatus, PspMaker};
+use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpProvision};
 use dat_two_processes::{NONE, each_once, posts};
 
 use crate::common::on;
@@ -17,7 +17,7 @@ const ADAPTER: &str = "DAT_TEST_PEER";
 #[ignore = "the other process of the tests below"]
 fn peer() {
     let node = on(&std::env::var(ADAPTER).expect("the test sets it"));
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
     println!("\nport {}", psp.qualifier());
     let ep = node.ep();
     let buffer = node.buffer(128);

@@ -170,7 +170,7 @@ impl Cq {
     ) {
         let mut producer = self.producer.lock();
         // The status needs no further description.
-        if let Some(failure) = Failure::of(&completion, String::new) {
+        if let Some(failure) = Failure::from_completion(&completion, String::new) {
             producer.record_failure(work_queue, failure);
         }
         if producer.tail == producer.limit && !self.raise_limit(&mut producer) {

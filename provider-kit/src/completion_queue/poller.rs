@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use dat_provider::{Completion, CompletionPoller, Notify, Success, Taken};
+use dat_provider::{Completion, CompletionPoller, Notify, PlainSuccess, TakeResult};
 
 use super::{Cq, no_memory};
 use crate::completion_ring::{CompletionRing, Entry};
@@ -43,15 +43,15 @@ impl CompletionPoller for CqPoller {
     }
 
     #[inline]
-    fn take(&mut self, into: &mut Success) -> Taken {
+    fn take_success(&mut self, into: &mut PlainSuccess) -> TakeResult {
         let Some(work_queue) = self.ring.get_success(self.head, into) else {
             return self.other_or_nothing();
         };
-        let Some(page) = self.pages.get(page_of(work_queue)) else { return Taken::Other };
+        let Some(page) = self.pages.get(page_of(work_queue)) else { return TakeResult::Other };
         page.release(work_queue);
         self.head += 1;
         self.poll_count.set(self.head);
-        Taken::Success
+        TakeResult::Success
     }
 
     #[inline]
@@ -111,8 +111,8 @@ impl CqPoller {
 
     /// Whether the completion at the head is not a plain success, or missing.
     #[inline(always)]
-    fn other_or_nothing(&self) -> Taken {
-        if self.ring.is_filled(self.head) { Taken::Other } else { Taken::Nothing }
+    fn other_or_nothing(&self) -> TakeResult {
+        if self.ring.is_filled(self.head) { TakeResult::Other } else { TakeResult::Nothing }
     }
 
     /// Returns the credit of the completion at the head, which was read.

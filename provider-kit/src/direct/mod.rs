@@ -84,7 +84,7 @@ pub struct Offer<'a> {
 
 /// The result of an attempt to execute an operation directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accessed {
+pub enum AccessResult {
     /// The operation is executed.
     Done,
     /// The peer has to execute the operation; part of it may be executed already.

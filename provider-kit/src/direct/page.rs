@@ -45,14 +45,14 @@ pub fn directory() -> u64 {
 
 /// Where the slot of a key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SlotLocation {
     /// The offset of the chunk's address in the directory, in bytes.
     pub in_directory: u64,
     /// The offset of the slot in the chunk, in bytes.
     pub in_chunk: u64,
 }
 
-impl Place {
+impl SlotLocation {
     /// The place of a key, if the page has one for it.
     #[must_use]
     pub fn of(key: u32) -> Option<Self> {
@@ -177,12 +177,12 @@ mod tests {
         let key = 0x00ff_fd01;
         put_in_use();
         publish(key, &region(3));
-        let place = Place::of(key).expect("a small key");
+        let location = SlotLocation::of(key).expect("a small key");
         let (chunk, slot) = indices(key).expect("a small key");
         let slots = CHUNK_REFS[chunk].get().expect("published");
-        assert_eq!(place.in_directory, 8 * chunk as u64);
+        assert_eq!(location.in_directory, 8 * chunk as u64);
         let base = DIRECTORY[chunk].load(Ordering::Relaxed);
-        assert_eq!(base + place.in_chunk, std::ptr::from_ref(&slots[slot]).addr() as u64);
-        assert_eq!(Place::of(u32::MAX), None, "beyond the page");
+        assert_eq!(base + location.in_chunk, std::ptr::from_ref(&slots[slot]).addr() as u64);
+        assert_eq!(SlotLocation::of(u32::MAX), None, "beyond the page");
     }
 }

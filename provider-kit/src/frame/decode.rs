@@ -7,7 +7,7 @@ use super::encode::{
     REJECTED, SOLICITED, kind,
 };
 use super::{
-    Body, Frame, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER, Malformed, MessageHead,
+    Body, Frame, FrameError, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER, MessageHead,
     Reason, Refusal, Remote, Verdict,
 };
 
@@ -17,7 +17,7 @@ use super::{
 /// # Errors
 /// The bytes cannot become a valid frame.
 #[inline]
-pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
+pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, FrameError> {
     // The fast path.
     if let Some(head) = bytes.first_chunk::<{ MessageHead::LEN }>() {
         let words = [0, 8, 16].map(|at| u64::from_ne_bytes(bytes_at(head, at)));
@@ -29,9 +29,9 @@ pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
     decode_any(bytes)
 }
 
-fn decode_any(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
+fn decode_any(bytes: &[u8]) -> Result<Option<(Frame, usize)>, FrameError> {
     let Some(&kind) = bytes.first() else { return Ok(None) };
-    let Some(length) = head_length(kind) else { return Err(Malformed::Kind(kind)) };
+    let Some(length) = head_length(kind) else { return Err(FrameError::Kind(kind)) };
     let Some(head) = bytes.get(..length) else { return Ok(None) };
     let fields = Fields::of(head);
     let body = fields.body()?;
@@ -99,13 +99,13 @@ impl Fields {
         }
     }
 
-    fn body(&self) -> Result<Body, Malformed> {
+    fn body(&self) -> Result<Body, FrameError> {
         let &Self { word, length, remote, .. } = self;
         let solicited = self.flags & SOLICITED != 0;
         let last = self.flags & LAST != 0;
         self.check()?;
         Ok(match self.kind {
-            kind::HELLO if word & !0xff != MAGIC => return Err(Malformed::Magic),
+            kind::HELLO if word & !0xff != MAGIC => return Err(FrameError::Magic),
             kind::HELLO => Body::Hello { version: word as u8, length },
             kind::CHALLENGE => Body::Challenge { length },
             kind::PROOF => Body::Proof { length },
@@ -126,12 +126,12 @@ impl Fields {
             kind::OFFER => self.offer()?,
             kind::ACK => Body::Ack,
             kind::END => Body::End { reason: self.reason()? },
-            other => return Err(Malformed::Kind(other)),
+            other => return Err(FrameError::Kind(other)),
         })
     }
 
     /// Checks flags, word and length against those that the kind allows.
-    fn check(&self) -> Result<(), Malformed> {
+    fn check(&self) -> Result<(), FrameError> {
         let flags = match self.kind {
             kind::SEND | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE => SOLICITED | QUIET,
             kind::WRITE => QUIET,
@@ -148,7 +148,7 @@ impl Fields {
             && (has_word || self.word == 0)
             && (has_operation || self.operation == 0);
         if !is_clean {
-            return Err(Malformed::Field(self.kind));
+            return Err(FrameError::Field(self.kind));
         }
         let lengths = match self.kind {
             kind::HELLO | kind::CHALLENGE | kind::PROOF | kind::ANSWER => 0..=MAX_HANDSHAKE,
@@ -166,10 +166,10 @@ impl Fields {
             kind::END => 0..=u64::from(u32::MAX),
             _ => 0..=0,
         };
-        if lengths.contains(&self.length) { Ok(()) } else { Err(Malformed::Length(self.kind)) }
+        if lengths.contains(&self.length) { Ok(()) } else { Err(FrameError::Length(self.kind)) }
     }
 
-    fn verdict(&self) -> Result<Verdict, Malformed> {
+    fn verdict(&self) -> Result<Verdict, FrameError> {
         Ok(match self.word {
             ACCEPTED => Verdict::Accepted,
             REJECTED => Verdict::Rejected,
@@ -178,37 +178,37 @@ impl Fields {
                     [Refusal::NoListener, Refusal::Version, Refusal::Secret, Refusal::Malformed];
                 let mut all = all.into_iter();
                 let refusal = all.find(|refusal| REFUSED | refusal.value() << 8 == word);
-                Verdict::Refused(refusal.ok_or(Malformed::Field(self.kind))?)
+                Verdict::Refused(refusal.ok_or(FrameError::Field(self.kind))?)
             }
         })
     }
 
-    fn offer(&self) -> Result<Body, Malformed> {
+    fn offer(&self) -> Result<Body, FrameError> {
         let &Self { length, remote: Remote { context: extents, address: epoch }, .. } = self;
         if !(1..=MAX_EXTENTS).contains(&extents) {
-            return Err(Malformed::Field(self.kind));
+            return Err(FrameError::Field(self.kind));
         }
         Ok(Body::Offer { length, solicited: self.flags & SOLICITED != 0, extents, epoch })
     }
 
-    fn atomic(&self) -> Result<Body, Malformed> {
+    fn atomic(&self) -> Result<Body, FrameError> {
         let &Self { remote, operands: (first, second), .. } = self;
         match self.operation {
             FETCH_ADD if second == 0 => Ok(Body::FetchAdd { remote, add: first }),
             COMPARE_SWAP => Ok(Body::CompareSwap { remote, compare: first, swap: second }),
-            _ => Err(Malformed::Field(self.kind)),
+            _ => Err(FrameError::Field(self.kind)),
         }
     }
 
-    fn reason(&self) -> Result<Reason, Malformed> {
+    fn reason(&self) -> Result<Reason, FrameError> {
         match (self.word, self.length) {
             (GRACEFUL, 0) => Ok(Reason::Graceful),
             (ABRUPT, 0) => Ok(Reason::Abrupt),
             (word, request) => {
                 let mut all = DtoStatus::all().filter(|status| *status != DtoStatus::Success);
                 let status = all.find(|status| BROKEN | status.value() << 8 == word);
-                let status = status.ok_or(Malformed::Field(self.kind))?;
-                let request = u32::try_from(request).map_err(|_| Malformed::Length(self.kind))?;
+                let status = status.ok_or(FrameError::Field(self.kind))?;
+                let request = u32::try_from(request).map_err(|_| FrameError::Length(self.kind))?;
                 Ok(Reason::Broken { request, status })
             }
         }

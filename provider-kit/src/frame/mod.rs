@@ -249,7 +249,7 @@ pub enum Reason {
 
 /// Why bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
+pub enum FrameError {
     /// Unknown kind.
     Kind(u8),
     /// A field has a value that this kind does not allow.
@@ -260,7 +260,7 @@ pub enum Malformed {
     Magic,
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kind(kind) => write!(f, "unknown frame kind {kind}"),

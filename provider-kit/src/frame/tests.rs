@@ -151,19 +151,19 @@ fn each_wrong_byte_is_named() {
         decode(&bytes)
     };
     let ack = Frame::new(Body::Ack);
-    assert_eq!(with(ack, 0, 0), Err(Malformed::Kind(0)));
-    assert_eq!(decode(b"GET / HTTP/1.1"), Err(Malformed::Kind(b'G')));
-    assert_eq!(with(ack, 1, 1), Err(Malformed::Field(26)));
-    assert_eq!(with(ack, 12, 1), Err(Malformed::Field(26)));
-    assert_eq!(with(ack, 16, 1), Err(Malformed::Length(26)));
-    assert_eq!(with(Frame::hello(0), 13, b'X'), Err(Malformed::Magic));
+    assert_eq!(with(ack, 0, 0), Err(FrameError::Kind(0)));
+    assert_eq!(decode(b"GET / HTTP/1.1"), Err(FrameError::Kind(b'G')));
+    assert_eq!(with(ack, 1, 1), Err(FrameError::Field(26)));
+    assert_eq!(with(ack, 12, 1), Err(FrameError::Field(26)));
+    assert_eq!(with(ack, 16, 1), Err(FrameError::Length(26)));
+    assert_eq!(with(Frame::hello(0), 13, b'X'), Err(FrameError::Magic));
     let send = Frame::new(Body::Send { length: MAX_TRANSFER, solicited: false, invalidate: None });
-    assert_eq!(with(send, 19, 0x80), Err(Malformed::Length(16)));
-    assert_eq!(with(send, 1, LAST_FLAG), Err(Malformed::Field(16)));
+    assert_eq!(with(send, 19, 0x80), Err(FrameError::Length(16)));
+    assert_eq!(with(send, 1, LAST_FLAG), Err(FrameError::Field(16)));
     let more = Frame::new(Body::More { length: 1, last: true });
-    assert_eq!(with(more, 16, 0), Err(Malformed::Length(23)), "an empty piece");
+    assert_eq!(with(more, 16, 0), Err(FrameError::Length(23)), "an empty piece");
     let end = Frame::new(Body::End { reason: Reason::Abrupt });
-    assert_eq!(with(end, 12, 2), Err(Malformed::Field(27)), "broken by a success");
+    assert_eq!(with(end, 12, 2), Err(FrameError::Field(27)), "broken by a success");
 }
 
 const LAST_FLAG: u8 = 2;

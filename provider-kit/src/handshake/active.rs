@@ -4,7 +4,8 @@ use dat_provider::error::Result;
 
 use super::secret::{NONCE, PROOF, Role, nonce};
 use super::{
-    AUTHENTICATED, HELLO, Hello, Message, Nonce, SHARED, Secret, SideInfo, Step, private, take,
+    AUTHENTICATED, ConnectionParameters, HELLO, Hello, Message, Nonce, SHARED, Secret, Step,
+    private, take,
 };
 use crate::frame::{Body, Frame, Refusal, VERSION, Verdict};
 
@@ -78,12 +79,12 @@ impl Active {
     }
 }
 
-fn accepted(frame: &Frame, mut payload: &[u8]) -> Option<SideInfo> {
+fn accepted(frame: &Frame, mut payload: &[u8]) -> Option<ConnectionParameters> {
     let flags = u32::from_le_bytes(take(&mut payload)?);
     let reads = u32::from_le_bytes(take(&mut payload)?);
     let private_data = private(payload)?;
     let is_shared = flags & SHARED != 0;
-    (flags & !SHARED == 0).then_some(SideInfo {
+    (flags & !SHARED == 0).then_some(ConnectionParameters {
         posted: frame.posted,
         is_shared,
         reads,

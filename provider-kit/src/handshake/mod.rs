@@ -26,7 +26,7 @@ pub const MAX_PRIVATE_DATA: usize = 512;
 
 /// What a side tells its peer about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SideInfo {
+pub struct ConnectionParameters {
     /// Number of receives posted so far, modulo 2^32.
     pub posted: u32,
     /// Whether it uses a shared receive queue.
@@ -45,7 +45,7 @@ pub struct Hello {
     /// The port of the active side.
     pub port: u64,
     /// What the active side tells about itself.
-    pub side: SideInfo,
+    pub side: ConnectionParameters,
 }
 
 /// A frame with its payload.
@@ -67,7 +67,7 @@ pub enum Step {
     /// Passive: send this and close.
     Refuse(Message),
     /// Active: send the `READY` message; the connection is established with this peer.
-    Established(Message, SideInfo),
+    Established(Message, ConnectionParameters),
     /// Active: the consumer of the peer rejected the request, with private data.
     Rejected(Vec<u8>),
     /// Active: the provider of the peer refused the request, or violated the protocol.
@@ -100,7 +100,7 @@ impl Message {
 
     /// The acceptance of a request.
     #[must_use]
-    pub fn acceptance(side: &SideInfo) -> Self {
+    pub fn acceptance(side: &ConnectionParameters) -> Self {
         let mut payload = Vec::with_capacity(ANSWER + side.private_data.len());
         let flags = if side.is_shared { SHARED } else { 0 };
         payload.extend_from_slice(&flags.to_le_bytes());

@@ -1,7 +1,9 @@
 //! The passive side of the handshake.
 
 use super::secret::{NONCE, Role, nonce};
-use super::{AUTHENTICATED, Hello, Message, Nonce, SHARED, Secret, SideInfo, Step, private, take};
+use super::{
+    AUTHENTICATED, ConnectionParameters, Hello, Message, Nonce, SHARED, Secret, Step, private, take,
+};
 use crate::frame::{Body, Frame, Refusal, VERSION};
 
 /// The handshake of the passive side, up to the connection request.
@@ -82,6 +84,6 @@ fn parse(frame: &Frame, mut payload: &[u8]) -> Option<(Hello, Nonce, bool)> {
         return None;
     }
     let is_shared = flags & SHARED != 0;
-    let side = SideInfo { posted: frame.posted, is_shared, reads, private_data };
+    let side = ConnectionParameters { posted: frame.posted, is_shared, reads, private_data };
     Some((Hello { qualifier, port, side }, nonce, flags & AUTHENTICATED != 0))
 }

@@ -7,7 +7,12 @@ fn secret(text: &str) -> Option<Secret> {
 }
 
 fn hello() -> Hello {
-    let side = SideInfo { posted: 3, is_shared: true, reads: 4, private_data: b"hello".to_vec() };
+    let side = ConnectionParameters {
+        posted: 3,
+        is_shared: true,
+        reads: 4,
+        private_data: b"hello".to_vec(),
+    };
     Hello { qualifier: 0x1_2345_6789, port: 99, side }
 }
 
@@ -54,7 +59,7 @@ fn a_peer_without_the_same_secret_is_refused() {
 fn the_active_side_checks_the_passive_one_and_the_other_way_round() {
     let one = || secret("0123456789abcdef");
     let (mut active, message) = Active::new(&hello(), one()).expect("random numbers");
-    let answer = Message::acceptance(&SideInfo::default());
+    let answer = Message::acceptance(&ConnectionParameters::default());
     let result = active.receive(&answer.frame, &answer.payload);
     assert_eq!(result, Step::Refused(Refusal::Secret), "an answer without a challenge");
 
@@ -74,7 +79,8 @@ fn the_active_side_checks_the_passive_one_and_the_other_way_round() {
 
 #[test]
 fn answers_arrive_as_they_were_sent() {
-    let side = SideInfo { posted: 9, is_shared: true, reads: 1, private_data: vec![7; 512] };
+    let side =
+        ConnectionParameters { posted: 9, is_shared: true, reads: 1, private_data: vec![7; 512] };
     let answer = Message::acceptance(&side);
     let ready = Message { frame: Frame::new(Body::Ready), payload: Vec::new() };
     let active = || Active::new(&hello(), None).expect("random numbers").0;

@@ -3,7 +3,7 @@
 
 use slab::Slab;
 
-use super::Visit;
+use super::PollInfo;
 use super::list::Entry;
 
 /// Maximum number of hot links.
@@ -32,7 +32,7 @@ impl HotLinks {
         let (mut is_active, mut cooled) = (false, None);
         for (index, hot) in self.0.iter_mut().enumerate() {
             let Some(entry) = all.get(hot.key) else { continue };
-            let activity = entry.link.poll(Visit { queue, is_hot: true }).activity;
+            let activity = entry.link.poll(PollInfo { queue, is_hot: true }).activity;
             let is_idle = std::mem::replace(&mut hot.activity, activity) == activity;
             is_active |= !is_idle;
             hot.idle = if is_idle { hot.idle + 1 } else { 0 };

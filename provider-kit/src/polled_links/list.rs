@@ -11,7 +11,7 @@ use rustix::event::Timespec;
 use slab::Slab;
 
 use super::hot::{HotLinks, Rings};
-use super::{PolledLink, Signal, Visit};
+use super::{PollInfo, PolledLink, Signal};
 use crate::doorbell::{Doorbell, Doorbells};
 
 /// Maximum number of polls in a row that read only active links.
@@ -152,8 +152,8 @@ impl List {
             let Some(key) = again.pop_front() else { break };
             let Some(entry) = all.get_mut(key) else { continue };
             entry.is_queued = false;
-            let visit = Visit { queue: number, is_hot: hot.contains(key) };
-            if entry.link.poll(visit).again {
+            let info = PollInfo { queue: number, is_hot: hot.contains(key) };
+            if entry.link.poll(info).again {
                 queue(all, again, key);
             }
         }

@@ -27,7 +27,7 @@ use list::List;
 /// lock of the list, so no method makes an upcall.
 pub trait PolledLink: Send + Sync {
     /// Reads the link and executes the requests of the peer.
-    fn poll(&self, visit: Visit) -> Found;
+    fn poll(&self, info: PollInfo) -> PollOutcome;
 
     /// Returns the link to the thread of the engine, because the poller is about to sleep.
     fn give_back(&self);
@@ -41,7 +41,7 @@ pub trait PolledLink: Send + Sync {
 
 /// A poll of one link.
 #[derive(Clone, Copy, Debug)]
-pub struct Visit {
+pub struct PollInfo {
     /// The number of the completion queue.
     pub queue: u32,
     /// Every poll of this completion queue reads the link, until one says otherwise.
@@ -50,7 +50,7 @@ pub struct Visit {
 
 /// The result of [`PolledLink::poll`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Found {
+pub struct PollOutcome {
     /// The next poll must read the link again even if nothing arrives.
     pub again: bool,
     /// Changes when requests arrive or complete, in polls and in the thread.
@@ -119,7 +119,7 @@ impl PolledLinks {
         drop(link);
     }
 
-    /// The number of the completion queue, for [`Visit`].
+    /// The number of the completion queue, for [`PollInfo`].
     pub const fn number(&self) -> u32 {
         self.number
     }
@@ -153,10 +153,10 @@ impl PolledLinks {
             return true;
         }
         self.count_poll();
-        let visit = Visit { queue: self.number, is_hot: true };
+        let info = PollInfo { queue: self.number, is_hot: true };
         let mut is_active = false;
         for link in list.links() {
-            is_active |= link.poll(visit).is_active;
+            is_active |= link.poll(info).is_active;
         }
         is_active
     }

@@ -2,13 +2,13 @@
 
 use std::os::fd::BorrowedFd;
 
-use super::{Found, PolledLink, Signal, Visit};
+use super::{PollInfo, PollOutcome, PolledLink, Signal};
 
 pub(crate) struct QuietLink;
 
 impl PolledLink for QuietLink {
-    fn poll(&self, _visit: Visit) -> Found {
-        Found::default()
+    fn poll(&self, _info: PollInfo) -> PollOutcome {
+        PollOutcome::default()
     }
 
     fn give_back(&self) {}

@@ -17,10 +17,14 @@ struct Link {
 }
 
 impl PolledLink for Link {
-    fn poll(&self, visit: Visit) -> Found {
+    fn poll(&self, info: PollInfo) -> PollOutcome {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        self.is_hot.store(visit.is_hot, Ordering::Relaxed);
-        Found { again: false, activity: self.activity.load(Ordering::Relaxed), is_active: true }
+        self.is_hot.store(info.is_hot, Ordering::Relaxed);
+        PollOutcome {
+            again: false,
+            activity: self.activity.load(Ordering::Relaxed),
+            is_active: true,
+        }
     }
 
     fn give_back(&self) {}

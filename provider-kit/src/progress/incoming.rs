@@ -10,7 +10,7 @@ use super::link_state::LinkState;
 use super::shared::Shared;
 use crate::bytes;
 use crate::frame::Refusal;
-use crate::handshake::{Hello, Message, SideInfo};
+use crate::handshake::{ConnectionParameters, Hello, Message};
 use crate::transport::{Acceptor, Connected};
 
 /// A listener, as the driver knows it.
@@ -62,7 +62,7 @@ impl Incoming {
 
     /// Refuses a link whose handshake failed.
     pub(crate) fn refuse_link(link: Connected, message: &Message, core: &Shared) {
-        let hello = Hello { qualifier: 0, port: 0, side: SideInfo::default() };
+        let hello = Hello { qualifier: 0, port: 0, side: ConnectionParameters::default() };
         Self { link, hello, qualifier: 0 }.answer_and_close(message, core);
     }
 }

@@ -8,7 +8,7 @@ use rustix::event::epoll::EventFlags;
 
 use super::link_state::LinkState;
 use crate::frame::Frame;
-use crate::link::{Armed, Reader, Writer, Written};
+use crate::link::{Armed, Reader, WriteResult, Writer};
 
 /// How long a link lingers at most.
 pub(super) const MAX_LINGER: Duration = Duration::from_secs(2);
@@ -84,10 +84,15 @@ impl LingeringLink {
     fn write(&mut self) -> bool {
         if let Some(frame) = &self.last {
             match self.writer.write_last(frame) {
-                Ok(Written::Taken | Written::Buffered | Written::Held | Written::Unreadable) => {
+                Ok(
+                    WriteResult::Taken
+                    | WriteResult::Buffered
+                    | WriteResult::Held
+                    | WriteResult::Unreadable,
+                ) => {
                     self.last = None;
                 }
-                Ok(Written::Full) => {}
+                Ok(WriteResult::Full) => {}
                 Err(_) => return false,
             }
         }

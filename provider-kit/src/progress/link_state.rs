@@ -5,7 +5,7 @@ use rustix::io::Errno;
 
 use super::coalescing::Coalescing;
 use crate::frame::{AckHead, Frame, MessageHead};
-use crate::link::{End, Writer, Written};
+use crate::link::{End, WriteResult, Writer};
 use crate::protocol::{RequestFrame, Sent, Transmit};
 
 /// Maximum number of bytes that are held in a burst of requests.
@@ -111,18 +111,18 @@ impl LinkState {
             Space::Full => true,
             Space::Free | Space::Backlog => {
                 let written = self.writer.write_last(frame);
-                matches!(written, Ok(Written::Full | Written::Unreadable))
+                matches!(written, Ok(WriteResult::Full | WriteResult::Unreadable))
             }
         });
         (self.writer, left)
     }
 
     /// Notes what became of a frame; `request` is the number of its request.
-    fn note(&mut self, written: Result<Written, End>, request: Option<u32>) -> Sent {
+    fn note(&mut self, written: Result<WriteResult, End>, request: Option<u32>) -> Sent {
         match written {
-            Ok(Written::Taken) => self.coalescing.set_holding(None),
-            Ok(Written::Held) => self.coalescing.set_holding(request),
-            Ok(Written::Buffered) => {
+            Ok(WriteResult::Taken) => self.coalescing.set_holding(None),
+            Ok(WriteResult::Held) => self.coalescing.set_holding(request),
+            Ok(WriteResult::Buffered) => {
                 self.coalescing.set_holding(None);
                 self.space = Space::Backlog;
             }
@@ -132,9 +132,9 @@ impl LinkState {
     }
 
     #[cold]
-    fn note_not_taken(&mut self, written: &Result<Written, End>) -> Sent {
+    fn note_not_taken(&mut self, written: &Result<WriteResult, End>) -> Sent {
         match written {
-            Ok(Written::Unreadable) => return Sent::Unreadable,
+            Ok(WriteResult::Unreadable) => return Sent::Unreadable,
             Ok(_) => self.space = Space::Full,
             Err(end) => return self.note_end(end),
         }
@@ -182,7 +182,7 @@ impl Transmit for LinkState {
     fn write_message(&mut self, head: &MessageHead, payload: Span) -> Sent {
         match self.writer.write_message(head, payload) {
             // The link holds no frames.
-            Ok(Written::Taken) => Sent::Taken,
+            Ok(WriteResult::Taken) => Sent::Taken,
             other => self.note(other, None),
         }
     }

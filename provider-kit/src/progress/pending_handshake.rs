@@ -9,7 +9,7 @@ use super::incoming::ListenerState;
 use crate::bytes;
 use crate::frame::{Body, Frame};
 use crate::handshake::{Hello, Message, Passive, Secret, Step};
-use crate::link::{Budget, Destinations, FrameSink, Refused, Written};
+use crate::link::{Budget, Destinations, FrameSink, Refused, WriteResult};
 use crate::transport::Connected;
 
 /// How long a handshake may take.
@@ -66,7 +66,7 @@ impl PendingHandshake {
                 Step::Send(reply) => {
                     let payload = [bytes::source(&reply.payload)];
                     let written = self.link.writer.write(&reply.frame, &payload);
-                    if !matches!(written, Ok(Written::Taken | Written::Buffered)) {
+                    if !matches!(written, Ok(WriteResult::Taken | WriteResult::Buffered)) {
                         return HandshakeOutcome::Gone;
                     }
                 }

@@ -21,7 +21,7 @@ use super::failure::{Failure, Successor};
 use super::incoming::ListenerState;
 use super::lingering::{Closing, LingeringLink, WatchedIn};
 use super::owner::{Owner, Ownership};
-use crate::fork::Origin;
+use crate::fork::OwnerProcess;
 use crate::link::{Liveness, Reader};
 use crate::transport::Transport;
 use crate::upcalls::Upcalls;
@@ -32,7 +32,7 @@ pub(crate) struct Core(Arc<Shared>);
 /// The shared state.
 pub(crate) struct Shared {
     pub(crate) transport: Box<dyn Transport>,
-    pub(crate) origin: Origin,
+    pub(crate) owner_process: OwnerProcess,
     jobs: Mutex<Jobs>,
     /// Whether the thread was woken since it last took jobs.
     is_signalled: AtomicBool,
@@ -141,7 +141,7 @@ impl Shared {
         epoll::add(sleep, links, epoll::EventData::new_u64(LINKS), epoll::EventFlags::IN)?;
         Ok(Self {
             transport,
-            origin: Origin::here(),
+            owner_process: OwnerProcess::current(),
             jobs: Mutex::default(),
             is_signalled: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
@@ -173,7 +173,7 @@ impl Shared {
 
     /// Refuses a call in a child of `fork`, and after a failure.
     pub(crate) fn check(&self) -> Result<()> {
-        self.origin.check()?;
+        self.owner_process.check()?;
         self.failure.error().map_or(Ok(()), Err)
     }
 
@@ -181,7 +181,7 @@ impl Shared {
     /// driver does what follows.
     #[cold]
     pub(crate) fn fail(&self, errno: Errno) {
-        if self.origin.is_here() && !self.is_failing.swap(true, Ordering::AcqRel) {
+        if self.owner_process.is_current() && !self.is_failing.swap(true, Ordering::AcqRel) {
             // Before the failure is visible, so that the first thread does not sleep as its successor does.
             if let Some(thread) = self.thread.get().and_then(Weak::upgrade) {
                 thread.succeed();
@@ -234,7 +234,7 @@ impl Shared {
 
     /// Hands a job to the thread. In a child of `fork`, which has no such thread, it is dropped.
     pub(crate) fn submit(&self, job: Job) {
-        if self.origin.is_here() {
+        if self.owner_process.is_current() {
             self.jobs.lock().list.push(job);
             self.wake();
         }
@@ -253,7 +253,7 @@ impl Shared {
     /// Hands over a job that can wait until the driver wakes up for another reason: it refers to a
     /// descriptor that is not watched before the job is submitted, or that is not watched any more.
     pub(crate) fn submit_without_wakeup(&self, job: Job) {
-        if self.origin.is_here() {
+        if self.owner_process.is_current() {
             self.jobs.lock().list.push(job);
         }
     }
@@ -277,7 +277,7 @@ impl Shared {
     /// Hands over a link that is being closed, whose descriptor is watched. Wakes the thread only if it
     /// would take no job for longer than [`CLOSING_CHECK_INTERVAL`](super::lingering::CLOSING_CHECK_INTERVAL).
     fn submit_lingering(&self, token: u64, lingering: LingeringLink) {
-        if self.origin.is_here() {
+        if self.owner_process.is_current() {
             let mut jobs = self.jobs.lock();
             jobs.list.push(Job::Linger(token, lingering));
             let is_polled = jobs.is_polled;
@@ -460,7 +460,7 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::transport::{Acceptor, Attempt, ConnectFailure};
+    use crate::transport::{Acceptor, Attempt, ConnectError};
 
     struct NoLinks;
 
@@ -471,8 +471,8 @@ mod tests {
     }
 
     impl Transport for NoLinks {
-        fn connect(&self, _: IpAddr, _: u64) -> std::result::Result<Attempt, ConnectFailure> {
-            Err(ConnectFailure::Refused)
+        fn connect(&self, _: IpAddr, _: u64) -> std::result::Result<Attempt, ConnectError> {
+            Err(ConnectError::Refused)
         }
 
         fn listen(&self, _: Option<u64>) -> Result<Box<dyn Acceptor>> {

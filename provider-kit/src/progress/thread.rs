@@ -290,7 +290,7 @@ impl Successor for ProgressThread {
 
 impl WaiterProgress for ProgressThread {
     fn claim(&self) -> bool {
-        if !self.shared.origin.is_here() {
+        if !self.shared.owner_process.is_current() {
             return false;
         }
         let were_polls = self.shared.owner.get() == Owner::Polls;
@@ -306,7 +306,7 @@ impl WaiterProgress for ProgressThread {
     }
 
     fn release(&self) {
-        if self.shared.origin.is_here() {
+        if self.shared.owner_process.is_current() {
             // What has arrived in the meantime would wake the thread at once.
             let _ = self.advance();
             self.shared.owner.pass(&[Owner::Waiter], Owner::Thread, &self.shared);
@@ -327,7 +327,7 @@ impl WaiterProgress for ProgressThread {
 
     fn poll(&self) {
         self.shared.owner.note_poll();
-        if self.shared.owner.get() == Owner::Polls && self.shared.origin.is_here() {
+        if self.shared.owner.get() == Owner::Polls && self.shared.owner_process.is_current() {
             drop(self.try_passes());
         }
     }

@@ -6,7 +6,7 @@ use dat_provider::{Request, Work};
 use super::request::Task;
 use super::state::Protocol;
 use super::transmit::Transmit;
-use crate::direct::{Access, Accessed, Direction};
+use crate::direct::{Access, AccessResult, Direction};
 use crate::frame::Remote;
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
@@ -39,8 +39,8 @@ impl Protocol {
         }
         let access = Access { direction, remote, length, local: &self.spans };
         request.local_status = match out.writer().access(&access) {
-            Accessed::Done => Some(DtoStatus::Success),
-            Accessed::NotDirectly => None,
+            AccessResult::Done => Some(DtoStatus::Success),
+            AccessResult::NotDirectly => None,
         };
         request.local_status.is_some()
     }
@@ -53,7 +53,7 @@ impl Protocol {
         out: &mut impl Transmit,
         queues: &mut WorkQueues,
         upcalls: &mut Upcalls,
-    ) -> Option<Accessed> {
+    ) -> Option<AccessResult> {
         let &Request { work, segments, length, cookie, flags, checked } = request;
         let (direction, remote, transferred) = rdma(&work, length)?;
         if transferred != length {
@@ -63,7 +63,7 @@ impl Protocol {
         let checked = (checked.number(), &*queues.receives.epochs);
         let span = transfer::checked_local_span(local, checked, length)?;
         let accessed = out.writer().access(&Access { direction, remote, length, local: &[span] });
-        if let Accessed::Done = accessed {
+        if let AccessResult::Done = accessed {
             queues.credits.take_available();
             let (length, operation) = (length as u32, work.operation());
             let request = InFlight { cookie, length, operation, flags, expects_answer: false };

@@ -12,7 +12,7 @@ use super::receiver::{Accepted, Receiver};
 use super::transmit::Transmit;
 use crate::frame::{MAX_PIECE, Remote};
 use crate::link::Refused;
-use crate::transfer::{self, Change, LocalMemory};
+use crate::transfer::{self, AtomicOperation, LocalMemory};
 use crate::window;
 use crate::work_queues::TakenReceive;
 
@@ -39,9 +39,9 @@ impl<O: Transmit> Receiver<'_, O> {
     }
 
     /// Executes an atomic operation.
-    pub(super) fn atomic(&mut self, remote: Remote, change: Change) -> Accepted {
+    pub(super) fn atomic(&mut self, remote: Remote, operation: AtomicOperation) -> Accepted {
         let target = remote_range(remote, 8);
-        match transfer::change_word(self.queues.remote(&target), change) {
+        match transfer::execute_atomic(self.queues.remote(&target), operation) {
             Some(before) => self.answer_later(AnswerData::Word(before.to_ne_bytes())),
             None => self.fail(DtoStatus::RemoteAccess),
         }

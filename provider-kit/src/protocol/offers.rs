@@ -14,7 +14,7 @@ use super::request::Task;
 use super::state::Protocol;
 use super::transmit::Transmit;
 use crate::bytes;
-use crate::direct::{self, Accessed, Extent, Offer};
+use crate::direct::{self, AccessResult, Extent, Offer};
 use crate::frame::{Body, EXTENT, MAX_EXTENTS};
 use crate::link::Refused;
 use crate::transfer::{self, LocalMemory};
@@ -115,11 +115,11 @@ impl<O: Transmit> Receiver<'_, O> {
             if transfer::local_spans(local, Privileges::LOCAL_WRITE, range, &mut protocol.spans) {
                 self.out.writer().fetch(&Offer { epoch, extents: &extents, local: &protocol.spans })
             } else {
-                Accessed::NotDirectly
+                AccessResult::NotDirectly
             };
         // So that the poll does not end before the answer is sent.
         protocol.writes_at_once = false;
-        if outcome == Accessed::Done {
+        if outcome == AccessResult::Done {
             protocol.inbound.offer_answer = Some(OfferAnswer::Fetched);
             return self.finish_piece(length);
         }

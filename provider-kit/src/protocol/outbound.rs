@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::send_queue::SendQueue;
-use crate::handshake::SideInfo;
+use crate::handshake::ConnectionParameters;
 
 /// Maximum length, in bytes, of a message that is sent to a shared receive queue without a
 /// rendezvous (`RTS`, `CTS`).
@@ -63,7 +63,7 @@ impl Outbound {
     }
 
     /// Applies what the handshake says about the peer.
-    pub(crate) fn apply_peer_info(&mut self, side: &SideInfo) {
+    pub(crate) fn apply_peer_info(&mut self, side: &ConnectionParameters) {
         self.peer_uses_srq = side.is_shared;
         self.max_reads = side.reads.max(1);
         self.peer_posted = side.posted;

@@ -13,7 +13,7 @@ use crate::bytes;
 use crate::frame::{AckHead, Body, Frame, MessageHead, Reason};
 use crate::handshake::Step;
 use crate::link::{Destinations, FrameSink, Refused};
-use crate::transfer::{self, Change, LocalMemory};
+use crate::transfer::{self, AtomicOperation, LocalMemory};
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
@@ -292,9 +292,9 @@ impl<O: Transmit> Receiver<'_, O> {
                 _ => Err(Refused),
             },
             Body::Read { length, remote } => self.begin_read(length, remote),
-            Body::FetchAdd { remote, add } => self.atomic(remote, Change::Add(add)),
+            Body::FetchAdd { remote, add } => self.atomic(remote, AtomicOperation::Add(add)),
             Body::CompareSwap { remote, compare, swap } => {
-                self.atomic(remote, Change::Swap(compare, swap))
+                self.atomic(remote, AtomicOperation::CompareSwap(compare, swap))
             }
             Body::Data { length, last } => match self.protocol.outbound.sends.current_read() {
                 Some(read) if length <= read.length - read.received => {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use dat_provider::error::Result;
 use dat_provider::{
-    Completion, CompletionPoller, CompletionQueueParts, CompletionSink, Notify, Success, Taken,
+    Completion, CompletionPoller, CompletionQueueParts, CompletionSink, Notify, PlainSuccess,
+    TakeResult,
 };
 
 use crate::completion_queue::{self, Cq, CqHandle, CqPoller};
@@ -36,9 +37,9 @@ impl CompletionPoller for LinkPoller {
         count
     }
 
-    fn take(&mut self, into: &mut Success) -> Taken {
-        match self.poller.take(into) {
-            Taken::Nothing if self.queue.links.poll() => self.poller.take(into),
+    fn take_success(&mut self, into: &mut PlainSuccess) -> TakeResult {
+        match self.poller.take_success(into) {
+            TakeResult::Nothing if self.queue.links.poll() => self.poller.take_success(into),
             taken => taken,
         }
     }

@@ -11,15 +11,15 @@ use super::connection::Connection;
 use super::event::Event;
 use super::{Phase, QpState, SoftQp};
 use crate::errors::ip_address;
-use crate::handshake::{Active, Hello, Secret, SideInfo};
+use crate::handshake::{Active, ConnectionParameters, Hello, Secret};
 use crate::progress::{Core, Incoming, Job};
 use crate::protocol::{EndCause, Stage};
-use crate::transport::{Attempt, Awaited, ConnectFailure, Connected, Dial};
+use crate::transport::{Attempt, ConnectError, Connected, Connector, ConnectorEvent};
 use crate::upcalls::Upcalls;
 
 /// A link that is being connected, and what to send on it.
 pub(super) struct Dialling {
-    dial: Box<dyn Dial>,
+    connector: Box<dyn Connector>,
     token: u64,
     request: Request,
 }
@@ -51,7 +51,7 @@ impl SoftQp {
         let next = self.with_state(|state, upcalls| {
             state.check_connectable()?;
             let attempt = match self.core.transport.connect(address, request.qualifier) {
-                Err(ConnectFailure::Local(cause)) => {
+                Err(ConnectError::Local(cause)) => {
                     return Err(cause.error(Subtype::ResourceDevice));
                 }
                 attempt => attempt,
@@ -73,8 +73,8 @@ impl SoftQp {
     /// Continues an attempt whose link is being connected.
     pub(super) fn advance_dial(&self, state: &mut QpState, upcalls: &mut Upcalls) -> Next {
         let Some(dialling) = state.dialling.take() else { return Next::Nothing };
-        let Dialling { dial, token, request } = *dialling;
-        self.attempted(state, upcalls, dial.advance(), token, request)
+        let Dialling { connector, token, request } = *dialling;
+        self.attempted(state, upcalls, connector.advance(), token, request)
     }
 
     /// Handles the outcome of a step of an attempt.
@@ -82,7 +82,7 @@ impl SoftQp {
         &self,
         state: &mut QpState,
         upcalls: &mut Upcalls,
-        attempt: std::result::Result<Attempt, ConnectFailure>,
+        attempt: std::result::Result<Attempt, ConnectError>,
         token: u64,
         request: Request,
     ) -> Next {
@@ -94,17 +94,17 @@ impl SoftQp {
                 state.conn = Some(connection(link, token, request, state, secret));
                 Next::Watch(token)
             }
-            Ok(Attempt::Pending(dial)) => {
-                state.local_port = dial.local_port();
-                let next = match dial.awaits() {
-                    Awaited::Time(at) => Ok(Next::Retry(at)),
-                    Awaited::Writable(descriptor) => {
+            Ok(Attempt::Pending(connector)) => {
+                state.local_port = connector.local_port();
+                let next = match connector.awaits() {
+                    ConnectorEvent::Time(at) => Ok(Next::Retry(at)),
+                    ConnectorEvent::Writable(descriptor) => {
                         self.announce_link(token, None);
                         let watched = self.core.watch(descriptor, token, EventFlags::OUT);
                         watched.map(|()| Next::Nothing)
                     }
                 };
-                state.dialling = Some(Box::new(Dialling { dial, token, request }));
+                state.dialling = Some(Box::new(Dialling { connector, token, request }));
                 next.unwrap_or_else(|errno| {
                     let what = "wait until the connection is established (epoll)";
                     state.fail_dialling(&self.core, upcalls, what, errno);
@@ -135,7 +135,7 @@ impl SoftQp {
             state.attempt = attempt;
             self.announce_link(token, incoming.link.reader.liveness());
             state.phase = Phase::Connected;
-            let side = state.queues.side_info(private_data.to_vec());
+            let side = state.queues.connection_parameters(private_data.to_vec());
             let ends = (incoming.peer(), incoming.qualifier);
             let Incoming { link, hello, .. } = incoming;
             let halves = (link.reader, link.writer);
@@ -153,7 +153,7 @@ impl QpState {
         core: &Core,
         upcalls: &mut Upcalls,
         token: u64,
-        failure: ConnectFailure,
+        failure: ConnectError,
     ) {
         core.submit_without_wakeup(Job::Forget(token));
         self.phase = Phase::Disconnected;
@@ -171,7 +171,7 @@ impl QpState {
     ) {
         if let Some(dialling) = self.dialling.take() {
             let cause = LocalCause { what, errno: errno.raw_os_error() };
-            self.end_attempt(core, upcalls, dialling.token, ConnectFailure::Local(cause));
+            self.end_attempt(core, upcalls, dialling.token, ConnectError::Local(cause));
         }
     }
 
@@ -184,13 +184,13 @@ impl QpState {
 }
 
 /// The event of a failed attempt.
-fn failed(failure: ConnectFailure) -> Event {
+fn failed(failure: ConnectError) -> Event {
     Event::NonPeerRejected(match failure {
-        ConnectFailure::Unreachable => return Event::Unreachable,
-        ConnectFailure::Refused => RefusalCause::NoListener,
-        ConnectFailure::Closed => RefusalCause::Closed,
-        ConnectFailure::OtherUser => RefusalCause::OtherUser,
-        ConnectFailure::Local(cause) => RefusalCause::Local(cause),
+        ConnectError::Unreachable => return Event::Unreachable,
+        ConnectError::Refused => RefusalCause::NoListener,
+        ConnectError::Closed => RefusalCause::Closed,
+        ConnectError::OtherUser => RefusalCause::OtherUser,
+        ConnectError::Local(cause) => RefusalCause::Local(cause),
     })
 }
 
@@ -203,7 +203,7 @@ fn connection(
     secret: Option<Secret>,
 ) -> Box<Connection> {
     let Connected { reader, writer, local_port, .. } = link;
-    let side = state.queues.side_info(private_data);
+    let side = state.queues.connection_parameters(private_data);
     let (halves, ports) = ((reader, writer), (peer, local_port));
     let mut conn = Connection::new(Stage::AwaitAnswer, halves, token, ports, side.posted);
     if let Err(error) = send_hello(&mut conn, (peer.port, local_port), side, secret) {
@@ -221,7 +221,7 @@ fn connection(
 fn send_hello(
     conn: &mut Connection,
     (qualifier, local_port): (u64, u64),
-    side: SideInfo,
+    side: ConnectionParameters,
     secret: Option<Secret>,
 ) -> Result<()> {
     let (active, message) = Active::new(&Hello { qualifier, port: local_port, side }, secret)?;

@@ -3,7 +3,7 @@
 use dat_provider::Peer;
 
 use crate::frame::Frame;
-use crate::handshake::{Message, SideInfo};
+use crate::handshake::{ConnectionParameters, Message};
 use crate::link::{Budget, Progress, Reader, Writer};
 use crate::progress::{Attention, Closing, Event, LinkState};
 use crate::protocol::{EndCause, Protocol, Receiver, Stage, Transmit};
@@ -49,7 +49,7 @@ impl Connection {
         halves: (Box<dyn Reader>, Box<dyn Writer>),
         token: u64,
         ends: (Peer, u64),
-        (peer, side): (&SideInfo, &SideInfo),
+        (peer, side): (&ConnectionParameters, &ConnectionParameters),
     ) -> Box<Self> {
         let mut conn = Self::new(Stage::AwaitReady, halves, token, ends, side.posted);
         conn.protocol.outbound.apply_peer_info(peer);

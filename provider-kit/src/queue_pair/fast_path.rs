@@ -7,7 +7,7 @@ use dat_provider::{Request, Segment, Work};
 
 use super::connection::Connection;
 use super::{Phase, QpState, SoftQp};
-use crate::direct::Accessed;
+use crate::direct::AccessResult;
 use crate::frame::{Body, Frame, MAX_PIECE, Remote};
 use crate::link::MIN_OFFER;
 use crate::protocol::{Protocol, Transmit};
@@ -68,12 +68,12 @@ impl SoftQp {
         if protocol.grant.is_some() && !matches!(work, Work::Send) && !has_in_flight {
             let mut upcalls = Upcalls::default();
             match Protocol::access_at_once(request, link, queues, &mut upcalls) {
-                Some(Accessed::Done) => {
+                Some(AccessResult::Done) => {
                     drop(guard);
                     upcalls.deliver();
                     return true;
                 }
-                Some(Accessed::NotDirectly) => {}
+                Some(AccessResult::NotDirectly) => {}
                 None => return false,
             }
         }

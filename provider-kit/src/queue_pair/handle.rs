@@ -57,7 +57,7 @@ impl QueuePair for QpHandle {
         flags: CompletionFlags,
         checked: Epoch,
     ) -> Result<()> {
-        self.0.core.origin.check()?;
+        self.0.core.owner_process.check()?;
         let segment = buffer.with_key(key);
         if self.0.post_message_fast(segment, cookie, flags, checked.number()) {
             return Ok(());
@@ -75,7 +75,7 @@ impl QueuePair for QpHandle {
         flags: CompletionFlags,
         checked: Epoch,
     ) -> Result<()> {
-        self.0.core.origin.check()?;
+        self.0.core.owner_process.check()?;
         let segment = buffer.with_key(key);
         let receive = PostedReceive::with_one_segment(buffer.length, cookie, flags, checked);
         if self.0.post_one_receive_fast(receive, segment) {
@@ -85,7 +85,7 @@ impl QueuePair for QpHandle {
     }
 
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.0.core.origin.check()?;
+        self.0.core.owner_process.check()?;
         if self.0.post_receive_fast(PostedReceive::new(receive), receive.segments) {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl QueuePair for QpHandle {
     }
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        self.0.core.origin.check()?;
+        self.0.core.owner_process.check()?;
         if self.0.post_request_fast(request) {
             return Ok(());
         }
@@ -116,13 +116,13 @@ impl QueuePair for QpHandle {
     }
 
     fn connecting_port(&self) -> Option<u64> {
-        self.0.core.origin.check().ok()?;
+        self.0.core.owner_process.check().ok()?;
         let state = self.0.state.lock();
         matches!(state.phase, Phase::Connecting).then_some(state.local_port)
     }
 
     fn disconnect(&self, close: Close) {
-        if self.0.core.origin.check().is_err() {
+        if self.0.core.owner_process.check().is_err() {
             return;
         }
         // Requests that the peer has already acknowledged complete as successes.
@@ -170,7 +170,7 @@ impl QueuePair for QpHandle {
     }
 
     fn reset(&self) -> Result<()> {
-        self.0.core.origin.check()?;
+        self.0.core.owner_process.check()?;
         let mut state = self.0.state.lock();
         if state.is_retired || state.phase != Phase::Disconnected {
             return Err(state.state_error());
@@ -182,7 +182,7 @@ impl QueuePair for QpHandle {
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
-        self.0.core.origin.check()?;
+        self.0.core.owner_process.check()?;
         let mut state = self.0.state.lock();
         if state.is_retired || state.phase != Phase::Unconnected {
             return Err(state.state_error());
@@ -195,7 +195,7 @@ impl QueuePair for QpHandle {
     }
 
     fn outstanding(&self) -> Outstanding {
-        if self.0.core.origin.check().is_err() {
+        if self.0.core.owner_process.check().is_err() {
             return Outstanding::default();
         }
         // Suppressed requests end without a completion, so only the acknowledgements say when.
@@ -211,13 +211,13 @@ impl QueuePair for QpHandle {
     }
 
     fn failure(&self) -> Option<Failure> {
-        self.0.core.origin.check().ok()?;
+        self.0.core.owner_process.check().ok()?;
         let state = self.0.state.lock();
         state.queues.requests.failure().or_else(|| state.queues.receives.target.failure())
     }
 
-    fn retire(&self) {
-        if self.0.core.origin.check().is_err() {
+    fn shutdown(&self) {
+        if self.0.core.owner_process.check().is_err() {
             return;
         }
         self.0.with_state(|state, upcalls| {
@@ -234,7 +234,7 @@ impl QueuePair for QpHandle {
 impl Drop for QpHandle {
     fn drop(&mut self) {
         // In a child of `fork`, another thread may have held the locks when the process was copied.
-        if self.0.core.origin.is_here() {
+        if self.0.core.owner_process.is_current() {
             self.0.leave_completion_queues();
         }
     }

@@ -19,12 +19,15 @@ pub(super) struct PendingRequest {
 
 impl PendingRequest {
     /// The request, as a listener reports it.
-    fn report(core: &Arc<Core>, incoming: Incoming) -> dat_provider::Incoming {
-        dat_provider::Incoming {
+    fn report(core: &Arc<Core>, incoming: Incoming) -> dat_provider::IncomingRequest {
+        dat_provider::IncomingRequest {
             peer: incoming.peer(),
             is_datagram: false,
             private_data: Arc::from(incoming.hello.side.private_data.as_slice()),
-            answer: Box::new(Self { core: Arc::clone(core), incoming: Mutex::new(Some(incoming)) }),
+            responder: Box::new(Self {
+                core: Arc::clone(core),
+                incoming: Mutex::new(Some(incoming)),
+            }),
         }
     }
 
@@ -37,7 +40,7 @@ fn already_answered() -> Error {
     wrong_state(Subtype::NoSubtype).because("the connection request was already answered")
 }
 
-impl dat_provider::Answer for PendingRequest {
+impl dat_provider::Responder for PendingRequest {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         handle::downcast(queue_pair)?.accept(attempt, private_data, || self.take())
     }

@@ -126,12 +126,12 @@ struct QpRef(pub(super) Weak<SoftQp>);
 impl DomainUser for QpRef {
     fn wait_for_copies(&self) {
         if let Some(queue_pair) = self.0.upgrade() {
-            queue_pair.state.pass();
+            queue_pair.state.synchronize();
         }
     }
 
     fn wait_for_copies_without_fence(&self) -> bool {
-        self.0.upgrade().is_none_or(|queue_pair| queue_pair.state.pass_without_fence())
+        self.0.upgrade().is_none_or(|queue_pair| queue_pair.state.synchronize_without_fence())
     }
 }
 

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::connection::Connection;
 use super::{PolledBy, QpState, SoftQp};
-use crate::polled_links::{Found, PolledLink, Signal, Visit};
+use crate::polled_links::{PollInfo, PollOutcome, PolledLink, Signal};
 use crate::progress::{Event, Job, Lease, LeaseEnd};
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
@@ -18,10 +18,10 @@ use crate::work_queues::WorkQueues;
 impl Connection {
     /// Whether a poll tells the connection nothing new about its consumer.
     #[inline]
-    fn knows_poller(&self, queues: &WorkQueues, visit: Visit) -> bool {
+    fn knows_poller(&self, queues: &WorkQueues, info: PollInfo) -> bool {
         self.attention.is_lent()
             && !self.protocol.credit_delay.is_counting()
-            && self.attention.has_noted(queues, visit)
+            && self.attention.has_noted(queues, info)
     }
 
     /// Completes requests after a read, if it found nothing but plain frames. Returns whether that was all there
@@ -40,9 +40,9 @@ impl Connection {
 
     /// The result of a poll in which something may have completed.
     #[inline]
-    fn found(&self) -> Found {
+    fn outcome(&self) -> PollOutcome {
         let again = self.has_unread || self.protocol.owes_acknowledgement();
-        Found { again, activity: self.activity(), is_active: true }
+        PollOutcome { again, activity: self.activity(), is_active: true }
     }
 }
 
@@ -67,9 +67,9 @@ impl SoftQp {
 
     /// Notes what a poll says about the consumer. Returns whether another thread reads the link from now on.
     #[inline(never)]
-    fn note_poller(&self, conn: &mut Connection, queues: &WorkQueues, visit: Visit) -> bool {
+    fn note_poller(&self, conn: &mut Connection, queues: &WorkQueues, info: PollInfo) -> bool {
         let link = || -> Weak<dyn PolledLink> { Weak::<Self>::clone(&self.weak_self) };
-        let mut is_changed = conn.attention.note_visit(queues, visit, link);
+        let mut is_changed = conn.attention.note_poll(queues, info, link);
         let may_lend = !conn.attention.is_lent() && conn.protocol.is_open();
         if self.thread_waits.load(Ordering::Relaxed) && may_lend {
             self.thread_waits.store(false, Ordering::Relaxed);
@@ -89,8 +89,8 @@ impl SoftQp {
         mut upcalls: Upcalls,
         (has_arrived, is_due): (bool, bool),
         requests: u32,
-    ) -> Found {
-        let ended = Found { is_active: true, ..Found::default() };
+    ) -> PollOutcome {
+        let ended = PollOutcome { is_active: true, ..PollOutcome::default() };
         let QpState { conn: Some(conn), queues, .. } = &mut *state else { return ended };
         let is_borrowed = conn.attention.is_borrowed();
         let may_lend = (is_borrowed || !conn.attention.is_lent())
@@ -110,16 +110,16 @@ impl SoftQp {
         let may_wait = attention.is_lent() || conn.protocol.ack_delay.awaits_reply();
         state.advance(&self.core, &mut upcalls, may_wait && !is_due);
         self.update_interest(&mut state);
-        let found = state.conn.as_ref().map_or(ended, |conn| conn.found());
+        let outcome = state.conn.as_ref().map_or(ended, |conn| conn.outcome());
         self.unlock_and_defer(state, upcalls);
-        found
+        outcome
     }
 }
 
 impl PolledLink for SoftQp {
-    fn poll(&self, visit: Visit) -> Found {
-        let nothing = Found::default();
-        if !self.core.origin.is_here() {
+    fn poll(&self, info: PollInfo) -> PollOutcome {
+        let nothing = PollOutcome::default();
+        if !self.core.owner_process.is_current() {
             return nothing;
         }
         let mut state = self.state.lock();
@@ -129,7 +129,7 @@ impl PolledLink for SoftQp {
             return nothing;
         }
         // Whether another thread reads the link from now on, which `update_interest` announces.
-        let is_changed = !conn.knows_poller(queues, visit) && self.note_poller(conn, queues, visit);
+        let is_changed = !conn.knows_poller(queues, info) && self.note_poller(conn, queues, info);
         let executed = conn.protocol.inbound.executed;
         let has_arrived = conn.read(queues, &mut upcalls);
         if has_arrived {
@@ -150,16 +150,17 @@ impl PolledLink for SoftQp {
             let is_plain = !has_arrived || conn.finish_plain_read(queues, &mut upcalls);
             if is_plain && (!must_write || conn.protocol.write_ack(&mut conn.link)) {
                 let again = conn.has_unread || owed != 0 && !must_write;
-                let found = Found { again, activity: conn.activity(), is_active: has_arrived };
+                let outcome =
+                    PollOutcome { again, activity: conn.activity(), is_active: has_arrived };
                 self.unlock_and_defer(state, upcalls);
-                return found;
+                return outcome;
             }
         }
         self.finish_read(state, upcalls, (has_arrived, is_due), requests)
     }
 
     fn give_back(&self) {
-        if !self.core.origin.is_here() {
+        if !self.core.owner_process.is_current() {
             return;
         }
         let mut state = self.state.lock();

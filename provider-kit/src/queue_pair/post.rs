@@ -35,7 +35,7 @@ impl QpState {
 impl SoftQp {
     /// Posts the request that `make` builds.
     pub(super) fn post(&self, make: impl Fn(&QpState) -> Result<PostedRequest>) -> Result<()> {
-        self.core.origin.check()?;
+        self.core.owner_process.check()?;
         match self.try_post(&make) {
             PostOutcome::Done(result) => return result,
             PostOutcome::Full { is_suppressed: false } => {}

@@ -2,9 +2,9 @@ use dat_provider::mem::Memory;
 use proptest::prelude::*;
 
 use super::*;
-use crate::frame::{Body, Frame, MAX_PIECE, Malformed};
-use crate::link::{Budget, Destinations, FrameSink, Progress, Refused, Written};
-use crate::memory_link::{Wire, links, pair};
+use crate::frame::{Body, Frame, FrameError, MAX_PIECE};
+use crate::link::{Budget, Destinations, FrameSink, Progress, Refused, WriteResult};
+use crate::memory_link::{MemoryLinkConfig, links, pair};
 
 /// Keeps what came.
 #[derive(Default)]
@@ -69,7 +69,7 @@ proptest! {
         lengths in proptest::collection::vec(prop_oneof![0..=100_u64, 0..=3 * MAX_PIECE], 1..12),
         holds in proptest::collection::vec(any::<bool>(), 12),
     ) {
-        let [(_, mut writer), (mut reader, _)] = links(Wire { capacity, seed });
+        let [(_, mut writer), (mut reader, _)] = links(MemoryLinkConfig { capacity, seed });
         let mut kept = Kept::default();
         let sources: Vec<_> = (0..).zip(&lengths).map(|(i, &n)| pattern(n as usize, i)).collect();
         let mut next = 0;
@@ -83,7 +83,7 @@ proptest! {
                     writer.write(&message(length), &payload)
                 };
                 // Memory belongs to its owner again as soon as the frame is taken.
-                next += usize::from(written.expect("the link is alive") != Written::Full);
+                next += usize::from(written.expect("the link is alive") != WriteResult::Full);
             }
             if next == lengths.len() || !holds[next] {
                 writer.flush().expect("the link is alive");
@@ -103,36 +103,36 @@ proptest! {
 
 #[test]
 fn bytes_without_a_place_are_dropped_and_the_next_frame_is_found() {
-    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
+    let [(_, mut writer), (mut reader, _)] = links(MemoryLinkConfig::default());
     let source = pattern(40_000, 0);
     let mut kept = Kept { drops: true, ..Kept::default() };
     let written = writer.write(&message(40_000), &spans(&source, 40_000));
-    assert_eq!(written, Ok(Written::Taken));
-    assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    assert_eq!(written, Ok(WriteResult::Taken));
+    assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
     assert_eq!(reader.read(&mut kept, Budget::default()), Ok(Progress::Drained(true)));
     assert_eq!((kept.ends, kept.frames[1].0.body), (2, Body::Ack));
 }
 
 #[test]
 fn held_frames_are_sent_together_with_the_next_one_or_by_a_flush() {
-    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
+    let [(_, mut writer), (mut reader, _)] = links(MemoryLinkConfig::default());
     let (source, mut kept) = (pattern(64, 0), Kept::default());
     let mut read = |kept: &mut Kept| {
         reader.read(kept, Budget::default()).expect("the link is alive");
         kept.ends
     };
     let payload = spans(&source, 64);
-    assert_eq!(writer.hold(&message(64), &payload, 4096), Ok(Written::Held));
-    assert_eq!(writer.hold(&message(64), &payload, 4096), Ok(Written::Held));
+    assert_eq!(writer.hold(&message(64), &payload, 4096), Ok(WriteResult::Held));
+    assert_eq!(writer.hold(&message(64), &payload, 4096), Ok(WriteResult::Held));
     assert_eq!(read(&mut kept), 0);
-    assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
     assert_eq!(read(&mut kept), 3);
     assert_eq!(kept.frames[2].0.body, Body::Ack);
-    assert_eq!(writer.hold(&message(64), &payload, 4096), Ok(Written::Held));
+    assert_eq!(writer.hold(&message(64), &payload, 4096), Ok(WriteResult::Held));
     assert_eq!(writer.flush(), Ok(false));
     assert_eq!(read(&mut kept), 4);
     let held =
-        (0..100).take_while(|_| writer.hold(&message(64), &payload, 4096) == Ok(Written::Held));
+        (0..100).take_while(|_| writer.hold(&message(64), &payload, 4096) == Ok(WriteResult::Held));
     let count = held.count();
     assert!((2..99).contains(&count), "{count} frames were held");
     assert_eq!(read(&mut kept), 4 + count + 1);
@@ -140,9 +140,9 @@ fn held_frames_are_sent_together_with_the_next_one_or_by_a_flush() {
 
 #[test]
 fn frames_that_a_budget_left_in_the_buffer_arrive_in_the_next_read() {
-    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
+    let [(_, mut writer), (mut reader, _)] = links(MemoryLinkConfig::default());
     for _ in 0..2 {
-        assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+        assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
     }
     let mut kept = Kept::default();
     let one = Budget { frames: 1, ..Budget::default() };
@@ -154,20 +154,20 @@ fn frames_that_a_budget_left_in_the_buffer_arrive_in_the_next_read() {
 
 #[test]
 fn a_full_stream_takes_small_frames_together_and_then_no_more() {
-    let [(_, mut writer), _] = links(Wire { capacity: 24, seed: 0 });
+    let [(_, mut writer), _] = links(MemoryLinkConfig { capacity: 24, seed: 0 });
     let ack = Frame::new(Body::Ack);
     let written: Vec<_> = (0..10_000)
         .map(|_| writer.write(&ack, &[]))
-        .take_while(|written| *written != Ok(Written::Full))
+        .take_while(|written| *written != Ok(WriteResult::Full))
         .collect();
     assert!((100..1000).contains(&written.len()), "{}", written.len());
-    assert_eq!(written.last(), Some(&Ok(Written::Buffered)), "its bytes wait for a flush");
-    assert_eq!(writer.write(&ack, &[]), Ok(Written::Full), "nothing of it is taken");
+    assert_eq!(written.last(), Some(&Ok(WriteResult::Buffered)), "its bytes wait for a flush");
+    assert_eq!(writer.write(&ack, &[]), Ok(WriteResult::Full), "nothing of it is taken");
 }
 
 #[test]
 fn an_end_between_frames_is_a_close_and_one_inside_is_a_loss() {
-    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
+    let [(_, mut writer), (mut reader, _)] = links(MemoryLinkConfig::default());
     writer.write(&Frame::new(Body::Ack), &[]).map(drop).expect("alive");
     writer.shut_down().expect("alive");
     let mut kept = Kept::default();
@@ -176,7 +176,7 @@ fn an_end_between_frames_is_a_close_and_one_inside_is_a_loss() {
     assert_eq!(reader.read(&mut kept, Budget::default()), Err(End::Closed));
     assert_eq!(reader.read(&mut kept, Budget::default()), Err(End::Closed));
 
-    let (one, other) = pair(Wire::default());
+    let (one, other) = pair(MemoryLinkConfig::default());
     let (mut reader, _) = halves(&other);
     let head = message(10).encode();
     assert_eq!(one.write(&[crate::bytes::source(&head)]), Ok(24));
@@ -188,14 +188,14 @@ fn an_end_between_frames_is_a_close_and_one_inside_is_a_loss() {
 
 #[test]
 fn garbage_and_refused_frames_end_the_link() {
-    let (one, other) = pair(Wire::default());
+    let (one, other) = pair(MemoryLinkConfig::default());
     let (mut reader, _) = halves(&other);
     one.write(&[crate::bytes::source(b"GET / HTTP/1.1\r\n")]).expect("alive");
     let end = reader.read(&mut Kept::default(), Budget::default());
-    assert_eq!(end, Err(End::Malformed(Malformed::Kind(b'G'))));
+    assert_eq!(end, Err(End::Malformed(FrameError::Kind(b'G'))));
 
-    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
-    assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    let [(_, mut writer), (mut reader, _)] = links(MemoryLinkConfig::default());
+    assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
     let mut kept = Kept { refuses: true, ..Kept::default() };
     assert_eq!(reader.read(&mut kept, Budget::default()), Err(End::Refused));
 }
@@ -245,9 +245,9 @@ fn a_frame_that_is_not_readable_is_not_taken() {
         let mut writer = StreamWriter::new(Arc::clone(&stream));
         let payload = [unreadable(length)];
         let written = writer.write(&message(length as u64), &payload);
-        assert_eq!(written, Ok(Written::Unreadable), "{length}");
+        assert_eq!(written, Ok(WriteResult::Unreadable), "{length}");
         let written = writer.hold(&message(100), &[unreadable(100)], 4096);
-        assert_eq!(written, Ok(Written::Unreadable));
+        assert_eq!(written, Ok(WriteResult::Unreadable));
         assert_eq!(writer.flush(), Ok(false), "nothing is left");
     }
 }
@@ -259,9 +259,9 @@ fn after_a_part_of_such_a_frame_the_link_can_only_be_shut_down() {
     let stream = Arc::new(Faulty { takes: 100, is_shut: false.into() });
     let mut writer = StreamWriter::new(Arc::clone(&stream));
     let written = writer.write(&message(5000), &[unreadable(5000)]);
-    assert_eq!(written, Ok(Written::Unreadable));
-    assert_eq!(writer.write(&message(0), &[]), Ok(Written::Unreadable));
-    assert_eq!(writer.hold(&message(0), &[], 4096), Ok(Written::Unreadable));
+    assert_eq!(written, Ok(WriteResult::Unreadable));
+    assert_eq!(writer.write(&message(0), &[]), Ok(WriteResult::Unreadable));
+    assert_eq!(writer.hold(&message(0), &[], 4096), Ok(WriteResult::Unreadable));
     assert_eq!(writer.flush(), Ok(false));
     writer.shut_down().expect("the stream is there");
     assert!(stream.is_shut.load(std::sync::atomic::Ordering::Relaxed));

@@ -7,7 +7,7 @@ use dat_provider::mem::Span;
 use super::Stream;
 use crate::bytes;
 use crate::frame::{Frame, MAX_NEXT_PIECE};
-use crate::link::{End, Writer, Written};
+use crate::link::{End, WriteResult, Writer};
 
 /// Maximum number of bytes that are collected while the stream is full.
 const MAX_BACKLOG: usize = 16 << 10;
@@ -64,14 +64,14 @@ impl<S> StreamWriter<S> {
     }
 
     /// Copies a frame behind the bytes to write. Returns `taken`, unless its payload is not readable.
-    fn copy(&mut self, head: &[u8], payload: &[Span], taken: Written) -> Written {
+    fn copy(&mut self, head: &[u8], payload: &[Span], taken: WriteResult) -> WriteResult {
         let before = self.backlog_bytes.len();
         self.backlog_bytes.extend_from_slice(head);
         match bytes::gather(payload, 0, &mut self.backlog_bytes) {
             Ok(()) => taken,
             Err(_) => {
                 self.backlog_bytes.truncate(before);
-                Written::Unreadable
+                WriteResult::Unreadable
             }
         }
     }
@@ -88,7 +88,7 @@ impl<S> StreamWriter<S> {
 impl<S: Stream> StreamWriter<S> {
     /// Writes the collected spans: the bytes to write, and then a frame of `total` bytes.
     #[inline]
-    fn write_spans(&mut self, total: usize) -> Result<Written, End> {
+    fn write_spans(&mut self, total: usize) -> Result<WriteResult, End> {
         let held = self.backlog();
         let first = usize::from(held == 0);
         let mut copied = [0; MAX_COPIED];
@@ -101,41 +101,41 @@ impl<S: Stream> StreamWriter<S> {
             self.stream.write(&self.spans[first..])
         };
         let taken = match taken {
-            Err(End::Inaccessible) => return Ok(Written::Unreadable),
+            Err(End::Inaccessible) => return Ok(WriteResult::Unreadable),
             taken => taken?,
         };
         self.is_full = taken < held + total;
         self.written += taken.min(held);
         if !self.is_full {
-            return Ok(Written::Taken);
+            return Ok(WriteResult::Taken);
         }
         let sent = taken.saturating_sub(held);
         match bytes::gather(&self.spans[1..], sent, &mut self.backlog_bytes) {
-            Ok(()) => Ok(Written::Buffered),
+            Ok(()) => Ok(WriteResult::Buffered),
             Err(_) => {
                 if sent > 0 {
                     // The peer must not take other bytes for the rest of the payload.
                     (self.is_torn, self.is_full) = (true, false);
                 }
-                Ok(Written::Unreadable)
+                Ok(WriteResult::Unreadable)
             }
         }
     }
 }
 
 impl<S: Stream> Writer for StreamWriter<S> {
-    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<WriteResult, End> {
         let head = frame.encode();
         debug_assert_eq!(bytes::total(payload) as u64, frame.payload(), "{frame:?}");
         let total = head.len() + bytes::total(payload);
         if self.is_torn {
-            return Ok(Written::Unreadable);
+            return Ok(WriteResult::Unreadable);
         }
         if self.is_full && self.backlog() + total > MAX_BACKLOG && self.flush()? {
-            return Ok(Written::Full);
+            return Ok(WriteResult::Full);
         }
         if self.is_full {
-            return Ok(self.copy(&head, payload, Written::Buffered));
+            return Ok(self.copy(&head, payload, WriteResult::Buffered));
         }
         self.spans.clear();
         self.spans.push(bytes::source(&self.backlog_bytes[self.written..]));
@@ -147,7 +147,7 @@ impl<S: Stream> Writer for StreamWriter<S> {
         written
     }
 
-    fn hold(&mut self, frame: &Frame, payload: &[Span], limit: usize) -> Result<Written, End> {
+    fn hold(&mut self, frame: &Frame, payload: &[Span], limit: usize) -> Result<WriteResult, End> {
         let head = frame.encode();
         let total = head.len() + bytes::total(payload);
         if self.is_full || self.is_torn || self.backlog() + total > limit {
@@ -156,7 +156,7 @@ impl<S: Stream> Writer for StreamWriter<S> {
         if self.backlog_bytes.is_empty() {
             self.backlog_bytes.reserve_exact(total.max(MIN_RESERVED));
         }
-        Ok(self.copy(&head, payload, Written::Held))
+        Ok(self.copy(&head, payload, WriteResult::Held))
     }
 
     fn max_next_piece(&self) -> u64 {

@@ -30,7 +30,7 @@ pub struct Connected {
 
 /// Why a link could not be connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectFailure {
+pub enum ConnectError {
     /// Nothing listens on the qualifier.
     Refused,
     /// The listener took the link and closed it.
@@ -53,7 +53,7 @@ pub trait Transport: Send + Sync {
         &self,
         address: IpAddr,
         qualifier: u64,
-    ) -> std::result::Result<Attempt, ConnectFailure>;
+    ) -> std::result::Result<Attempt, ConnectError>;
 
     /// Listens on a qualifier, or on one that the transport chooses.
     ///
@@ -85,27 +85,27 @@ pub enum Attempt {
     /// The link is connected.
     Connected(Connected),
     /// The peer has not answered, or its backlog is full. Dropping it ends the attempt.
-    Pending(Box<dyn Dial>),
+    Pending(Box<dyn Connector>),
 }
 
 /// A link that is being connected.
-pub trait Dial: Send {
+pub trait Connector: Send {
     /// The local port, as the peer sees it.
     fn local_port(&self) -> u64;
 
     /// What must happen before the attempt can get further.
-    fn awaits(&self) -> Awaited<'_>;
+    fn awaits(&self) -> ConnectorEvent<'_>;
 
     /// Continues the attempt. Never blocks.
     ///
     /// # Errors
     /// Why the link could not be connected.
-    fn advance(self: Box<Self>) -> std::result::Result<Attempt, ConnectFailure>;
+    fn advance(self: Box<Self>) -> std::result::Result<Attempt, ConnectError>;
 }
 
-/// What a [`Dial`] waits for.
+/// What a [`Connector`] waits for.
 #[derive(Clone, Copy, Debug)]
-pub enum Awaited<'a> {
+pub enum ConnectorEvent<'a> {
     /// The descriptor is writable. It is that of the link.
     Writable(BorrowedFd<'a>),
     /// This time.

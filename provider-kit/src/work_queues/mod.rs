@@ -83,10 +83,13 @@ impl WorkQueues {
     }
 
     /// What the handshake tells the peer about this side.
-    pub(crate) fn side_info(&self, private_data: Vec<u8>) -> handshake::SideInfo {
+    pub(crate) fn connection_parameters(
+        &self,
+        private_data: Vec<u8>,
+    ) -> handshake::ConnectionParameters {
         let is_shared = self.receives.shared.is_some();
         let posted = self.receives.ring.count();
-        handshake::SideInfo { posted, is_shared, reads: self.max_reads.0, private_data }
+        handshake::ConnectionParameters { posted, is_shared, reads: self.max_reads.0, private_data }
     }
 
     /// Local memory that a request of the peer names.

@@ -70,7 +70,7 @@ fn events_of_different_links_come_in_the_order_of_the_peer() {
         let spec = EpSpec::new(&server.pz).connect_evd(&events);
         server.ia.ep_create(&spec.recv_evd(done).request_evd(done)).expect("an endpoint")
     });
-    let psp = server.ia.psp_create_any(&events, dat_core::PspMaker::Consumer).expect("a port");
+    let psp = server.ia.psp_create_any(&events, dat_core::EpProvision::Consumer).expect("a port");
     let qualifier = psp.qualifier();
 
     let first = client.connect(qualifier, b"");

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use dat_core::provider::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::mem::Span;
-use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
+use dat_core::provider::{Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach};
 use dat_provider_kit::engine::{
-    self, Acceptor, Attempt, ConnectFailure, Connected, Identity, Transport,
+    self, Acceptor, Attempt, ConnectError, Connected, Identity, Transport,
 };
 use dat_provider_kit::frame::Frame;
-use dat_provider_kit::link::{End, Writer, Written};
-use dat_provider_kit::memory_link::{MemoryStream, Wire, pair};
+use dat_provider_kit::link::{End, WriteResult, Writer};
+use dat_provider_kit::memory_link::{MemoryLinkConfig, MemoryStream, pair};
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::stream_link::{Stream, halves};
 use rustix::event::{EventfdFlags, eventfd};
@@ -30,8 +30,12 @@ impl Provider for Memories {
         Description { name: "memory", vendor: "tests", version: (1, 0), reach: Reach::Process }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered { name: "memory".to_owned(), summary: String::new(), unusable: None }]
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        vec![DiscoveredAdapter {
+            name: "memory".to_owned(),
+            summary: String::new(),
+            unusable: None,
+        }]
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
@@ -101,11 +105,11 @@ fn descriptor(is_ready: bool) -> OwnedFd {
 }
 
 impl Transport for Links {
-    fn connect(&self, _: IpAddr, qualifier: u64) -> std::result::Result<Attempt, ConnectFailure> {
+    fn connect(&self, _: IpAddr, qualifier: u64) -> std::result::Result<Attempt, ConnectError> {
         let port = NEXT.fetch_add(1, Ordering::Relaxed);
         let ports = PORTS.lock().expect("no panic");
-        let waiting = ports.get(&qualifier).ok_or(ConnectFailure::Refused)?;
-        let (near, far) = pair(Wire { seed: self.seed, capacity: 40_000 });
+        let waiting = ports.get(&qualifier).ok_or(ConnectError::Refused)?;
+        let (near, far) = pair(MemoryLinkConfig { seed: self.seed, capacity: 40_000 });
         let connected = |stream, local_port| {
             let (reader, writer) = halves(&Arc::new(Watched { stream, ready: descriptor(true) }));
             let writer = Box::new(Offering { writer, offers: self.seed });
@@ -136,7 +140,7 @@ struct Offering {
 }
 
 impl Writer for Offering {
-    fn write(&mut self, frame: &Frame, payload: &[Span]) -> std::result::Result<Written, End> {
+    fn write(&mut self, frame: &Frame, payload: &[Span]) -> std::result::Result<WriteResult, End> {
         self.writer.write(frame, payload)
     }
 
@@ -145,7 +149,7 @@ impl Writer for Offering {
         frame: &Frame,
         payload: &[Span],
         limit: usize,
-    ) -> std::result::Result<Written, End> {
+    ) -> std::result::Result<WriteResult, End> {
         self.writer.hold(frame, payload, limit)
     }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_provider::error::{Result, Subtype};
 use dat_provider::{
-    Address, Answer, ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, RefusalCause,
-    Service,
+    Address, ConnectRequest, ConnectionUpcall, IncomingRequest, Peer, QueuePair, RefusalCause,
+    Responder, Service,
 };
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::regions::unique_id;
@@ -66,11 +66,11 @@ impl LoopbackQp {
             }
         };
         let peer = Peer { address: qp.host.address(), port };
-        let incoming = Incoming {
+        let incoming = IncomingRequest {
             peer,
             is_datagram: datagram_attempt.is_some(),
             private_data: request.private_data.into(),
-            answer: Box::new(PendingConnect {
+            responder: Box::new(PendingConnect {
                 connection_id,
                 peer,
                 connecting: qp,
@@ -167,7 +167,7 @@ enum ConnectOutcome {
     AcceptingSideGone,
 }
 
-impl Answer for PendingConnect {
+impl Responder for PendingConnect {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         let accepting = super::downcast(queue_pair)?;
         if let Some(connecting_attempt) = self.datagram_attempt {

@@ -4,7 +4,7 @@ use dat_provider::Work;
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
-use dat_provider_kit::transfer::{self, AccessError, Change, LocalMemory, RemoteMemory};
+use dat_provider_kit::transfer::{self, AccessError, AtomicOperation, LocalMemory, RemoteMemory};
 use dat_provider_kit::upcalls::Upcalls;
 use dat_provider_kit::window;
 
@@ -108,12 +108,13 @@ fn execute_work(
             (remote.length, status(outcome, AccessError::Target))
         }
         Work::FetchAdd { add, remote } => {
-            let outcome = transfer::atomic(receives.remote(&remote), local, Change::Add(add));
+            let outcome =
+                transfer::atomic(receives.remote(&remote), local, AtomicOperation::Add(add));
             (remote.length, status(outcome, AccessError::Target))
         }
         Work::CompareSwap { compare, swap, remote } => {
-            let change = Change::Swap(compare, swap);
-            let outcome = transfer::atomic(receives.remote(&remote), local, change);
+            let operation = AtomicOperation::CompareSwap(compare, swap);
+            let outcome = transfer::atomic(receives.remote(&remote), local, operation);
             (remote.length, status(outcome, AccessError::Target))
         }
         // A later contract may have other operations.

@@ -146,7 +146,7 @@ impl QueuePair for QpHandle {
         requests.failure().or_else(|| receives.failure())
     }
 
-    fn retire(&self) {
-        self.0.retire();
+    fn shutdown(&self) {
+        self.0.shutdown();
     }
 }

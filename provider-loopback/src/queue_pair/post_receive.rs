@@ -9,7 +9,7 @@ use dat_provider::flags::CompletionFlags;
 use dat_provider::{Buffer, Epoch, ReceiveRequest, Segment};
 use dat_provider_kit::errors::{no_credit, wrong_state};
 use dat_provider_kit::receive_ring::PostedReceive;
-use dat_provider_kit::receive_wakeup::Duty;
+use dat_provider_kit::receive_wakeup::PostAction;
 
 use super::qp::LoopbackQp;
 use super::receive_poster::PosterState;
@@ -96,9 +96,9 @@ impl LoopbackQp {
     /// Executes the requests that wait for the receive that was just posted.
     #[inline(never)]
     fn wake_responder(&self) -> Result<()> {
-        let duty = self.poster.wakeup.duty();
-        if duty != Duty::Nothing {
-            self.serve_inbound(duty);
+        let action = self.poster.wakeup.action();
+        if action != PostAction::Nothing {
+            self.serve_inbound(action);
         }
         Ok(())
     }

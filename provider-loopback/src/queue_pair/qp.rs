@@ -63,19 +63,19 @@ impl DomainUser for QpRef {
     /// lock; the requests of the peer copy under this side's responder lock.
     fn wait_for_copies(&self) {
         let Some(qp) = self.0.upgrade() else { return };
-        qp.send_queue.pass();
-        qp.responder.pass();
+        qp.send_queue.synchronize();
+        qp.responder.synchronize();
         let peer = qp.peer.lock().upgrade();
         if let Some(peer) = peer {
-            peer.responder.pass();
+            peer.responder.synchronize();
         }
     }
 
     fn wait_for_copies_without_fence(&self) -> bool {
         let Some(qp) = self.0.upgrade() else { return true };
         let peer = qp.peer.lock().upgrade();
-        qp.send_queue.pass_without_fence()
-            && qp.responder.pass_without_fence()
-            && peer.is_none_or(|peer| peer.responder.pass_without_fence())
+        qp.send_queue.synchronize_without_fence()
+            && qp.responder.synchronize_without_fence()
+            && peer.is_none_or(|peer| peer.responder.synchronize_without_fence())
     }
 }

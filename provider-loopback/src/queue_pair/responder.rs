@@ -96,14 +96,14 @@ impl ResponderLock {
     }
 
     /// Waits until the thread that holds the lock releases it.
-    pub(super) fn pass(&self) {
-        self.0.pass();
+    pub(super) fn synchronize(&self) {
+        self.0.synchronize();
     }
 
-    /// As [`pass`](Self::pass), without a fence. Returns false if another thread has the bias, so that
+    /// As [`synchronize`](Self::synchronize), without a fence. Returns false if another thread has the bias, so that
     /// the fence is necessary.
-    pub(super) fn pass_without_fence(&self) -> bool {
-        self.0.pass_without_fence()
+    pub(super) fn synchronize_without_fence(&self) -> bool {
+        self.0.synchronize_without_fence()
     }
 }
 

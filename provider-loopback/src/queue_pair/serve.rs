@@ -1,6 +1,6 @@
 //! Executing the requests of the peer that waited for a receive.
 
-use dat_provider_kit::receive_wakeup::{Duty, ReceiveWakeup};
+use dat_provider_kit::receive_wakeup::{PostAction, ReceiveWakeup};
 use dat_provider_kit::shared_receive::Resume;
 use dat_provider_kit::upcalls::Upcalls;
 use dat_sync::SlabArc;
@@ -16,7 +16,7 @@ impl Responder {
     fn serve(
         &mut self,
         wakeup: &ReceiveWakeup,
-        duty: Duty,
+        action: PostAction,
         upcalls: &mut Upcalls,
     ) -> Option<DeferredEnd> {
         match &self.inbound {
@@ -26,7 +26,7 @@ impl Responder {
             }
             Inbound::Open(inbound) if inbound.waiting.is_empty() && !inbound.is_closing => {
                 wakeup.settle();
-                if duty == Duty::Rest {
+                if action == PostAction::Rest {
                     wakeup.rest();
                 }
                 None
@@ -79,9 +79,9 @@ impl Responder {
 impl LoopbackQp {
     /// Does what the poster of a receive owes to the peer.
     #[cold]
-    pub(super) fn serve_inbound(&self, duty: Duty) {
+    pub(super) fn serve_inbound(&self, action: PostAction) {
         self.with_responder(|responder, upcalls| {
-            responder.serve(&self.poster.wakeup, duty, upcalls)
+            responder.serve(&self.poster.wakeup, action, upcalls)
         });
     }
 

@@ -175,7 +175,7 @@ impl LoopbackQp {
         }
     }
 
-    pub(super) fn retire(&self) {
+    pub(super) fn shutdown(&self) {
         let mut send_queue = self.send_queue.lock();
         send_queue.is_retired = true;
         if let ConnectionState::Connected(connection) = &send_queue.state {

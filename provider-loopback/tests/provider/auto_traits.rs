@@ -9,11 +9,11 @@ use crate::dat::Site;
 use dat_core::registry::Registry;
 use dat_core::{
     AsyncError, Bind, Cno, CompletionFlags, Connect, ConnectionEvent, ConnectionRequest, CrArrival,
-    CrParam, DtoCompletion, Endpoint, EpAttributes, EpChange, EpParam, EpSpec, EpStatus, Error,
+    CrParam, DtoCompletion, Endpoint, EpAttributes, EpParam, EpSpec, EpStatus, EpUpdate, Error,
     EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, IaOptions, InterfaceAdapter, Lmr,
     LmrParam, LmrTriplet, Memory, MemorySource, ProtectionZone, ProxyAgent, Psp, PspParam,
     ReturnType, Rmr, RmrBindCompletion, RmrParam, RmrTriplet, Rsp, RspParam, SharedReceiveQueue,
-    SrqAttributes, SrqParam, Subtype, Timeout, Waited,
+    SrqAttributes, SrqParam, Subtype, Timeout, WaitResult,
 };
 
 const fn any_thread<T: Send + Sync + Unpin>() {}
@@ -41,9 +41,9 @@ const _: () = {
     any_thread::<ProxyAgent>();
     any_thread::<Event>();
     any_thread::<(AsyncError, ConnectionEvent, CrArrival, DtoCompletion, RmrBindCompletion)>();
-    any_thread::<(Bind<'_>, Connect<'_>, EpAttributes, EpChange, EpSpec, EvdOptions, IaOptions)>();
+    any_thread::<(Bind<'_>, Connect<'_>, EpAttributes, EpUpdate, EpSpec, EvdOptions, IaOptions)>();
     any_thread::<(CrParam, EpParam, EpStatus, EvdParam, LmrParam, PspParam, RmrParam, RspParam)>();
-    any_thread::<(SrqAttributes, SrqParam, LmrTriplet, RmrTriplet, Timeout, Waited)>();
+    any_thread::<(SrqAttributes, SrqParam, LmrTriplet, RmrTriplet, Timeout, WaitResult)>();
 };
 
 #[test]
@@ -135,16 +135,16 @@ fn errors_of_full_and_empty_queues_do_not_allocate() {
     let ia = Site::with("").ia;
     let evd = ia.evd_create(&EvdOptions::new(2, EvdFlags::SOFTWARE)).expect("a dispatcher");
     for value in 0..2 {
-        evd.post_se(value).expect("room");
+        evd.post_software_event(value).expect("room");
     }
-    let (count, error) = allocations(|| evd.post_se(2).expect_err("full"));
+    let (count, error) = allocations(|| evd.post_software_event(2).expect_err("full"));
     assert_eq!((count, error.return_type()), (0, ReturnType::QueueFull));
     let mut event = Event::default();
     while evd.dequeue(&mut event).expect("live") {}
     let (count, found) = allocations(|| evd.dequeue(&mut event).expect("live"));
     assert_eq!((count, found), (0, false));
     let (count, waited) = allocations(|| evd.wait(Timeout::ZERO, 1, &mut event).expect("live"));
-    assert_eq!((count, waited), (0, Waited::TimedOut { queued: 0 }));
+    assert_eq!((count, waited), (0, WaitResult::TimedOut { queued: 0 }));
     let cno = ia.cno_create(None).expect("made");
     // The first sleep of a thread may allocate.
     cno.wait(Timeout::ZERO).expect_err("not triggered");

@@ -1,7 +1,7 @@
 //! Waits in steps, and waits that are abandoned.
 
-use dat_core::blocking::{SleepOn, WaitClock, WaitOutcome, WaitStep};
-use dat_core::{EvdFlags, EvdOptions, Event, Timeout, Waited};
+use dat_core::blocking::{SleepOn, SleepResult, WaitDeadline, WaitStep};
+use dat_core::{EvdFlags, EvdOptions, Event, Timeout, WaitResult};
 
 use crate::dat::Site;
 
@@ -9,18 +9,18 @@ use crate::dat::Site;
 fn an_abandoned_wait_lets_another_thread_wait() {
     let evd = Site::with("").evd(EvdFlags::SOFTWARE);
     let mut event = Event::default();
-    let clock = WaitClock::new(Timeout::Infinite);
+    let deadline = WaitDeadline::new(Timeout::Infinite);
     for sleeps in [false, true] {
-        let step = evd.start_wait(&clock, 1, &mut event).expect("it can be waited on");
+        let step = evd.start_wait(&deadline, 1, &mut event).expect("it can be waited on");
         let WaitStep::Blocked(mut blocked) = step else { panic!("the queue is empty") };
-        assert!(evd.start_wait(&clock, 1, &mut event).is_err(), "one thread at a time waits");
+        assert!(evd.start_wait(&deadline, 1, &mut event).is_err(), "one thread at a time waits");
         assert_eq!(blocked.time_left(), None);
         if sleeps {
             assert!(matches!(blocked.begin_sleep(), Some(SleepOn::Word { .. })));
         }
-        evd.post_se(7).expect("the queue has space");
+        evd.post_software_event(7).expect("the queue has space");
         drop(blocked);
-        assert_eq!(evd.wait(Timeout::ZERO, 1, &mut event), Ok(Waited::Event { more: 0 }));
+        assert_eq!(evd.wait(Timeout::ZERO, 1, &mut event), Ok(WaitResult::Event { more: 0 }));
         assert_eq!(event, Event::Software(7));
     }
     evd.free().expect("no thread waits");
@@ -30,16 +30,16 @@ fn an_abandoned_wait_lets_another_thread_wait() {
 fn a_blocked_wait_continues_after_a_spurious_wake_up() {
     let evd = Site::with("").evd(EvdFlags::SOFTWARE);
     let mut event = Event::default();
-    let clock = WaitClock::new(Timeout::Infinite);
-    let step = evd.start_wait(&clock, 1, &mut event).expect("it can be waited on");
+    let deadline = WaitDeadline::new(Timeout::Infinite);
+    let step = evd.start_wait(&deadline, 1, &mut event).expect("it can be waited on");
     let WaitStep::Blocked(mut blocked) = step else { panic!("the queue is empty") };
     assert!(blocked.begin_sleep().is_some());
-    let step = blocked.resume(WaitOutcome::Woken, &mut event).expect("it can be waited on");
+    let step = blocked.resume(SleepResult::Woken, &mut event).expect("it can be waited on");
     let WaitStep::Blocked(mut blocked) = step else { panic!("the queue is empty") };
-    evd.post_se(8).expect("the queue has space");
+    evd.post_software_event(8).expect("the queue has space");
     assert!(blocked.begin_sleep().is_none(), "the event came before the sleep");
-    let step = blocked.resume(WaitOutcome::Woken, &mut event).expect("an event");
-    assert!(matches!(step, WaitStep::Done(Waited::Event { more: 0 })));
+    let step = blocked.resume(SleepResult::Woken, &mut event).expect("an event");
+    assert!(matches!(step, WaitStep::Done(WaitResult::Event { more: 0 })));
     assert_eq!(event, Event::Software(8));
 }
 
@@ -61,10 +61,10 @@ fn an_abandoned_wait_passes_the_trigger_on() {
         other => panic!("not a word: {other:?}"),
     };
     assert!(sleeps(), "it would sleep");
-    evd.post_se(1).expect("the queue has space");
+    evd.post_software_event(1).expect("the queue has space");
     drop(first);
     assert!(!sleeps(), "it does not sleep on");
-    let step = second.resume(WaitOutcome::Woken).expect("it is live");
+    let step = second.resume(SleepResult::Woken).expect("it is live");
     assert!(matches!(step, WaitStep::Done(Some(hint)) if hint == evd));
     evd.free().expect("nothing uses it");
     cno.free().expect("no thread waits");

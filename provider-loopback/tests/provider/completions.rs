@@ -147,7 +147,7 @@ fn a_queue_without_its_poller_discards_completions() {
         a.log();
         a.qp.reset().unwrap();
         world.connect(&a, &[]);
-        world.requests.take().answer.accept(&*c, 1, &[]).unwrap();
+        world.requests.take().responder.accept(&*c, 1, &[]).unwrap();
         drop(other.poller);
         a.log();
         for cookie in 0..20 {

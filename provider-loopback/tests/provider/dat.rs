@@ -6,9 +6,9 @@ use std::time::Duration;
 use dat_core::provider::Provider;
 use dat_core::{
     AsyncError, Close, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest,
-    DatagramEvent, DtoCompletion, DtoStatus, Endpoint, EpAttributes, EpSpec, EpState, EvdFlags,
-    EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource,
-    Operation, Privileges, ProtectionZone, Psp, PspMaker, Registry, Result, Timeout,
+    DatagramEvent, DtoCompletion, DtoStatus, Endpoint, EpAttributes, EpProvision, EpSpec, EpState,
+    EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet, Memory,
+    MemorySource, Operation, Privileges, ProtectionZone, Psp, Registry, Result, Timeout,
 };
 
 use crate::common::fresh_address;
@@ -47,7 +47,7 @@ impl Site {
         let pz = ia.pz_create().expect("zone");
         let evd = EvdOptions::new(64, EvdFlags::CONNECTION_REQUEST);
         let requests = ia.evd_create(&evd).expect("dispatcher");
-        let psp = ia.psp_create_any(&requests, PspMaker::Consumer).expect("service point");
+        let psp = ia.psp_create_any(&requests, EpProvision::Consumer).expect("service point");
         let memory = Memory::zeroed(4096).expect("memory");
         let source = MemorySource::Memory(&memory);
         let lmr = ia.lmr_create(source, &pz, Privileges::ALL).expect("region");

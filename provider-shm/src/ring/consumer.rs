@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use dat_provider::mem::Span;
 use dat_provider_kit::fault::{Fault, copy_in_order};
-use dat_provider_kit::frame::{self, Frame, MAX_HEAD, MAX_PIECE, Malformed, MessageHead};
+use dat_provider_kit::frame::{self, Frame, FrameError, MAX_HEAD, MAX_PIECE, MessageHead};
 use dat_provider_kit::link::Armed;
 use dat_sync::prefetch;
 
@@ -82,7 +82,7 @@ impl Consumer {
     ///
     /// # Errors
     /// As [`frame`](Self::frame).
-    pub(crate) fn next_frame(&self) -> Result<Option<Found>, Malformed> {
+    pub(crate) fn next_frame(&self) -> Result<Option<Found>, FrameError> {
         self.next().map(|total| self.frame(total)).transpose()
     }
 
@@ -116,17 +116,17 @@ impl Consumer {
     ///
     /// # Errors
     /// The peer did not store a frame.
-    pub(crate) fn frame(&self, total: u64) -> Result<Found, Malformed> {
+    pub(crate) fn frame(&self, total: u64) -> Result<Found, FrameError> {
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         if !(SHORTEST..=LONGEST).contains(&total) {
-            return Err(Malformed::Length(0));
+            return Err(FrameError::Length(0));
         }
         let bytes = load_head(self.slots.unit(self.head));
         let given = bytes.get(..total - WORD).unwrap_or(&bytes);
-        let (frame, head) = frame::decode(given)?.ok_or(Malformed::Length(0))?;
+        let (frame, head) = frame::decode(given)?.ok_or(FrameError::Length(0))?;
         let payload = frame.payload() as usize;
         if WORD + head + payload != total {
-            return Err(Malformed::Length(0));
+            return Err(FrameError::Length(0));
         }
         Ok(Found { frame, before: payload_at(head, payload), payload })
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use dat_provider::mem::Span;
 use dat_provider_kit::fault::{Fault, copy};
-use dat_provider_kit::frame::{AckHead, Frame, Malformed, MessageHead};
+use dat_provider_kit::frame::{AckHead, Frame, FrameError, MessageHead};
 
 use super::{LONGEST, Slots, WORD, offset, payload_at, units};
 use crate::segment::{RING, Segment, UNIT, UNITS};
@@ -51,16 +51,16 @@ impl Producer {
 
     /// Whether the ring has space for units, and the word behind them.
     #[inline]
-    fn has_room(&mut self, units: u64) -> Result<bool, Malformed> {
+    fn has_room(&mut self, units: u64) -> Result<bool, FrameError> {
         if self.tail - self.head + units < UNITS { Ok(true) } else { self.update_head(units) }
     }
 
     /// Reads how far the consumer is. Returns whether the ring has space for units.
     #[cold]
-    fn update_head(&mut self, units: u64) -> Result<bool, Malformed> {
+    fn update_head(&mut self, units: u64) -> Result<bool, FrameError> {
         let head = self.slots.signals().head();
         if head < self.head || head > self.tail {
-            return Err(Malformed::Field(0));
+            return Err(FrameError::Field(0));
         }
         self.head = head;
         Ok(self.tail - self.head + units < UNITS)
@@ -75,7 +75,7 @@ impl Producer {
     ///
     /// # Errors
     /// The peer's words contradict each other.
-    pub(crate) fn is_free(&mut self) -> Result<bool, Malformed> {
+    pub(crate) fn is_free(&mut self) -> Result<bool, FrameError> {
         self.has_room(units(LONGEST))
     }
 
@@ -83,7 +83,7 @@ impl Producer {
     ///
     /// # Errors
     /// The peer's words contradict each other, or the frame is too long.
-    pub(crate) fn store(&mut self, frame: &Frame, payload: &[Span]) -> Result<Stored, Malformed> {
+    pub(crate) fn store(&mut self, frame: &Frame, payload: &[Span]) -> Result<Stored, FrameError> {
         let head = frame.encode();
         let words = head.words();
         let words = words.get(..head.len() / WORD).unwrap_or(&words);
@@ -99,7 +99,7 @@ impl Producer {
         &mut self,
         head: &MessageHead,
         payload: Span,
-    ) -> Result<Stored, Malformed> {
+    ) -> Result<Stored, FrameError> {
         self.store_words(&head.words(), &[payload])
     }
 
@@ -108,17 +108,17 @@ impl Producer {
     /// # Errors
     /// As [`store`](Self::store).
     #[inline]
-    pub(crate) fn store_ack(&mut self, head: &AckHead) -> Result<Stored, Malformed> {
+    pub(crate) fn store_ack(&mut self, head: &AckHead) -> Result<Stored, FrameError> {
         self.store_words(&head.words(), &[])
     }
 
     #[inline(always)]
-    fn store_words(&mut self, head: &[u64], payload: &[Span]) -> Result<Stored, Malformed> {
+    fn store_words(&mut self, head: &[u64], payload: &[Span]) -> Result<Stored, FrameError> {
         let length = payload.iter().map(Span::len).sum::<usize>();
         let before = size_of_val(head);
         let total = WORD + before + length;
         if total > LONGEST {
-            return Err(Malformed::Length(0));
+            return Err(FrameError::Length(0));
         }
         let at = payload_at(before, length);
         let taken = units(at + length);

@@ -3,7 +3,7 @@
 use std::process::Child;
 
 use dat_conformance::{Buffer, Node, expect_connection, expect_dto, expect_request, until};
-use dat_core::{Connect, ConnectionEventKind, Endpoint, PspMaker, RmrTriplet};
+use dat_core::{Connect, ConnectionEventKind, Endpoint, EpProvision, RmrTriplet};
 use dat_two_processes::traffic::Load;
 use dat_two_processes::{NONE, process};
 use rustix::process::{Signal, kill_process};
@@ -27,7 +27,8 @@ impl Accepted {
     /// Accepts the connection, on an endpoint that `prepare` has posted receives to, and sends a message.
     pub(crate) fn new(prepare: impl FnOnce(&Endpoint, &Buffer)) -> Self {
         let node = node(&std::env::var(PARAMETERS).unwrap_or_default());
-        let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
+        let psp =
+            node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
         let buffer = node.buffer(LENGTH);
         process::announce(psp.qualifier());
         let ep = node.ep();

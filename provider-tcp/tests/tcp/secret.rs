@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
 use dat_conformance::{Node, exchange, expect_connection, expect_no_event, expect_request, link};
-use dat_core::{Connect, ConnectionEventKind, EventWords, PspMaker, RefusalCause};
+use dat_core::{Connect, ConnectionEventKind, EpProvision, EventText, RefusalCause};
 
 use crate::common::node;
 
@@ -35,7 +35,7 @@ fn adapters_with_the_same_secret_connect() {
 #[test]
 fn a_qualifier_without_a_listener_is_named() {
     let node = with(None);
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
     let port = psp.qualifier();
     psp.free().expect("live");
     let client = node.ep();
@@ -62,7 +62,7 @@ fn a_peer_that_closes_without_an_answer_is_not_taken_for_one_that_does_not_liste
 #[test]
 fn a_request_that_was_abandoned_before_it_was_accepted_is_named() {
     let node = with(None);
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
     let (client, server) = (node.ep(), node.ep());
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
     let request = expect_request(&node.requests).request;
@@ -79,13 +79,13 @@ fn a_peer_without_the_same_secret_is_refused() {
     let (one, other) = (file("one", "a secret of someone"), file("other", "a secret of another"));
     for (near, far) in [(None, Some(&one)), (Some(&one), None), (Some(&one), Some(&other))] {
         let (near, far) = (with(near), with(far));
-        let psp = far.ia.psp_create_any(&far.requests, PspMaker::Consumer).expect("a port");
+        let psp = far.ia.psp_create_any(&far.requests, EpProvision::Consumer).expect("a port");
         let client = near.ep();
         client.connect(&Connect::to(far.address(), psp.qualifier())).expect("an attempt");
         let refused = ConnectionEventKind::NonPeerRejected;
         let event = expect_connection(&near.connect, &client, refused);
         assert_eq!(event.cause, RefusalCause::Secret);
-        let advice = EventWords::of(refused.number()).advice;
+        let advice = EventText::from_number(refused.number()).advice;
         assert!(advice.contains("both sides need the same"), "{advice}");
         expect_no_event(&far.requests);
         psp.free().expect("live");

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use dat_core::{
-    Connect, ConnectionEventKind, EpSpec, EvdFlags, EvdOptions, Event, EventDispatcher, PspMaker,
-    Registry, Result, ReturnType, Timeout,
+    Connect, ConnectionEventKind, EpProvision, EpSpec, EvdFlags, EvdOptions, Event,
+    EventDispatcher, Registry, Result, ReturnType, Timeout,
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -51,7 +51,7 @@ fn attempt() -> Result<bool> {
         (evd(EvdFlags::DTO)?, evd(EvdFlags::CONNECTION)?, evd(EvdFlags::CONNECTION_REQUEST)?);
     let spec = EpSpec::new(&pz).recv_evd(&done).request_evd(&done).connect_evd(&events);
     let (client, server) = (ia.ep_create(&spec)?, ia.ep_create(&spec)?);
-    let psp = ia.psp_create_any(&requests, PspMaker::Consumer)?;
+    let psp = ia.psp_create_any(&requests, EpProvision::Consumer)?;
     client.connect(&Connect::to(ia.attributes().address, psp.qualifier()))?;
     // The request comes, or the attempt fails.
     let mut accepted = false;

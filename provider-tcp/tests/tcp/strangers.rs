@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use dat_conformance::{Node, expect_connection, expect_event, expect_request, link, until};
 use dat_core::{
-    ConnectionEventKind, Endpoint, EpState, EvdFlags, EvdOptions, Event, Psp, PspMaker, RmrTriplet,
+    ConnectionEventKind, Endpoint, EpProvision, EpState, EvdFlags, EvdOptions, Event, Psp,
+    RmrTriplet,
 };
 use dat_provider_kit::descriptors;
 use dat_provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
-use dat_provider_kit::handshake::{Active, Hello, SideInfo};
+use dat_provider_kit::handshake::{Active, ConnectionParameters, Hello};
 use dat_two_processes::process::raise_descriptors;
 use dat_two_processes::{each_once, posts};
 
 use crate::common::node;
 
 fn service(node: &Node) -> (Psp, SocketAddr) {
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
     let port = u16::try_from(psp.qualifier()).expect("a port");
     (psp, node.socket(port))
 }
@@ -39,7 +40,7 @@ fn rest(stream: &mut TcpStream) -> Vec<u8> {
 
 /// A request for a connection, as an honest peer makes it.
 fn hello(to: SocketAddr) -> Vec<u8> {
-    let side = SideInfo { posted: 4, reads: 4, ..SideInfo::default() };
+    let side = ConnectionParameters { posted: 4, reads: 4, ..ConnectionParameters::default() };
     let hello = Hello { qualifier: to.port().into(), port: 9, side };
     let (_, message) = Active::new(&hello, None).expect("no random numbers are needed");
     [&message.frame.encode(), message.payload.as_slice()].concat()
@@ -66,7 +67,7 @@ fn peers_that_are_slow_to_request_are_all_served() {
     let node = node("");
     let options = EvdOptions::new(PEERS as u32, EvdFlags::CONNECTION_REQUEST);
     let requests = node.ia.evd_create(&options).expect("a dispatcher");
-    let psp = node.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&requests, EpProvision::Consumer).expect("a port");
     let to = node.socket(u16::try_from(psp.qualifier()).expect("a port"));
     let mut slow: Vec<_> = (0..PEERS).map(|_| connect(to)).collect();
     for stream in &mut slow {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use dat_conformance::{Node, expect_connections, expect_request};
-use dat_core::{Address, Connect, ConnectionEventKind, DtoStatus, PspMaker, Registry};
+use dat_core::{Address, Connect, ConnectionEventKind, DtoStatus, EpProvision, Registry};
 use dat_two_processes::{NONE, each_once, posts};
 
 const ACTIVE: &str = "10.91.0.1";
@@ -159,7 +159,7 @@ fn arrive(interface: &str, address: &str) -> Node {
 #[ignore = "started by the test, in a namespace"]
 fn passive() {
     let node = arrive("wire1", PASSIVE);
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
     println!("port {}", psp.qualifier());
     let buffer = node.buffer(128);
     let eps = [node.ep(), node.ep()];

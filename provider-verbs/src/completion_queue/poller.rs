@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
-    CompletionSink, Notify, Success, Taken,
+    CompletionSink, Notify, PlainSuccess, TakeResult,
 };
 use dat_provider_kit::errors::foreign_object;
 
@@ -54,14 +54,14 @@ impl Inner {
     /// Takes the oldest completion of the batch if it is a plain success; `Nothing` if the batch is
     /// empty.
     #[inline(always)]
-    fn take_from_batch(&mut self, into: &mut Success) -> Taken {
+    fn take_from_batch(&mut self, into: &mut PlainSuccess) -> TakeResult {
         match self.batch.first() {
-            None => Taken::Nothing,
+            None => TakeResult::Nothing,
             Some(entry) if self.work_queue_table.take(entry, into) => {
                 self.batch.pass();
-                Taken::Success
+                TakeResult::Success
             }
-            Some(_) => Taken::Other,
+            Some(_) => TakeResult::Other,
         }
     }
 
@@ -92,25 +92,25 @@ impl Poller {
     fn take_from_device(
         mut inner: impl DerefMut<Target = Inner>,
         queue: &Queue,
-        into: &mut Success,
-    ) -> Taken {
+        into: &mut PlainSuccess,
+    ) -> TakeResult {
         if !inner.taken.is_empty() || inner.notify != Notify::Off {
-            return Taken::Other;
+            return TakeResult::Other;
         }
         match inner.refill(queue) {
             true if inner.taken.is_empty() => inner.take_from_batch(into),
-            true => Taken::Other,
-            false => Taken::Nothing,
+            true => TakeResult::Other,
+            false => TakeResult::Nothing,
         }
     }
 
     /// As [`CompletionPoller::take`], for a thread that does not own the lock.
     #[cold]
     #[inline(never)]
-    fn take_as_other(&self, into: &mut Success) -> Taken {
+    fn take_as_other(&self, into: &mut PlainSuccess) -> TakeResult {
         let mut inner = self.0.inner.lock();
         match inner.take_from_batch(into) {
-            Taken::Nothing => Self::take_from_device(inner, &self.0, into),
+            TakeResult::Nothing => Self::take_from_device(inner, &self.0, into),
             taken => taken,
         }
     }
@@ -133,7 +133,7 @@ impl CompletionPoller for Poller {
                 break;
             }
             let Some(entry) = inner.batch.next() else { continue };
-            let mut success = Success::default();
+            let mut success = PlainSuccess::default();
             into[count] = if inner.work_queue_table.take(&entry, &mut success) {
                 success.into()
             } else {
@@ -155,12 +155,12 @@ impl CompletionPoller for Poller {
     }
 
     #[inline]
-    fn take(&mut self, into: &mut Success) -> Taken {
+    fn take_success(&mut self, into: &mut PlainSuccess) -> TakeResult {
         let Some(mut inner) = self.0.inner.lock_as_owner() else { return self.take_as_other(into) };
         match inner.take_from_batch(into) {
             // The guard is passed on, so that this function keeps nothing for a case that occurs
             // once per batch.
-            Taken::Nothing => Self::take_from_device(inner, &self.0, into),
+            TakeResult::Nothing => Self::take_from_device(inner, &self.0, into),
             taken => taken,
         }
     }
@@ -200,7 +200,7 @@ impl CompletionPoller for Poller {
         self.0.channel.clone().map(|channel| channel as CompletionDescriptor)
     }
 
-    fn watch(&mut self) {
+    fn arm_descriptor(&mut self) {
         let queue = &*self.0;
         let mut inner = queue.inner.lock();
         inner.notify = Notify::Signalled;

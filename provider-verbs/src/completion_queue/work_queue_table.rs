@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dat_provider::status::{DtoStatus, Operation};
-use dat_provider::{Completion, Success};
+use dat_provider::{Completion, PlainSuccess};
 
 use super::batch::BATCH;
 use super::identifier::{Identifier, SHARED, is_shared, key};
@@ -162,7 +162,7 @@ impl WorkQueueTable {
 
     /// Takes a completion that is not [special](Self::are_special), if its post is an ordinary one.
     #[inline(always)]
-    pub(super) fn take(&self, from: &WorkCompletion, into: &mut Success) -> bool {
+    pub(super) fn take(&self, from: &WorkCompletion, into: &mut PlainSuccess) -> bool {
         let &WorkCompletion { wr_id, byte_len, .. } = from;
         let id = Identifier::unpack(wr_id);
         let Some(entry) = self.entries.get(usize::from(id.index)) else { return false };

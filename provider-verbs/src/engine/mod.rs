@@ -64,7 +64,7 @@ pub(crate) struct Engine {
     /// Keeps a place in the context occupied that must not be used.
     _placeholder: Option<Arc<CompletionQueue>>,
     instances: RwLock<Vec<Weak<dyn InstanceEvents>>>,
-    pub(crate) channel: Arc<cm::Channel>,
+    pub(crate) channel: Arc<cm::EventChannel>,
     /// The channel of queues that have no channel of their own.
     pub(crate) completions: Arc<CompletionChannel>,
     /// The sets on which the threads `dat-events` and `dat-cm` sleep.
@@ -81,7 +81,7 @@ impl Engine {
     /// Opens the channels of a device and starts the threads.
     fn start(context: Context, placeholder: Option<Arc<CompletionQueue>>) -> Result<Threads> {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
-        let channel = cm::Channel::new().map_err(|failure| {
+        let channel = cm::EventChannel::new().map_err(|failure| {
             exhausted(failure, Subtype::ResourceDevice, "event channel").advise(
                 "load the kernel module rdma_ucm, and check the permissions of \
                  /dev/infiniband/rdma_cm",

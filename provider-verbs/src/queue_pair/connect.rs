@@ -12,7 +12,7 @@ use dat_provider_kit::qualifier;
 
 use super::causes::{self, Step};
 use super::state::{Attempt, End, Link, State, VerbsQp};
-use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
+use crate::cm::{self, CmId, ConnectParameters, EventKind, Parameters, PortSpace};
 use crate::engine::{Command, QueueEvents, Target};
 use crate::errors::exhausted;
 use crate::key::Key;
@@ -31,7 +31,7 @@ const RECEIVE_RETRY_TIMER: u8 = 12;
 
 /// An accepted request, as the endpoint needs it.
 pub(crate) struct Accepted {
-    pub(crate) id: Id,
+    pub(crate) id: CmId,
     pub(crate) key: Key,
     pub(crate) attempt: u64,
     pub(crate) private_data: Vec<u8>,
@@ -49,7 +49,7 @@ impl VerbsQp {
         let engine = &device.engine;
         let key = Key::new(device);
         let value = key.value();
-        let id = Id::new(&engine.channel, value, PortSpace::Tcp).map_err(|failure| {
+        let id = CmId::new(&engine.channel, value, PortSpace::Tcp).map_err(|failure| {
             exhausted(failure, Subtype::ResourceDevice, "communication identifier")
         })?;
         if let Some(tos) = type_of_service(request.qos) {
@@ -144,7 +144,7 @@ impl VerbsQp {
     /// Moves the device's queue pair to its operational states and posts the receives that waited.
     fn open(
         &self,
-        id: &Id,
+        id: &CmId,
         hardware: &Arc<verbs::QueuePair>,
         depths: Option<(u8, u8)>,
     ) -> std::result::Result<(), Failure> {
@@ -173,7 +173,7 @@ impl VerbsQp {
     /// that waited.
     fn initialize(
         &self,
-        id: &Id,
+        id: &CmId,
         hardware: &Arc<verbs::QueuePair>,
     ) -> std::result::Result<(), Failure> {
         let (mut attributes, mask) = id.queue_pair_attributes_raw(sys::IBV_QPS_INIT)?;
@@ -319,7 +319,7 @@ impl VerbsQp {
         })
     }
 
-    fn address_resolved(&self, id: &Id) -> Outcome<'static> {
+    fn address_resolved(&self, id: &CmId) -> Outcome<'static> {
         let ours = id.port() == self.device.port
             && id.context().is_some_and(|context| context.name() == self.device.context().name());
         if !ours {

@@ -20,7 +20,7 @@ use crate::engine::{QueueEvents, Target};
 use crate::errors::exhausted;
 use crate::shared_receive::{self, Shared};
 use crate::sys::verbs::{IBV_SEND_FENCE, IBV_SEND_INLINE, IBV_SEND_SIGNALED};
-use crate::verbs::{self, Capabilities, QueuePairInit, QueuePairKind};
+use crate::verbs::{self, Capabilities, QueuePairInit, QueuePairType};
 use crate::work_queue::WorkQueue;
 
 /// Number of inline bytes requested for each request.
@@ -124,15 +124,15 @@ impl Parts {
         if let Some(domain) = &parts.link.domain {
             let attachments = [&*parts.sender.queue.attachment, &*parts.receiver.queue.attachment];
             let shared = parts.link.shared.as_ref();
-            let hardware = make(domain, key, attachments, shared, &limits, kind(datagrams))?;
+            let hardware = make(domain, key, attachments, shared, &limits, qp_type(datagrams))?;
             install(&mut parts.link, &mut parts.sender, &mut parts.receiver, hardware);
         }
         Ok(parts)
     }
 }
 
-const fn kind(datagrams: bool) -> QueuePairKind {
-    if datagrams { QueuePairKind::Datagram } else { QueuePairKind::ReliableConnected }
+const fn qp_type(datagrams: bool) -> QueuePairType {
+    if datagrams { QueuePairType::Ud } else { QueuePairType::Rc }
 }
 
 /// Creates the device's queue pair, with space for the provider's own requests.
@@ -142,7 +142,7 @@ fn make(
     [requests, receives]: [&Attachment; 2],
     shared: Option<&Arc<Shared>>,
     limits: &QueuePairLimits,
-    kind: QueuePairKind,
+    qp_type: QueuePairType,
 ) -> Result<Arc<verbs::QueuePair>> {
     let with_inline = |max_inline_data| {
         let init = QueuePairInit {
@@ -157,7 +157,7 @@ fn make(
                 max_recv_sge: if shared.is_some() { 0 } else { limits.max_receive_segments.max(1) },
                 max_inline_data,
             },
-            kind,
+            qp_type,
         };
         verbs::QueuePair::new(&domain.hardware, &init)
     };
@@ -244,8 +244,8 @@ impl VerbsQp {
             Some(domain) => {
                 let attachments = [&*sender.queue.attachment, &*receiver.queue.attachment];
                 let shared = link.shared.as_ref();
-                let kind = kind(self.datagrams);
-                let hardware = make(domain, self.key, attachments, shared, &link.limits, kind)?;
+                let qp_type = qp_type(self.datagrams);
+                let hardware = make(domain, self.key, attachments, shared, &link.limits, qp_type)?;
                 install(&mut link, &mut sender, &mut receiver, hardware)
             }
         };

@@ -15,7 +15,7 @@ use dat_sync::Mutex;
 
 use super::resolution::Datagrams;
 use super::state::{Link, Mode, Sender, VerbsQp};
-use crate::cm::{Id, PortSpace};
+use crate::cm::{CmId, PortSpace};
 use crate::completion_queue;
 use crate::device::Device;
 use crate::engine::{InstanceEvents, Target};
@@ -23,7 +23,7 @@ use crate::errors::{exhausted, no_datagrams};
 use crate::key::Key;
 use crate::segments;
 use crate::sys::verbs as sys;
-use crate::verbs::{self, AddressHandle, AddressVector, Post, QueuePairState, What};
+use crate::verbs::{self, AddressHandle, AddressVector, QueuePairState, RawOperation, RawRequest};
 use crate::work_queue::Record;
 
 /// Maximum number of address requests that wait in the kernel.
@@ -96,11 +96,11 @@ impl VerbsQp {
                 flags |= sys::IBV_SEND_INLINE;
             }
             let (number, key) = (remote.number, remote.key);
-            let what = What::Datagram { handle: &handle, number, key };
+            let operation = RawOperation::Datagram { handle: &handle, number, key };
             segments::with(request.segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory is
                 // readable while they are registered (`Span::new`).
-                unsafe { hardware.post_raw(&Post { id, flags, segments, what }) }
+                unsafe { hardware.post_raw(&RawRequest { id, flags, segments, operation }) }
             })
             .map_err(super::post::refused)?;
             sender.keep(completion_queue::number_of(id), handle);
@@ -117,7 +117,7 @@ impl VerbsQp {
         let hardware = link.connectable()?;
         let device = &self.device;
         let key = Key::new(device);
-        let id = Id::new(&device.engine.channel, key.value(), PortSpace::Udp)
+        let id = CmId::new(&device.engine.channel, key.value(), PortSpace::Udp)
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "identifier"))?;
         let refused = |failure| {
             exhausted(failure, Subtype::ResourceDevice, "local port for address handle requests")

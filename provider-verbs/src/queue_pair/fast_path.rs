@@ -11,7 +11,7 @@ use dat_sync::MutexGuard;
 
 use super::state::{Receiver, Sender};
 use crate::sys::verbs as sys;
-use crate::verbs::{Plain, Sge};
+use crate::verbs::{Sge, SingleSgeOp};
 
 /// The operations for which a post with a remote buffer is instantiated.
 pub(super) const WRITE: bool = true;
@@ -71,7 +71,7 @@ impl Sender {
         flags: CompletionFlags,
         checked: Epoch,
     ) -> Result<()> {
-        match this.post(buffer, key, cookie, flags, Plain::Send) {
+        match this.post(buffer, key, cookie, flags, SingleSgeOp::Send) {
             Some(Ok(())) => Ok(()),
             Some(Err(code)) => Self::not_taken(this, code),
             None => Self::post_send_otherwise(this, buffer, key, cookie, flags, checked),
@@ -91,8 +91,8 @@ impl Sender {
     ) -> Result<()> {
         let RemoteBuffer { address, context } = remote;
         let operation = match OPERATION {
-            WRITE => Plain::Write { address, key: context },
-            READ => Plain::Read { address, key: context },
+            WRITE => SingleSgeOp::Write { address, key: context },
+            READ => SingleSgeOp::Read { address, key: context },
         };
         match this.post(buffer, key, cookie, flags, operation) {
             Some(Ok(())) => Ok(()),
@@ -111,7 +111,7 @@ impl Sender {
         key: u32,
         cookie: u64,
         flags: CompletionFlags,
-        operation: Plain,
+        operation: SingleSgeOp,
     ) -> Option<std::result::Result<(), i32>> {
         if !flags.is_empty() {
             return None;
@@ -120,9 +120,9 @@ impl Sender {
         debug_assert!(u32::try_from(buffer.length).is_ok(), "longer than `Limits::max_message`");
         let length = buffer.length as u32;
         let (recorded, send_flags) = match operation {
-            Plain::Send => (Operation::Send, self.signalled_for(buffer.length)),
-            Plain::Write { .. } => (Operation::RdmaWrite, self.signalled_for(buffer.length)),
-            Plain::Read { .. } => (Operation::RdmaRead, sys::IBV_SEND_SIGNALED),
+            SingleSgeOp::Send => (Operation::Send, self.signalled_for(buffer.length)),
+            SingleSgeOp::Write { .. } => (Operation::RdmaWrite, self.signalled_for(buffer.length)),
+            SingleSgeOp::Read { .. } => (Operation::RdmaRead, sys::IBV_SEND_SIGNALED),
         };
         let number = self.queue.posts.write_at(next, recorded, cookie, Some(length), flags);
         let segment = Sge { addr: buffer.address, length, lkey: key };

@@ -143,8 +143,8 @@ impl QueuePair for VerbsQp {
         self.failure()
     }
 
-    fn retire(&self) {
-        self.retire();
+    fn shutdown(&self) {
+        self.shutdown();
     }
 }
 
@@ -185,7 +185,7 @@ impl QueuePairEvents for VerbsQp {
 impl Drop for VerbsQp {
     fn drop(&mut self) {
         // The core has retired it before it dropped its reference.
-        self.retire();
+        self.shutdown();
         self.device.engine.forget(self.key);
     }
 }

@@ -12,7 +12,7 @@ use super::state::{Completing, Mode, Receiver, Sender, VerbsQp};
 use crate::errors::internal;
 use crate::segments;
 use crate::sys::verbs as sys;
-use crate::verbs::{self, Error as Failure, Post, What};
+use crate::verbs::{self, Error as Failure, RawOperation, RawRequest};
 use crate::window;
 use crate::work_queue::Record;
 
@@ -67,7 +67,7 @@ impl Receiver {
     #[cold]
     #[inline(never)]
     pub(super) fn not_taken(mut this: MutexGuard<'_, Self>, code: i32) -> Result<()> {
-        let failure = Failure::of_post("ibv_post_recv", code);
+        let failure = Failure::from_post("ibv_post_recv", code);
         this.queue.posts.unwrite();
         Err(refused(failure))
     }
@@ -77,35 +77,35 @@ impl Sender {
     /// Posts any request.
     pub(super) fn post_slow(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
         let &Request { ref work, segments, cookie, flags, .. } = request;
-        let what = match *work {
-            Work::Send => What::Send,
-            Work::SendInvalidate { key } => What::SendInvalidate { key },
+        let raw = match *work {
+            Work::Send => RawOperation::Send,
+            Work::SendInvalidate { key } => RawOperation::SendInvalidate { key },
             Work::RdmaWrite { remote } => {
-                What::Write { address: remote.address, key: remote.context }
+                RawOperation::Write { address: remote.address, key: remote.context }
             }
             Work::RdmaWriteImmediate { remote, immediate } => {
                 let (address, key) = (remote.address, remote.context);
-                What::WriteImmediate { address, key, data: immediate }
+                RawOperation::WriteImmediate { address, key, data: immediate }
             }
             Work::RdmaRead { remote } => {
-                let what = What::Read { address: remote.address, key: remote.context };
+                let raw = RawOperation::Read { address: remote.address, key: remote.context };
                 if remote.length < request.length {
                     // It reads all of the remote buffer into as many local segments as needed.
                     let (cut, count) = segments::first(segments, remote.length);
-                    return Self::post_as(this, &cut[..count], cookie, flags, what);
+                    return Self::post_as(this, &cut[..count], cookie, flags, raw);
                 }
-                what
+                raw
             }
             Work::FetchAdd { add, remote } => {
-                What::FetchAdd { address: remote.address, key: remote.context, add }
+                RawOperation::FetchAdd { address: remote.address, key: remote.context, add }
             }
             Work::CompareSwap { compare, swap, remote } => {
                 let (address, key) = (remote.address, remote.context);
-                What::CompareSwap { address, key, compare, swap }
+                RawOperation::CompareSwap { address, key, compare, swap }
             }
             _ => return Err(unsupported("such a request")),
         };
-        Self::post_as(this, segments, cookie, flags, what)
+        Self::post_as(this, segments, cookie, flags, raw)
     }
 
     /// Posts a request that is not a datagram.
@@ -114,20 +114,20 @@ impl Sender {
         segments: &[Segment],
         cookie: u64,
         flags: CompletionFlags,
-        what: What<'_>,
+        raw: RawOperation<'_>,
     ) -> Result<()> {
         let length: u64 = segments.iter().map(|segment| segment.length).sum();
-        let operation = operation(what);
+        let operation = operation(raw);
         let record =
             Record { cookie, length: length as u32, flags, operation, ..Record::default() };
         Self::submit(this, record, |sender, hardware, id, mut flags| {
-            if what.takes_inline() && length <= sender.inline {
+            if raw.supports_inline() && length <= sender.inline {
                 flags |= sys::IBV_SEND_INLINE;
             }
             segments::with(segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory is
                 // readable while they are registered (`Span::new`).
-                unsafe { hardware.post_raw(&Post { id, flags, segments, what }) }
+                unsafe { hardware.post_raw(&RawRequest { id, flags, segments, operation: raw }) }
             })
             .or_else(late_or_refused)
         })
@@ -195,7 +195,7 @@ impl Sender {
     #[cold]
     #[inline(never)]
     pub(super) fn not_taken(mut this: MutexGuard<'_, Self>, code: i32) -> Result<()> {
-        let outcome = late_or_refused(Failure::of_post("ibv_post_send", code));
+        let outcome = late_or_refused(Failure::from_post("ibv_post_send", code));
         this.posted(&outcome, 0);
         outcome
     }
@@ -210,8 +210,8 @@ impl Sender {
         let Some(number) = self.queue.posts.write(&record) else { return };
         let Some(hardware) = self.queue.hardware() else { return };
         let id = self.queue.attachment.identifier(number);
-        let what = What::Write { address: 0, key: 0 };
-        let post = Post { id, flags: sys::IBV_SEND_SIGNALED, segments: &[], what };
+        let raw = RawOperation::Write { address: 0, key: 0 };
+        let post = RawRequest { id, flags: sys::IBV_SEND_SIGNALED, segments: &[], operation: raw };
         // SAFETY: the post has no segments, so no memory is read.
         if unsafe { hardware.post_raw(&post) }.is_err() {
             self.queue.posts.unwrite();
@@ -283,13 +283,13 @@ fn flush(completing: Option<Completing>) -> Result<()> {
 }
 
 /// The operation of a request as it is recorded.
-const fn operation(what: What<'_>) -> Operation {
-    match what {
-        What::Write { .. } => Operation::RdmaWrite,
-        What::WriteImmediate { .. } => Operation::RdmaWriteImmediate,
-        What::Read { .. } => Operation::RdmaRead,
-        What::FetchAdd { .. } => Operation::FetchAdd,
-        What::CompareSwap { .. } => Operation::CompareSwap,
+const fn operation(raw: RawOperation<'_>) -> Operation {
+    match raw {
+        RawOperation::Write { .. } => Operation::RdmaWrite,
+        RawOperation::WriteImmediate { .. } => Operation::RdmaWriteImmediate,
+        RawOperation::Read { .. } => Operation::RdmaRead,
+        RawOperation::FetchAdd { .. } => Operation::FetchAdd,
+        RawOperation::CompareSwap { .. } => Operation::CompareSwap,
         _ => Operation::Send,
     }
 }

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use dat_provider::Peer;
 
-use crate::cm::{ConnectParameters, Id};
+use crate::cm::{CmId, ConnectParameters};
 use crate::key::Key;
 
 /// The additional state of an operational datagram queue pair.
 pub(super) struct Datagrams {
     /// Where its address can be requested.
-    pub(super) asked: Id,
+    pub(super) asked: CmId,
     pub(super) _key: Key,
     /// The attempts in progress, by the key of their identifier.
     pub(super) resolving: HashMap<u64, Resolution>,
@@ -18,7 +18,7 @@ pub(super) struct Datagrams {
 
 /// An attempt to resolve an address.
 pub(super) struct Resolution {
-    pub(super) id: Id,
+    pub(super) id: CmId,
     pub(super) _key: Key,
     /// The attempt number of the core.
     pub(super) attempt: u64,
@@ -31,7 +31,7 @@ pub(super) struct Resolution {
 
 /// An accepted request, which is answered once the address of its sender is known.
 pub(super) struct Acceptance {
-    pub(super) id: Id,
+    pub(super) id: CmId,
     pub(super) _key: Key,
     pub(super) private_data: Vec<u8>,
     /// The number of the queue pair, and whether its receives are shared.
@@ -49,7 +49,7 @@ impl Acceptance {
 }
 
 impl Datagrams {
-    pub(super) fn new(asked: Id, key: Key) -> Self {
+    pub(super) fn new(asked: CmId, key: Key) -> Self {
         Self { asked, _key: key, resolving: HashMap::new() }
     }
 }

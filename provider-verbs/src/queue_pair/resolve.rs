@@ -20,7 +20,7 @@ use super::connect::{Accepted, RESOLVE_TIME, type_of_service};
 use super::datagram::Remote;
 use super::resolution::{Acceptance, Resolution};
 use super::state::{Link, VerbsQp};
-use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
+use crate::cm::{self, CmId, ConnectParameters, EventKind, Parameters, PortSpace};
 use crate::engine::{Command, Target};
 use crate::errors::exhausted;
 use crate::key::Key;
@@ -28,7 +28,7 @@ use crate::ud_handshake::UdRequest;
 
 /// What an attempt needs: its identifier, and the address of the peer.
 struct Ready {
-    id: Id,
+    id: CmId,
     key: Key,
     to: SocketAddr,
 }
@@ -55,7 +55,7 @@ impl VerbsQp {
         let device = &self.device;
         let to = device.reach(ip_address(peer.address)?, qualifier::to_port(peer.port));
         let key = Key::new(device);
-        let id = Id::new(&device.engine.channel, key.value(), PortSpace::Udp)
+        let id = CmId::new(&device.engine.channel, key.value(), PortSpace::Udp)
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "identifier"))?;
         id.bind(device.at_port(0)).map_err(|failure| {
             exhausted(failure, Subtype::ResourceDevice, "local port for the address handle request")
@@ -163,7 +163,7 @@ impl VerbsQp {
         }
     }
 
-    fn is_own(&self, id: &Id) -> bool {
+    fn is_own(&self, id: &CmId) -> bool {
         id.port() == self.device.port
             && id.context().is_some_and(|context| context.name() == self.device.context().name())
     }

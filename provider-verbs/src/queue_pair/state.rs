@@ -21,7 +21,7 @@ use crate::domain::Domain;
 use crate::engine::QueueEvents;
 use crate::key::Key;
 use crate::shared_receive::Shared;
-use crate::verbs::{self, AddressHandle, PlainRequest, Poster, Receive, WorkRequest};
+use crate::verbs::{self, AddressHandle, Poster, SingleSgeReceive, SingleSgeRequest, WorkRequest};
 use crate::work_queue::{Posts, Record, WorkQueue};
 
 /// A queue pair.
@@ -62,14 +62,14 @@ pub(super) enum State {
     /// The device's queue pair is in the error state; outstanding operations are being flushed.
     Ending(Attempt, End),
     /// The identifier is kept until the other side has learned of the end.
-    Disconnected(#[expect(dead_code, reason = "it is only kept")] Option<cm::Id>),
+    Disconnected(#[expect(dead_code, reason = "it is only kept")] Option<cm::CmId>),
 }
 
 /// An attempt to connect, and the connection that it may become.
 pub(super) struct Attempt {
     /// The attempt number of the core.
     pub(super) number: u64,
-    pub(super) id: cm::Id,
+    pub(super) id: cm::CmId,
     /// The key of the identifier.
     pub(super) key: Key,
     pub(super) private_data: Vec<u8>,
@@ -137,7 +137,7 @@ pub(super) struct Sender {
     pub(super) quiet: u32,
     /// Maximum of `quiet`.
     pub(super) most_quiet: u32,
-    pub(super) queue: PostQueue<PlainRequest>,
+    pub(super) queue: PostQueue<SingleSgeRequest>,
     /// The address handles of outstanding datagrams, with their sequence numbers in the work queue.
     pub(super) handles: RefCell<VecDeque<(u32, Arc<AddressHandle>)>>,
 }
@@ -146,7 +146,7 @@ pub(super) struct Sender {
 pub(super) struct Receiver {
     /// The operation of its receives.
     pub(super) operation: Operation,
-    pub(super) queue: PostQueue<Receive>,
+    pub(super) queue: PostQueue<SingleSgeReceive>,
     /// Receives that wait for a connection, with their sequence numbers in the work queue.
     pub(super) early: VecDeque<(u32, Vec<Segment>)>,
 }

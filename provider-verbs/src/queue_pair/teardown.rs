@@ -187,7 +187,7 @@ impl VerbsQp {
         true
     }
 
-    pub(super) fn retire(&self) {
+    pub(super) fn shutdown(&self) {
         let mut link = self.link.lock();
         if replace(&mut link.retired, true) {
             return;

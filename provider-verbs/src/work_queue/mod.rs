@@ -89,7 +89,7 @@ impl WorkQueue {
     pub(crate) fn remember(&self, failed: &Completion, cause: impl FnOnce() -> String) {
         let mut first = self.failure.lock();
         if first.is_none() {
-            *first = Failure::of(failed, cause);
+            *first = Failure::from_completion(failed, cause);
         }
     }
 

@@ -14,7 +14,7 @@ use super::address::{CAddress, from_c};
 use crate::sys::libraries;
 use crate::sys::rdma_cma::{self as sys, rdma_addrinfo};
 use crate::sys::verbs as qp;
-use crate::verbs::{QueuePairKind, library};
+use crate::verbs::{QueuePairType, library};
 use crate::{Error, Result};
 
 const CALL: &str = "rdma_getaddrinfo";
@@ -107,7 +107,7 @@ pub struct Hints {
     /// The family; it applies to the node only with [`Flags::family`].
     pub family: Option<Family>,
     /// The kind of the queue pairs.
-    pub kind: Option<QueuePairKind>,
+    pub qp_type: Option<QueuePairType>,
     /// The service.
     pub port_space: Option<PortSpace>,
     /// The local address.
@@ -166,7 +166,7 @@ impl AddressInfo {
     ///
     /// # Errors
     /// As [`resolve`](Self::resolve).
-    pub fn of_address(address: SocketAddr, hints: &Hints) -> Result<Self> {
+    pub fn from_address(address: SocketAddr, hints: &Hints) -> Result<Self> {
         let (mut node, service) = (address.ip().to_string(), address.port().to_string());
         if let SocketAddr::V6(v6) = address {
             if v6.scope_id() != 0 {
@@ -242,11 +242,11 @@ impl<'a> AddressEntry<'a> {
 
     /// The kind of its queue pairs.
     #[must_use]
-    pub fn kind(&self) -> Option<QueuePairKind> {
+    pub fn qp_type(&self) -> Option<QueuePairType> {
         match u32::try_from(self.c().ai_qp_type) {
-            Ok(qp::IBV_QPT_RC) => Some(QueuePairKind::ReliableConnected),
-            Ok(qp::IBV_QPT_UC) => Some(QueuePairKind::UnreliableConnected),
-            Ok(qp::IBV_QPT_UD) => Some(QueuePairKind::Datagram),
+            Ok(qp::IBV_QPT_RC) => Some(QueuePairType::Rc),
+            Ok(qp::IBV_QPT_UC) => Some(QueuePairType::Uc),
+            Ok(qp::IBV_QPT_UD) => Some(QueuePairType::Ud),
             _ => None,
         }
     }
@@ -315,7 +315,7 @@ impl fmt::Debug for AddressEntry<'_> {
             .field("source", &self.source())
             .field("destination", &self.destination())
             .field("port_space", &self.port_space())
-            .field("kind", &self.kind())
+            .field("qp_type", &self.qp_type())
             .finish_non_exhaustive()
     }
 }
@@ -344,7 +344,7 @@ impl Hints {
         raw.ai_flags = self.flags.bits();
         raw.ai_family = self.family.map_or(0, Family::value);
         raw.ai_port_space = self.port_space.map_or(0, |space| space.value() as i32);
-        raw.ai_qp_type = self.kind.map_or(0, |kind| kind.value() as i32);
+        raw.ai_qp_type = self.qp_type.map_or(0, |qp_type| qp_type.value() as i32);
         if let Some(source) = source {
             (raw.ai_src_addr, raw.ai_src_len) = (source.as_ptr(), source.length());
         }

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 
 /// A channel that reports the events of its identifiers (rdma_create_event_channel(3)).
 #[derive(Debug)]
-pub struct Channel {
+pub struct EventChannel {
     raw: Private<OpenChannel>,
 }
 
@@ -29,7 +29,7 @@ unsafe impl Send for OpenChannel {}
 // SAFETY: the library's calls on it are thread safe.
 unsafe impl Sync for OpenChannel {}
 
-impl Channel {
+impl EventChannel {
     /// Opens a channel.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Channel {
     }
 }
 
-impl AsFd for Channel {
+impl AsFd for EventChannel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.raw.as_fd()
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::ptr::null_mut;
 use std::time::Duration;
 
-use super::Id;
+use super::CmId;
 use super::address::CAddress;
 use crate::sys::rdma_cma::rdma_conn_param;
 use crate::sys::verbs::ibv_qp_attr;
@@ -65,7 +65,7 @@ impl ConnectParameters<'_> {
     }
 }
 
-impl Id {
+impl CmId {
     /// Binds to a local address, and so to a device unless the address is a wildcard
     /// (rdma_bind_addr(3)).
     ///

@@ -5,11 +5,11 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use super::queue_pair::{Given, MadeQueuePair};
-use super::{AddressEntry, Id, IdQueuePairInit};
+use super::{AddressEntry, CmId, CmQueuePairInit};
 use crate::verbs::{ProtectionDomain, field, library};
 use crate::{Error, Result};
 
-impl Id {
+impl CmId {
     /// Creates a synchronous identifier from a result of [`AddressInfo`](super::AddressInfo)
     /// (rdma_create_ep(3)).
     ///
@@ -25,12 +25,12 @@ impl Id {
     pub fn create_endpoint<'a>(
         from: impl Into<AddressEntry<'a>>,
         domain: Option<&Arc<ProtectionDomain>>,
-        init: Option<&IdQueuePairInit<'_>>,
+        init: Option<&CmQueuePairInit<'_>>,
     ) -> Result<Self> {
         const CALL: &str = "rdma_create_ep";
         let from = from.into();
-        let kind = |init: &IdQueuePairInit<'_>| from.kind().unwrap_or(init.kind);
-        let given = init.map(|init| Given::new(init, kind(init), domain));
+        let qp_type = |init: &CmQueuePairInit<'_>| from.qp_type().unwrap_or(init.qp_type);
+        let given = init.map(|init| Given::new(init, qp_type(init), domain));
         let mut attributes = init.map(|init| init.to_c(0));
         let attributes = attributes.as_mut().map_or(null_mut(), |attributes| &raw mut *attributes);
         let (mut raw, pd) = (null_mut(), domain.map_or(null_mut(), |domain| domain.raw()));

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Channel, Id};
+use super::{CmId, EventChannel};
 use crate::sys::rdma_cma::{self as sys, rdma_cm_event, rdma_conn_param};
 use crate::sys::verbs::IBV_QPT_UD;
 use crate::verbs::{AddressVector, field, pointer_to_key};
-use crate::{Error, Result, Subject};
+use crate::{Error, ErrorObject, Result};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $value:ident $text:literal,)*) => {
@@ -51,7 +51,7 @@ kinds! {
     RouteError = RDMA_CM_EVENT_ROUTE_ERROR "route resolution failed",
     /// A peer requests a connection from a listening identifier.
     ConnectRequest = RDMA_CM_EVENT_CONNECT_REQUEST "connection request",
-    /// The peer accepted, and this side must [establish](Id::establish) the connection.
+    /// The peer accepted, and this side must [establish](CmId::establish) the connection.
     ConnectResponse = RDMA_CM_EVENT_CONNECT_RESPONSE "connection response",
     /// The connection could not be established.
     ConnectError = RDMA_CM_EVENT_CONNECT_ERROR "connection failed",
@@ -84,7 +84,7 @@ pub struct Event {
     /// The key of the identifier; for a request, that of the listening identifier.
     pub key: u64,
     /// The identifier of an arriving request; dropping it rejects the request.
-    pub request: Option<Id>,
+    pub request: Option<CmId>,
     /// An errno, always positive; for a rejection, the reason that the transport gives. For an
     /// identifier of datagrams that is [unreachable](EventKind::Unreachable), up to 5, the status of
     /// the peer's answer.
@@ -156,7 +156,7 @@ impl Event {
             EventKind::DeviceRemoval => ("rdma_get_cm_event", libc::ENODEV),
             _ => return Ok(()),
         };
-        Err(Error::new(call, errno).on(Subject::Identifier(self.key)))
+        Err(Error::new(call, errno).on(ErrorObject::Identifier(self.key)))
     }
 }
 
@@ -165,12 +165,12 @@ impl Event {
 /// # Safety
 /// The event must come from the channel and not be acknowledged yet: until then its identifiers
 /// live.
-pub(super) unsafe fn copy(event: &rdma_cm_event, channel: &Arc<Channel>) -> Event {
+pub(super) unsafe fn copy(event: &rdma_cm_event, channel: &Arc<EventChannel>) -> Event {
     let is_request = event.event == sys::RDMA_CM_EVENT_CONNECT_REQUEST;
     let named = if is_request { event.listen_id } else { event.id };
     let key = pointer_to_key(field!(named, context));
     // SAFETY: the identifier that a request brings belongs to the receiver of the event.
-    let request = is_request.then(|| unsafe { Id::adopt(event.id, channel) });
+    let request = is_request.then(|| unsafe { CmId::adopt(event.id, channel) });
     // SAFETY: the caller guarantees that the event is not acknowledged yet.
     unsafe { contents(event, key, request) }
 }
@@ -188,7 +188,7 @@ pub(super) unsafe fn copy_kept(event: &rdma_cm_event) -> Event {
 
 /// # Safety
 /// The event must not be acknowledged yet: until then its identifier lives.
-unsafe fn contents(event: &rdma_cm_event, key: u64, request: Option<Id>) -> Event {
+unsafe fn contents(event: &rdma_cm_event, key: u64, request: Option<CmId>) -> Event {
     let kind = EventKind::new(event.event);
     let is_multicast = matches!(kind, EventKind::MulticastJoin | EventKind::MulticastError);
     let is_datagram = field!(event.id, qp_type) == IBV_QPT_UD || is_multicast;

@@ -7,14 +7,14 @@ use std::sync::{Arc, RwLockReadGuard};
 
 use dat_sync::{Mutex, MutexGuard, RwLock};
 
-use super::Channel;
+use super::EventChannel;
 use super::address::{CAddress, from_storage};
 use super::event::{self, Event};
 use super::queue_pair::Made;
 use crate::sys::libraries;
 use crate::sys::rdma_cma::{self as sys, rdma_cm_id};
 use crate::verbs::{Context, Owner, field, key_to_pointer, library, pointer_to_key};
-use crate::{Error, Result, Subject};
+use crate::{Error, ErrorObject, Result};
 
 /// The service of an identifier (rdma_create_id(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl PortSpace {
 /// Handles are cheap to clone. The identifier is destroyed with the last of them and of the objects
 /// that were created through it, in the order that librdmacm requires.
 #[derive(Clone)]
-pub struct Id {
+pub struct CmId {
     pub(super) inner: Arc<Inner>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Inner {
     raw: NonNull<rdma_cm_id>,
     /// The channel of an asynchronous identifier. Operations hold a read lock, so that none runs
     /// while it migrates.
-    channel: RwLock<Option<Arc<Channel>>>,
+    channel: RwLock<Option<Arc<EventChannel>>>,
     /// Held by an operation of a synchronous identifier, because operations share the event that it
     /// keeps.
     turn: Mutex<()>,
@@ -72,7 +72,7 @@ pub(super) struct Inner {
     pub(super) made: Mutex<Made>,
     /// For a request that is not answered: the listening identifier, whose destruction waits for
     /// the acknowledgement of the event that this one keeps.
-    pub(super) listener: Mutex<Option<Id>>,
+    pub(super) listener: Mutex<Option<CmId>>,
     /// Held by threads that wait for completions of requests, and of receives.
     pub(super) waiting: [Mutex<()>; 2],
     /// Whether it was created by rdma_create_ep, which has a destructor of its own.
@@ -125,16 +125,16 @@ impl Drop for Inner {
 /// An operation of an identifier: the identifier does not migrate during it, and a synchronous one
 /// executes no other operation.
 pub(super) struct Operation<'a> {
-    _channel: RwLockReadGuard<'a, Option<Arc<Channel>>>,
+    _channel: RwLockReadGuard<'a, Option<Arc<EventChannel>>>,
     _turn: Option<MutexGuard<'a, ()>>,
 }
 
-impl Id {
+impl CmId {
     /// Creates an asynchronous identifier, whose events arrive on the channel with the key.
     ///
     /// # Errors
     /// `ENOMEM`: no memory is left; `EACCES`: the process may not open `/dev/infiniband/rdma_cm`.
-    pub fn new(channel: &Arc<Channel>, key: u64, space: PortSpace) -> Result<Self> {
+    pub fn new(channel: &Arc<EventChannel>, key: u64, space: PortSpace) -> Result<Self> {
         Self::create(Some(channel), key, space)
     }
 
@@ -147,7 +147,7 @@ impl Id {
         Self::create(None, 0, space)
     }
 
-    fn create(channel: Option<&Arc<Channel>>, key: u64, space: PortSpace) -> Result<Self> {
+    fn create(channel: Option<&Arc<EventChannel>>, key: u64, space: PortSpace) -> Result<Self> {
         const CALL: &str = "rdma_create_id";
         let mut raw = null_mut();
         let on = channel.map_or(null_mut(), |channel| channel.raw());
@@ -163,7 +163,7 @@ impl Id {
     ///
     /// # Safety
     /// It must be alive, belong to that channel, and have no other owner.
-    pub(super) unsafe fn adopt(raw: *mut rdma_cm_id, channel: &Arc<Channel>) -> Self {
+    pub(super) unsafe fn adopt(raw: *mut rdma_cm_id, channel: &Arc<EventChannel>) -> Self {
         // SAFETY: the caller guarantees a live identifier, which is not null.
         let raw = unsafe { NonNull::new_unchecked(raw) };
         Self::with(raw, Some(channel), false)
@@ -171,7 +171,7 @@ impl Id {
 
     pub(super) fn wrap(
         raw: *mut rdma_cm_id,
-        channel: Option<&Arc<Channel>>,
+        channel: Option<&Arc<EventChannel>>,
         is_endpoint: bool,
         call: &'static str,
     ) -> Result<Self> {
@@ -179,7 +179,11 @@ impl Id {
         Ok(Self::with(raw, channel, is_endpoint))
     }
 
-    fn with(raw: NonNull<rdma_cm_id>, channel: Option<&Arc<Channel>>, is_endpoint: bool) -> Self {
+    fn with(
+        raw: NonNull<rdma_cm_id>,
+        channel: Option<&Arc<EventChannel>>,
+        is_endpoint: bool,
+    ) -> Self {
         let channel = RwLock::new(channel.cloned());
         let (turn, made, listener) = (Mutex::default(), Mutex::default(), Mutex::default());
         let waiting = Default::default();
@@ -204,15 +208,15 @@ impl Id {
 
     /// Converts the result of a call on the identifier.
     pub(super) fn check(&self, call: &'static str, code: i32) -> Result<()> {
-        Error::check(call, code).map_err(|error| error.on(self.subject()))
+        Error::check(call, code).map_err(|error| error.on(self.error_object()))
     }
 
     pub(super) fn refused(&self, call: &'static str, errno: i32) -> Error {
-        Error::new(call, errno).on(self.subject())
+        Error::new(call, errno).on(self.error_object())
     }
 
-    fn subject(&self) -> Subject {
-        Subject::Identifier(self.key())
+    fn error_object(&self) -> ErrorObject {
+        ErrorObject::Identifier(self.key())
     }
 
     /// Checks that the identifier is bound to a device, which some calls of the library require but
@@ -314,7 +318,7 @@ impl Id {
     ///
     /// # Errors
     /// The error of the kernel.
-    pub fn migrate(&self, channel: Option<&Arc<Channel>>) -> Result<()> {
+    pub fn migrate(&self, channel: Option<&Arc<EventChannel>>) -> Result<()> {
         let mut current = self.inner.channel.write();
         let to = channel.map_or(null_mut(), |channel| channel.raw());
         // SAFETY: the identifier and the channel, if there is one, are alive.
@@ -325,9 +329,9 @@ impl Id {
     }
 }
 
-impl fmt::Debug for Id {
+impl fmt::Debug for CmId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Id")
+        f.debug_struct("CmId")
             .field("key", &self.key())
             .field("local_address", &self.local_address())
             .field("peer_address", &self.peer_address())

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::Id;
+use super::CmId;
 use super::address::CAddress;
 use crate::Result;
 use crate::sys::rdma_cma::{self as sys, rdma_cm_join_mc_attr_ex};
@@ -18,7 +18,7 @@ pub enum Membership {
     SendOnly,
 }
 
-impl Id {
+impl CmId {
     /// Joins a multicast group, and attaches the queue pair of the identifier to it
     /// (rdma_join_multicast(3)). The event of the join contains `key` and the address to send to.
     ///

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::Id;
+use super::CmId;
 use crate::Result;
 use crate::sys::rdma_cma as sys;
 use crate::sys::verbs::ibv_ece;
@@ -18,7 +18,7 @@ pub struct Ece {
     pub options: u32,
 }
 
-impl Id {
+impl CmId {
     /// Sets the type of service of the packets that it sends (`RDMA_OPTION_ID_TOS`).
     ///
     /// # Errors

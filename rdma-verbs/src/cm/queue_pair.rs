@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Arc, Weak};
 
-use super::Id;
+use super::CmId;
 use super::id::Inner;
 use crate::sys::verbs::{
     self as sys, ibv_context, ibv_qp_attr, ibv_qp_init_attr, ibv_srq_attr, ibv_srq_init_attr,
 };
 use crate::verbs::{
     Capabilities, CompletionChannel, CompletionQueue, InFlight, Order, Owner, Parts,
-    ProtectionDomain, QueuePair, QueuePairKind, QueueRecords, Records, SharedReceiveAttributes,
+    ProtectionDomain, QueuePair, QueuePairType, QueueRecords, Records, SharedReceiveAttributes,
     SharedReceiveQueue, field, key_to_pointer, library,
 };
 use crate::{Error, Result};
@@ -20,28 +20,28 @@ use crate::{Error, Result};
 /// The parameters of an identifier's queue pair. Completion queues that are not given are created
 /// with it, each with its own channel.
 #[derive(Clone, Copy, Debug)]
-pub struct IdQueuePairInit<'a> {
+pub struct CmQueuePairInit<'a> {
     /// The queue in which its requests complete.
     pub send_queue: Option<&'a Arc<CompletionQueue>>,
     /// The queue in which its receives complete.
     pub receive_queue: Option<&'a Arc<CompletionQueue>>,
     /// The shared queue from which it takes its receives. If this is `None` and the identifier has a
-    /// shared queue ([`Id::create_shared_receive_queue`]), it takes them from there.
+    /// shared queue ([`CmId::create_shared_receive_queue`]), it takes them from there.
     pub shared: Option<&'a Arc<SharedReceiveQueue>>,
     /// Its minimum size.
     pub capabilities: Capabilities,
     /// Its kind.
-    pub kind: QueuePairKind,
+    pub qp_type: QueuePairType,
     /// Whether every request generates a completion, whatever its flags.
     pub all_signaled: bool,
 }
 
-impl IdQueuePairInit<'_> {
+impl CmQueuePairInit<'_> {
     /// A queue pair of that kind and size, with its own completion queues.
     #[must_use]
-    pub const fn new(kind: QueuePairKind, capabilities: Capabilities) -> Self {
+    pub const fn new(qp_type: QueuePairType, capabilities: Capabilities) -> Self {
         let (send_queue, receive_queue, shared) = (None, None, None);
-        Self { send_queue, receive_queue, shared, capabilities, kind, all_signaled: false }
+        Self { send_queue, receive_queue, shared, capabilities, qp_type, all_signaled: false }
     }
 
     /// Whether all queues that are given belong to the open device.
@@ -61,7 +61,7 @@ impl IdQueuePairInit<'_> {
             recv_cq: self.receive_queue.map_or(null_mut(), |queue| queue.raw()),
             srq: self.shared.map_or(null_mut(), |shared| shared.raw()),
             cap: self.capabilities.to_c(),
-            qp_type: self.kind.value(),
+            qp_type: self.qp_type.value(),
             sq_sig_all: i32::from(self.all_signaled),
         }
     }
@@ -74,13 +74,13 @@ pub(super) struct Given {
     receive_queue: Option<Arc<CompletionQueue>>,
     shared: Option<Arc<SharedReceiveQueue>>,
     domain: Option<Arc<ProtectionDomain>>,
-    kind: QueuePairKind,
+    qp_type: QueuePairType,
 }
 
 impl Given {
     pub(super) fn new(
-        init: &IdQueuePairInit<'_>,
-        kind: QueuePairKind,
+        init: &CmQueuePairInit<'_>,
+        qp_type: QueuePairType,
         domain: Option<&Arc<ProtectionDomain>>,
     ) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Given {
             receive_queue: init.receive_queue.cloned(),
             shared: init.shared.cloned(),
             domain: domain.cloned(),
-            kind,
+            qp_type,
         }
     }
 }
@@ -146,7 +146,7 @@ struct Counted {
     _count: Arc<()>,
 }
 
-impl Id {
+impl CmId {
     /// Creates the queue pair of the identifier, in the given domain or the default one of its
     /// device, and returns its size (rdma_create_qp(3)). The library moves it through its states
     /// with the connection; receives can be posted, and datagrams sent, at once.
@@ -157,7 +157,7 @@ impl Id {
     pub fn create_queue_pair(
         &self,
         domain: Option<&Arc<ProtectionDomain>>,
-        init: &IdQueuePairInit<'_>,
+        init: &CmQueuePairInit<'_>,
     ) -> Result<Capabilities> {
         const CALL: &str = "rdma_create_qp";
         self.check_bound(CALL)?;
@@ -173,7 +173,7 @@ impl Id {
         // them from now on.
         let code = unsafe { (library!(cm).rdma_create_qp)(self.raw(), raw, &raw mut attributes) };
         self.check(CALL, code)?;
-        made.queue_pair = Some(MadeQueuePair::new(Given::new(init, init.kind, domain)));
+        made.queue_pair = Some(MadeQueuePair::new(Given::new(init, init.qp_type, domain)));
         Ok(Capabilities::from_c(&attributes.cap))
     }
 
@@ -236,7 +236,7 @@ impl Id {
         // SAFETY: the queue pair lives until it is destroyed, which is refused while a handle
         // exists.
         let handle =
-            unsafe { QueuePair::owned_by(raw, size, given.kind, domain, parts, counted()) };
+            unsafe { QueuePair::owned_by(raw, size, given.qp_type, domain, parts, counted()) };
         let handle = Arc::new(handle);
         made.queue_pair.as_mut()?.handle = Arc::downgrade(&handle);
         Some(handle)

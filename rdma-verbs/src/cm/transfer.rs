@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use super::Id;
+use super::CmId;
 use crate::Result;
 use crate::verbs::{
-    Access, AddressHandle, Completion, CompletionQueue, Data, Memory, MemoryRegion, Operation,
-    QueuePair, RemoteAddress, Segment, SendFlags, SendRequest,
+    Access, AddressHandle, Completion, CompletionQueue, Memory, MemoryRegion, Operation, QueuePair,
+    RemoteAddress, RequestData, Segment, SendFlags, SendRequest,
 };
 
 /// The queue key with which identifiers of [`PortSpace::Udp`](super::PortSpace) send and receive
 /// datagrams (`RDMA_UDP_QKEY`).
 pub const UDP_QUEUE_KEY: u32 = crate::sys::rdma_cma::RDMA_UDP_QKEY;
 
-impl Id {
+impl CmId {
     /// Registers memory to send from and receive into (rdma_reg_msgs(3)).
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Id {
     /// # Errors
     /// `EINVAL`: the identifier has no queue pair. Otherwise as [`QueuePair::post_send`].
     pub fn post_send(&self, id: u64, segments: &[Segment], flags: SendFlags) -> Result<()> {
-        let (operation, data) = (Operation::Send, Data::Segments(segments));
+        let (operation, data) = (Operation::Send, RequestData::Segments(segments));
         self.post("rdma_post_send", &SendRequest { id, operation, data, flags })
     }
 
@@ -85,7 +85,7 @@ impl Id {
         flags: SendFlags,
         from: RemoteAddress,
     ) -> Result<()> {
-        let (operation, data) = (Operation::Read(from), Data::Segments(segments));
+        let (operation, data) = (Operation::Read(from), RequestData::Segments(segments));
         self.post("rdma_post_read", &SendRequest { id, operation, data, flags })
     }
 
@@ -100,7 +100,7 @@ impl Id {
         flags: SendFlags,
         to: RemoteAddress,
     ) -> Result<()> {
-        let (operation, data) = (Operation::Write(to), Data::Segments(segments));
+        let (operation, data) = (Operation::Write(to), RequestData::Segments(segments));
         self.post("rdma_post_write", &SendRequest { id, operation, data, flags })
     }
 
@@ -119,7 +119,7 @@ impl Id {
     ) -> Result<()> {
         let queue_key = UDP_QUEUE_KEY;
         let operation = Operation::Datagram { handle, queue_pair, queue_key, immediate: None };
-        let data = Data::Segments(segments);
+        let data = RequestData::Segments(segments);
         self.post("rdma_post_ud_send", &SendRequest { id, operation, data, flags })
     }
 

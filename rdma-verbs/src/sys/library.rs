@@ -32,7 +32,7 @@ impl fmt::Debug for Libraries {
 /// Why a library cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot use {library}: {reason}")]
-pub struct LoadFailure {
+pub struct LoadError {
     /// The file name of the library.
     pub library: &'static str,
     /// The text of the dynamic linker.
@@ -43,8 +43,8 @@ pub struct LoadFailure {
 ///
 /// # Errors
 /// One of the libraries, or a function of it, is missing.
-pub fn libraries() -> Result<&'static Libraries, &'static LoadFailure> {
-    static LIBRARIES: Lazy<Result<Libraries, LoadFailure>> =
+pub fn libraries() -> Result<&'static Libraries, &'static LoadError> {
+    static LIBRARIES: Lazy<Result<Libraries, LoadError>> =
         Lazy::new(|| Ok(Libraries { verbs: Verbs::load()?, cm: RdmaCm::load()? }));
     LIBRARIES.as_ref()
 }
@@ -83,7 +83,7 @@ macro_rules! functions {
         }
 
         impl $table {
-            fn load() -> Result<Self, LoadFailure> {
+            fn load() -> Result<Self, LoadError> {
                 let library = Library::open($library)?;
                 Ok(Self {
                     $($name: function!(
@@ -213,7 +213,7 @@ struct Library {
 }
 
 impl Library {
-    fn open(name: &'static str) -> Result<Self, LoadFailure> {
+    fn open(name: &'static str) -> Result<Self, LoadError> {
         let mut file = name.to_owned();
         file.push('\0');
         // SAFETY: the name ends with a zero byte. The initialisers of the two libraries only set up
@@ -222,12 +222,12 @@ impl Library {
             libc::dlopen(file.as_ptr().cast::<c_char>(), libc::RTLD_NOW | libc::RTLD_LOCAL)
         };
         if handle.is_null() {
-            return Err(LoadFailure { library: name, reason: last_error() });
+            return Err(LoadError { library: name, reason: last_error() });
         }
         Ok(Self { handle, name })
     }
 
-    fn symbol(&self, name: &str, version: &str) -> Result<*mut c_void, LoadFailure> {
+    fn symbol(&self, name: &str, version: &str) -> Result<*mut c_void, LoadError> {
         let [symbol, node] = [name, version].map(|text| format!("{text}\0"));
         let (symbol, node) = (symbol.as_ptr().cast::<c_char>(), node.as_ptr().cast::<c_char>());
         // SAFETY: the handle belongs to a library that stays open, and both texts end with a zero
@@ -241,7 +241,7 @@ impl Library {
         #[cfg(not(target_env = "gnu"))]
         let found = unsafe { libc::dlsym(self.handle, symbol) };
         if found.is_null() {
-            return Err(LoadFailure { library: self.name, reason: last_error() });
+            return Err(LoadError { library: self.name, reason: last_error() });
         }
         Ok(found)
     }

@@ -20,4 +20,4 @@ mod library;
 pub mod rdma_cma;
 pub mod verbs;
 
-pub use library::{Libraries, LoadFailure, RdmaCm, Verbs, libraries};
+pub use library::{Libraries, LoadError, RdmaCm, Verbs, libraries};

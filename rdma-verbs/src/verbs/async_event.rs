@@ -120,7 +120,7 @@ impl QueuePairEvent {
         }
     }
 
-    /// The value in C, for [`Id::notify`](crate::cm::Id::notify).
+    /// The value in C, for [`CmId::notify`](crate::cm::CmId::notify).
     pub(crate) const fn value(self) -> u32 {
         match self {
             Self::Fatal => sys::IBV_EVENT_QP_FATAL,

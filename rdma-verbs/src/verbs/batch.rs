@@ -8,8 +8,8 @@ use super::memory::{NO_MEMORY, reserved};
 use super::post::Checked;
 use super::region::RegionUse;
 use super::{
-    Access, Data, Error, MemoryWindow, Operation, ProtectionDomain, QueuePair, QueuePairInit,
-    Result, Segment, SendFlags, SendRequest, What, WindowKind, field, library,
+    Access, Error, MemoryWindow, Operation, ProtectionDomain, QueuePair, QueuePairInit,
+    RawOperation, RequestData, Result, Segment, SendFlags, SendRequest, WindowType, field, library,
 };
 use crate::sys::extended::{extended, ibv_qp_init_attr_ex, ibv_rx_hash_conf, verbs_context_tail};
 use crate::sys::verbs::{self as sys, ibv_mw_bind_info, ibv_qp, ibv_qp_cap, ibv_qp_ex};
@@ -120,7 +120,7 @@ impl QueuePair {
     /// `ENOTCONN`: it is not ready to send.
     pub fn start_batch(&self) -> Result<SendBatch<'_>> {
         const CALL: &str = "ibv_wr_start";
-        let missing = Error::new(CALL, libc::EOPNOTSUPP).on(self.subject());
+        let missing = Error::new(CALL, libc::EOPNOTSUPP).on(self.error_object());
         let raw = self.extended.ok_or(missing)?;
         self.check_can_send(CALL)?;
         // SAFETY: the queue pair is alive, and the field never changes.
@@ -158,7 +158,7 @@ impl SendBatch<'_> {
         self.check_operation(request.operation.to_raw())?;
         let inline = if checked.is_inline { sys::IBV_SEND_INLINE } else { 0 };
         let mut bytes = Vec::new();
-        if let (true, Data::Inline(parts)) = (checked.is_inline, request.data) {
+        if let (true, RequestData::Inline(parts)) = (checked.is_inline, request.data) {
             bytes = reserved(parts.iter().map(|part| part.len()).sum())?;
             parts.iter().for_each(|part| bytes.extend_from_slice(part));
         }
@@ -183,9 +183,9 @@ impl SendBatch<'_> {
         flags: SendFlags,
     ) -> Result<u32> {
         const CALL: &str = "ibv_wr_bind_mw";
-        let refused = |errno| Error::new(CALL, errno).on(self.queue_pair.subject());
+        let refused = |errno| Error::new(CALL, errno).on(self.queue_pair.error_object());
         let region = to.region();
-        if window.kind() != WindowKind::Two {
+        if window.window_type() != WindowType::Two {
             return Err(refused(libc::EINVAL));
         }
         if region.domain() != window.domain() || !window.is_on_device_of(self.queue_pair.domain()) {
@@ -217,7 +217,7 @@ impl SendBatch<'_> {
         self.is_open = false;
         if let Err(error) = Error::check("ibv_wr_complete", code) {
             self.posting.pop(self.count);
-            return Err(error.on(self.queue_pair.subject()));
+            return Err(error.on(self.queue_pair.error_object()));
         }
         for (window, binding) in self.bound.drain(..) {
             let before = window.bound().replace(binding);
@@ -240,28 +240,28 @@ impl SendBatch<'_> {
         self.count += 1;
     }
 
-    fn operation(&self, what: What<'_>) -> Result<()> {
-        match what {
-            What::Send => call!(self.wr_send()),
-            What::SendImmediate { data } => call!(self.wr_send_imm(data)),
-            What::SendInvalidate { key } => call!(self.wr_send_inv(key)),
-            What::Write { address, key } => call!(self.wr_rdma_write(key, address)),
-            What::WriteImmediate { address, key, data } => {
+    fn operation(&self, operation: RawOperation<'_>) -> Result<()> {
+        match operation {
+            RawOperation::Send => call!(self.wr_send()),
+            RawOperation::SendImmediate { data } => call!(self.wr_send_imm(data)),
+            RawOperation::SendInvalidate { key } => call!(self.wr_send_inv(key)),
+            RawOperation::Write { address, key } => call!(self.wr_rdma_write(key, address)),
+            RawOperation::WriteImmediate { address, key, data } => {
                 call!(self.wr_rdma_write_imm(key, address, data))
             }
-            What::Read { address, key } => call!(self.wr_rdma_read(key, address)),
-            What::FetchAdd { address, key, add } => {
+            RawOperation::Read { address, key } => call!(self.wr_rdma_read(key, address)),
+            RawOperation::FetchAdd { address, key, add } => {
                 call!(self.wr_atomic_fetch_add(key, address, add))
             }
-            What::CompareSwap { address, key, compare, swap } => {
+            RawOperation::CompareSwap { address, key, compare, swap } => {
                 call!(self.wr_atomic_cmp_swp(key, address, compare, swap))
             }
-            What::Invalidate { key } => call!(self.wr_local_inv(key)),
-            What::Datagram { handle, number, key } => {
+            RawOperation::Invalidate { key } => call!(self.wr_local_inv(key)),
+            RawOperation::Datagram { handle, number, key } => {
                 call!(self.wr_send())?;
                 call!(self.wr_set_ud_addr(handle.raw(), number, key))
             }
-            What::DatagramImmediate { handle, number, key, data } => {
+            RawOperation::DatagramImmediate { handle, number, key, data } => {
                 call!(self.wr_send_imm(data))?;
                 call!(self.wr_set_ud_addr(handle.raw(), number, key))
             }
@@ -269,22 +269,22 @@ impl SendBatch<'_> {
     }
 
     /// Checks that the queue pair was created with the operation, and has the functions for it.
-    fn check_operation(&self, what: What<'_>) -> Result<()> {
+    fn check_operation(&self, operation: RawOperation<'_>) -> Result<()> {
         let raw = self.raw.as_ptr();
-        let has = match what {
-            What::Send => field!(raw, wr_send).is_some(),
-            What::SendImmediate { .. } => field!(raw, wr_send_imm).is_some(),
-            What::SendInvalidate { .. } => field!(raw, wr_send_inv).is_some(),
-            What::Write { .. } => field!(raw, wr_rdma_write).is_some(),
-            What::WriteImmediate { .. } => field!(raw, wr_rdma_write_imm).is_some(),
-            What::Read { .. } => field!(raw, wr_rdma_read).is_some(),
-            What::FetchAdd { .. } => field!(raw, wr_atomic_fetch_add).is_some(),
-            What::CompareSwap { .. } => field!(raw, wr_atomic_cmp_swp).is_some(),
-            What::Invalidate { .. } => field!(raw, wr_local_inv).is_some(),
-            What::Datagram { .. } => {
+        let has = match operation {
+            RawOperation::Send => field!(raw, wr_send).is_some(),
+            RawOperation::SendImmediate { .. } => field!(raw, wr_send_imm).is_some(),
+            RawOperation::SendInvalidate { .. } => field!(raw, wr_send_inv).is_some(),
+            RawOperation::Write { .. } => field!(raw, wr_rdma_write).is_some(),
+            RawOperation::WriteImmediate { .. } => field!(raw, wr_rdma_write_imm).is_some(),
+            RawOperation::Read { .. } => field!(raw, wr_rdma_read).is_some(),
+            RawOperation::FetchAdd { .. } => field!(raw, wr_atomic_fetch_add).is_some(),
+            RawOperation::CompareSwap { .. } => field!(raw, wr_atomic_cmp_swp).is_some(),
+            RawOperation::Invalidate { .. } => field!(raw, wr_local_inv).is_some(),
+            RawOperation::Datagram { .. } => {
                 field!(raw, wr_send).is_some() && field!(raw, wr_set_ud_addr).is_some()
             }
-            What::DatagramImmediate { .. } => {
+            RawOperation::DatagramImmediate { .. } => {
                 field!(raw, wr_send_imm).is_some() && field!(raw, wr_set_ud_addr).is_some()
             }
         };
@@ -309,7 +309,7 @@ impl SendBatch<'_> {
 
     #[cold]
     fn not_supported(&self, call: &'static str) -> Error {
-        Error::new(call, libc::EOPNOTSUPP).on(self.queue_pair.subject())
+        Error::new(call, libc::EOPNOTSUPP).on(self.queue_pair.error_object())
     }
 }
 

@@ -47,17 +47,17 @@ pub use device::{Context, DeviceAttributes, DeviceEntry, OnDemandPaging, devices
 pub use domain::ProtectionDomain;
 pub use memory::Memory;
 pub use port::{LinkLayer, PortAttributes, PortState};
-pub use post::{Data, Operation, SendRequest};
-pub use post_raw::{Post, What, WindowBind};
-pub use poster::{Plain, PlainRequest, Poster, Receive, WorkRequest};
-pub use queue_pair::{Capabilities, QueuePair, QueuePairInit, QueuePairKind};
+pub use post::{Operation, RequestData, SendRequest};
+pub use post_raw::{RawOperation, RawRequest, WindowBind};
+pub use poster::{Poster, SingleSgeOp, SingleSgeReceive, SingleSgeRequest, WorkRequest};
+pub use queue_pair::{Capabilities, QueuePair, QueuePairInit, QueuePairType};
 pub use region::MemoryRegion;
 pub use segment::{RemoteAddress, Segment};
 pub use shared_receive::{SharedReceiveAttributes, SharedReceiveQueue};
 pub use state::{Mtu, QueuePairState, ReceiveSide, SendSide, Service};
-pub use window::{MemoryWindow, WindowKind};
+pub use window::{MemoryWindow, WindowType};
 
-pub use crate::error::{Error, Result, Subject};
+pub use crate::error::{Error, ErrorObject, Result};
 pub use crate::sys::verbs::{ibv_sge as Sge, ibv_wc as WorkCompletion};
 
 pub(crate) use channel::set_nonblocking;

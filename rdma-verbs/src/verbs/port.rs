@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Context, Error, Gid, Mtu, Result, Subject, library};
+use super::{Context, Error, ErrorObject, Gid, Mtu, Result, library};
 use crate::sys::verbs::{self as sys, ibv_gid, ibv_port_attr};
 
 /// The state of a port.
@@ -134,7 +134,7 @@ impl Context {
         // SAFETY: the context is open; the function fills no more than its version of the type.
         let code =
             unsafe { (library!(verbs).ibv_query_port)(self.raw(), port, attributes.as_mut_ptr()) };
-        Error::check("ibv_query_port", code).map_err(|error| error.on(Subject::Port(port)))?;
+        Error::check("ibv_query_port", code).map_err(|error| error.on(ErrorObject::Port(port)))?;
         // SAFETY: the memory was zeroed, which is valid for the type, and then filled.
         Ok(PortAttributes::new(&unsafe { attributes.assume_init() }))
     }
@@ -149,7 +149,7 @@ impl Context {
         // SAFETY: the context is open and the pointer valid.
         let code =
             unsafe { (library!(verbs).ibv_query_gid)(self.raw(), port, index, &raw mut gid) };
-        Error::check("ibv_query_gid", code).map_err(|error| error.on(Subject::Port(port)))?;
+        Error::check("ibv_query_gid", code).map_err(|error| error.on(ErrorObject::Port(port)))?;
         Ok(Gid(gid.raw))
     }
 
@@ -163,7 +163,7 @@ impl Context {
         let code = unsafe {
             (library!(verbs).ibv_query_pkey)(self.raw(), port, i32::from(index), &raw mut key)
         };
-        Error::check("ibv_query_pkey", code).map_err(|error| error.on(Subject::Port(port)))?;
+        Error::check("ibv_query_pkey", code).map_err(|error| error.on(ErrorObject::Port(port)))?;
         Ok(u16::from_be(key))
     }
 }

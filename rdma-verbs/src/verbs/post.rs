@@ -6,13 +6,13 @@ use super::in_flight::Uses;
 use super::memory::reserved;
 use super::segment::gather;
 use super::{
-    AddressHandle, Error, QueuePair, QueuePairKind, RemoteAddress, Result, Segment, SendFlags, Sge,
-    What,
+    AddressHandle, Error, QueuePair, QueuePairType, RawOperation, RemoteAddress, Result, Segment,
+    SendFlags, Sge,
 };
 
 /// The local data of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum Data<'a> {
+pub enum RequestData<'a> {
     /// Ranges of regions. The device sends from them or, for an RDMA read or an atomic, writes into
     /// them.
     Segments(&'a [Segment]),
@@ -76,7 +76,7 @@ pub struct SendRequest<'a> {
     /// The operation.
     pub operation: Operation<'a>,
     /// The local data.
-    pub data: Data<'a>,
+    pub data: RequestData<'a>,
     /// How it is sent. Without [`SendFlags::SIGNALED`] a success generates no completion, and the
     /// objects that the request uses are kept until a later request completes.
     pub flags: SendFlags,
@@ -85,47 +85,47 @@ pub struct SendRequest<'a> {
 impl<'a> SendRequest<'a> {
     /// A request that generates a completion.
     #[must_use]
-    pub const fn new(id: u64, operation: Operation<'a>, data: Data<'a>) -> Self {
+    pub const fn new(id: u64, operation: Operation<'a>, data: RequestData<'a>) -> Self {
         Self { id, operation, data, flags: SendFlags::SIGNALED }
     }
 }
 
 impl<'a> Operation<'a> {
-    pub(super) fn to_raw(self) -> What<'a> {
+    pub(super) fn to_raw(self) -> RawOperation<'a> {
         match self {
-            Self::Send => What::Send,
-            Self::SendImmediate(data) => What::SendImmediate { data: data.to_be() },
-            Self::SendInvalidate(key) => What::SendInvalidate { key },
-            Self::Write(RemoteAddress { address, key }) => What::Write { address, key },
+            Self::Send => RawOperation::Send,
+            Self::SendImmediate(data) => RawOperation::SendImmediate { data: data.to_be() },
+            Self::SendInvalidate(key) => RawOperation::SendInvalidate { key },
+            Self::Write(RemoteAddress { address, key }) => RawOperation::Write { address, key },
             Self::WriteImmediate(RemoteAddress { address, key }, data) => {
-                What::WriteImmediate { address, key, data: data.to_be() }
+                RawOperation::WriteImmediate { address, key, data: data.to_be() }
             }
-            Self::Read(RemoteAddress { address, key }) => What::Read { address, key },
+            Self::Read(RemoteAddress { address, key }) => RawOperation::Read { address, key },
             Self::FetchAdd { remote: RemoteAddress { address, key }, add } => {
-                What::FetchAdd { address, key, add }
+                RawOperation::FetchAdd { address, key, add }
             }
             Self::CompareSwap { remote: RemoteAddress { address, key }, compare, swap } => {
-                What::CompareSwap { address, key, compare, swap }
+                RawOperation::CompareSwap { address, key, compare, swap }
             }
-            Self::Invalidate(key) => What::Invalidate { key },
+            Self::Invalidate(key) => RawOperation::Invalidate { key },
             Self::Datagram { handle, queue_pair, queue_key, immediate: None } => {
-                What::Datagram { handle, number: queue_pair, key: queue_key }
+                RawOperation::Datagram { handle, number: queue_pair, key: queue_key }
             }
             Self::Datagram { handle, queue_pair, queue_key, immediate: Some(data) } => {
                 let data = data.to_be();
-                What::DatagramImmediate { handle, number: queue_pair, key: queue_key, data }
+                RawOperation::DatagramImmediate { handle, number: queue_pair, key: queue_key, data }
             }
         }
     }
 
     /// Whether queue pairs of that kind support it.
-    const fn fits(self, kind: QueuePairKind) -> bool {
+    const fn fits(self, qp_type: QueuePairType) -> bool {
         match self {
-            Self::Datagram { .. } => matches!(kind, QueuePairKind::Datagram),
+            Self::Datagram { .. } => matches!(qp_type, QueuePairType::Ud),
             Self::Read(_) | Self::FetchAdd { .. } | Self::CompareSwap { .. } => {
-                matches!(kind, QueuePairKind::ReliableConnected)
+                matches!(qp_type, QueuePairType::Rc)
             }
-            _ => !matches!(kind, QueuePairKind::Datagram),
+            _ => !matches!(qp_type, QueuePairType::Ud),
         }
     }
 }
@@ -140,13 +140,13 @@ pub(super) struct Checked {
 impl SendRequest<'_> {
     /// Checks what C leaves to the caller.
     pub(super) fn check(&self, queue_pair: &QueuePair, call: &'static str) -> Result<Checked> {
-        let refused = |errno| Err(Error::new(call, errno).on(queue_pair.subject()));
-        if !self.operation.fits(queue_pair.kind()) {
+        let refused = |errno| Err(Error::new(call, errno).on(queue_pair.error_object()));
+        if !self.operation.fits(queue_pair.qp_type()) {
             return refused(libc::EINVAL);
         }
         if matches!(
             (self.operation, self.data),
-            (Operation::Invalidate(_), Data::Segments([_, ..]))
+            (Operation::Invalidate(_), RequestData::Segments([_, ..]))
         ) {
             return refused(libc::EINVAL);
         }
@@ -159,18 +159,18 @@ impl SendRequest<'_> {
             uses._handle = Some(Arc::clone(handle));
         }
         let (sges, is_inline) = match self.data {
-            Data::Segments(segments) if segments.len() > limits.max_send_sge as usize => {
+            RequestData::Segments(segments) if segments.len() > limits.max_send_sge as usize => {
                 return refused(libc::EINVAL);
             }
-            Data::Segments(segments) => {
+            RequestData::Segments(segments) => {
                 let (sges, regions) = gather(segments, call)?;
                 uses._regions = regions;
                 (sges, false)
             }
-            Data::Inline(parts) => {
+            RequestData::Inline(parts) => {
                 let length =
                     parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
-                if !self.operation.to_raw().takes_inline() {
+                if !self.operation.to_raw().supports_inline() {
                     return refused(libc::EINVAL);
                 }
                 if length > limits.max_inline_data as usize {

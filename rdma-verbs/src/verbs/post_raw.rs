@@ -7,7 +7,7 @@ use crate::sys::verbs::{self as sys, ibv_send_wr, ibv_send_wr_wr, rdma_wr};
 
 /// A request of the send queue (ibv_post_send(3)).
 #[derive(Debug)]
-pub struct Post<'a> {
+pub struct RawRequest<'a> {
     /// The identifier that its completion returns.
     pub id: u64,
     /// A set of `IBV_SEND_…`.
@@ -15,7 +15,7 @@ pub struct Post<'a> {
     /// The local segments.
     pub segments: &'a [Sge],
     /// The operation.
-    pub what: What<'a>,
+    pub operation: RawOperation<'a>,
 }
 
 /// The operation of a request. Addresses and keys are the peer's. Immediate data is sent in the
@@ -23,7 +23,7 @@ pub struct Post<'a> {
 /// machine.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the fields are those of `struct ibv_send_wr`")]
-pub enum What<'a> {
+pub enum RawOperation<'a> {
     /// `IBV_WR_SEND`
     Send,
     /// `IBV_WR_SEND_WITH_IMM`
@@ -48,11 +48,11 @@ pub enum What<'a> {
     DatagramImmediate { handle: &'a AddressHandle, number: u32, key: u32, data: u32 },
 }
 
-impl What<'_> {
+impl RawOperation<'_> {
     /// Whether its data can be copied into the request itself (`IBV_SEND_INLINE`).
     #[inline(always)]
     #[must_use]
-    pub const fn takes_inline(self) -> bool {
+    pub const fn supports_inline(self) -> bool {
         !matches!(
             self,
             Self::Read { .. }
@@ -63,33 +63,33 @@ impl What<'_> {
     }
 }
 
-impl Post<'_> {
+impl RawRequest<'_> {
     /// Converts it to C; the result borrows the segments and the address handle.
     #[inline(always)]
     pub(super) fn to_c(&self) -> ibv_send_wr {
         let rdma =
             |address, key| ibv_send_wr_wr { rdma: rdma_wr { remote_addr: address, rkey: key } };
         let none = rdma(0, 0);
-        let (opcode, imm_or_key, wr) = match self.what {
-            What::Send => (sys::IBV_WR_SEND, 0, none),
-            What::SendImmediate { data } => (sys::IBV_WR_SEND_WITH_IMM, data, none),
-            What::Invalidate { key } => (sys::IBV_WR_LOCAL_INV, key, none),
-            What::SendInvalidate { key } => (sys::IBV_WR_SEND_WITH_INV, key, none),
-            What::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, 0, rdma(address, key)),
-            What::WriteImmediate { address, key, data } => {
+        let (opcode, imm_or_key, wr) = match self.operation {
+            RawOperation::Send => (sys::IBV_WR_SEND, 0, none),
+            RawOperation::SendImmediate { data } => (sys::IBV_WR_SEND_WITH_IMM, data, none),
+            RawOperation::Invalidate { key } => (sys::IBV_WR_LOCAL_INV, key, none),
+            RawOperation::SendInvalidate { key } => (sys::IBV_WR_SEND_WITH_INV, key, none),
+            RawOperation::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, 0, rdma(address, key)),
+            RawOperation::WriteImmediate { address, key, data } => {
                 (sys::IBV_WR_RDMA_WRITE_WITH_IMM, data, rdma(address, key))
             }
-            What::Read { address, key } => (sys::IBV_WR_RDMA_READ, 0, rdma(address, key)),
-            What::FetchAdd { address, key, add } => {
+            RawOperation::Read { address, key } => (sys::IBV_WR_RDMA_READ, 0, rdma(address, key)),
+            RawOperation::FetchAdd { address, key, add } => {
                 (sys::IBV_WR_ATOMIC_FETCH_AND_ADD, 0, atomic(address, key, add, 0))
             }
-            What::CompareSwap { address, key, compare, swap } => {
+            RawOperation::CompareSwap { address, key, compare, swap } => {
                 (sys::IBV_WR_ATOMIC_CMP_AND_SWP, 0, atomic(address, key, compare, swap))
             }
-            What::Datagram { handle, number, key } => {
+            RawOperation::Datagram { handle, number, key } => {
                 (sys::IBV_WR_SEND, 0, datagram(handle, number, key))
             }
-            What::DatagramImmediate { handle, number, key, data } => {
+            RawOperation::DatagramImmediate { handle, number, key, data } => {
                 (sys::IBV_WR_SEND_WITH_IMM, data, datagram(handle, number, key))
             }
         };

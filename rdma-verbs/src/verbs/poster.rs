@@ -28,7 +28,7 @@ struct Id {
 /// A receive: the beginning of `struct ibv_recv_wr`.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Receive {
+pub struct SingleSgeReceive {
     wr_id: Id,
     next: *mut ibv_recv_wr,
     sg_list: *const Sge,
@@ -38,7 +38,7 @@ pub struct Receive {
 /// A send, RDMA write or RDMA read: the fields of `struct ibv_send_wr` that these have.
 #[derive(Debug)]
 #[repr(C)]
-pub struct PlainRequest {
+pub struct SingleSgeRequest {
     wr_id: Id,
     next: *mut ibv_send_wr,
     sg_list: *const Sge,
@@ -50,24 +50,24 @@ pub struct PlainRequest {
 }
 
 const _: () = {
-    assert!(offset_of!(Receive, next) == offset_of!(ibv_recv_wr, next));
-    assert!(offset_of!(Receive, sg_list) == offset_of!(ibv_recv_wr, sg_list));
-    assert!(offset_of!(Receive, num_sge) == offset_of!(ibv_recv_wr, num_sge));
-    assert!(size_of::<Receive>() == size_of::<ibv_recv_wr>());
-    assert!(offset_of!(PlainRequest, num_sge) == offset_of!(ibv_send_wr, num_sge));
-    assert!(offset_of!(PlainRequest, opcode) == offset_of!(ibv_send_wr, opcode));
-    assert!(offset_of!(PlainRequest, send_flags) == offset_of!(ibv_send_wr, send_flags));
-    assert!(offset_of!(PlainRequest, imm_or_key) == offset_of!(ibv_send_wr, imm_or_key));
-    assert!(offset_of!(PlainRequest, rdma) == offset_of!(ibv_send_wr, wr));
-    assert!(align_of::<Receive>() == align_of::<ibv_recv_wr>());
-    assert!(align_of::<PlainRequest>() == align_of::<ibv_send_wr>());
+    assert!(offset_of!(SingleSgeReceive, next) == offset_of!(ibv_recv_wr, next));
+    assert!(offset_of!(SingleSgeReceive, sg_list) == offset_of!(ibv_recv_wr, sg_list));
+    assert!(offset_of!(SingleSgeReceive, num_sge) == offset_of!(ibv_recv_wr, num_sge));
+    assert!(size_of::<SingleSgeReceive>() == size_of::<ibv_recv_wr>());
+    assert!(offset_of!(SingleSgeRequest, num_sge) == offset_of!(ibv_send_wr, num_sge));
+    assert!(offset_of!(SingleSgeRequest, opcode) == offset_of!(ibv_send_wr, opcode));
+    assert!(offset_of!(SingleSgeRequest, send_flags) == offset_of!(ibv_send_wr, send_flags));
+    assert!(offset_of!(SingleSgeRequest, imm_or_key) == offset_of!(ibv_send_wr, imm_or_key));
+    assert!(offset_of!(SingleSgeRequest, rdma) == offset_of!(ibv_send_wr, wr));
+    assert!(align_of::<SingleSgeReceive>() == align_of::<ibv_recv_wr>());
+    assert!(align_of::<SingleSgeRequest>() == align_of::<ibv_send_wr>());
 };
 
 /// The operation of a request that has one segment and no immediate data. Addresses and keys are
 /// the peer's.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the fields are those of `struct ibv_send_wr`")]
-pub enum Plain {
+pub enum SingleSgeOp {
     /// `IBV_WR_SEND`
     Send,
     /// `IBV_WR_RDMA_WRITE`
@@ -93,7 +93,7 @@ pub trait WorkRequest: Sized {
 
 type PostFunction<C> = unsafe extern "C" fn(*mut ibv_qp, *mut C, *mut *mut C) -> c_int;
 
-impl WorkRequest for Receive {
+impl WorkRequest for SingleSgeReceive {
     type C = ibv_recv_wr;
 
     fn with_id(low: u32) -> Self {
@@ -106,7 +106,7 @@ impl WorkRequest for Receive {
     }
 }
 
-impl WorkRequest for PlainRequest {
+impl WorkRequest for SingleSgeRequest {
     type C = ibv_send_wr;
 
     fn with_id(low: u32) -> Self {
@@ -189,12 +189,12 @@ impl<W: WorkRequest> Poster<W> {
     }
 }
 
-impl Poster<Receive> {
+impl Poster<SingleSgeReceive> {
     /// Posts a receive whose identifier has that upper half. The segment must lie in registered
     /// memory, which the device checks.
     ///
     /// # Errors
-    /// The result of the library, for [`Error::of_post`](super::Error::of_post).
+    /// The result of the library, for [`Error::from_post`](super::Error::from_post).
     #[inline(always)]
     pub fn post(&mut self, high: u32, segment: Sge) -> Result<(), c_int> {
         self.segment = segment;
@@ -205,11 +205,11 @@ impl Poster<Receive> {
     }
 }
 
-impl Poster<PlainRequest> {
+impl Poster<SingleSgeRequest> {
     /// Posts a request whose identifier has that upper half; `flags` is a set of `IBV_SEND_…`.
     ///
     /// # Errors
-    /// The result of the library, for [`Error::of_post`](super::Error::of_post).
+    /// The result of the library, for [`Error::from_post`](super::Error::from_post).
     ///
     /// # Safety
     /// As [`QueuePair::post_raw`].
@@ -219,7 +219,7 @@ impl Poster<PlainRequest> {
         high: u32,
         flags: u32,
         segment: Sge,
-        operation: Plain,
+        operation: SingleSgeOp,
     ) -> Result<(), c_int> {
         self.segment = segment;
         let request = &mut self.request;
@@ -227,9 +227,9 @@ impl Poster<PlainRequest> {
         request.sg_list = &raw const self.segment;
         request.send_flags = flags;
         let (opcode, remote) = match operation {
-            Plain::Send => (sys::IBV_WR_SEND, None),
-            Plain::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, Some((address, key))),
-            Plain::Read { address, key } => (sys::IBV_WR_RDMA_READ, Some((address, key))),
+            SingleSgeOp::Send => (sys::IBV_WR_SEND, None),
+            SingleSgeOp::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, Some((address, key))),
+            SingleSgeOp::Read { address, key } => (sys::IBV_WR_RDMA_READ, Some((address, key))),
         };
         request.opcode = opcode;
         if let Some((remote_addr, rkey)) = remote {
@@ -253,11 +253,11 @@ mod tests {
 
     #[test]
     fn a_poster_without_a_queue_pair_refuses_posts() {
-        let mut receives = Poster::<Receive>::new(1);
+        let mut receives = Poster::<SingleSgeReceive>::new(1);
         assert_eq!(receives.post(2, Sge::default()), Err(libc::ENOSYS));
-        let mut requests = Poster::<PlainRequest>::new(1);
+        let mut requests = Poster::<SingleSgeRequest>::new(1);
         // SAFETY: the request is not inline, so no memory is read.
-        let posted = unsafe { requests.post(2, 0, Sge::default(), Plain::Send) };
+        let posted = unsafe { requests.post(2, 0, Sge::default(), SingleSgeOp::Send) };
         assert_eq!(posted, Err(libc::ENOSYS));
     }
 

@@ -8,30 +8,30 @@ use super::in_flight::{InFlight, Order, Posted, Uses};
 use super::region::RegionUse;
 use super::segment::gather;
 use super::{
-    Access, CompletionQueue, Error, Gid, MemoryWindow, Owner, Post, ProtectionDomain, Result,
-    Segment, SendFlags, SendRequest, SharedReceiveQueue, Subject, WindowBind, key_to_pointer,
-    library, object,
+    Access, CompletionQueue, Error, ErrorObject, Gid, MemoryWindow, Owner, ProtectionDomain,
+    RawRequest, Result, Segment, SendFlags, SendRequest, SharedReceiveQueue, WindowBind,
+    key_to_pointer, library, object,
 };
 use crate::sys::dispatch::Posts;
 use crate::sys::verbs::{self as sys, ibv_qp, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr};
 
-/// The kind of a queue pair.
+/// The transport service of a queue pair (`enum ibv_qp_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueuePairKind {
+pub enum QueuePairType {
     /// A reliable connection (RC).
-    ReliableConnected,
+    Rc,
     /// An unreliable connection (UC): sends and writes may be lost.
-    UnreliableConnected,
+    Uc,
     /// Datagrams (UD).
-    Datagram,
+    Ud,
 }
 
-impl QueuePairKind {
+impl QueuePairType {
     pub(crate) const fn value(self) -> u32 {
         match self {
-            Self::ReliableConnected => sys::IBV_QPT_RC,
-            Self::UnreliableConnected => sys::IBV_QPT_UC,
-            Self::Datagram => sys::IBV_QPT_UD,
+            Self::Rc => sys::IBV_QPT_RC,
+            Self::Uc => sys::IBV_QPT_UC,
+            Self::Ud => sys::IBV_QPT_UD,
         }
     }
 }
@@ -47,7 +47,7 @@ pub struct Capabilities {
     pub max_send_sge: u32,
     /// Maximum number of segments of one receive.
     pub max_recv_sge: u32,
-    /// Maximum number of bytes that can be copied into a request ([`Data::Inline`](super::Data)).
+    /// Maximum number of bytes that can be copied into a request ([`RequestData::Inline`](super::RequestData)).
     pub max_inline_data: u32,
 }
 
@@ -87,7 +87,7 @@ pub struct QueuePairInit<'a> {
     /// Its minimum size.
     pub capabilities: Capabilities,
     /// Its kind.
-    pub kind: QueuePairKind,
+    pub qp_type: QueuePairType,
 }
 
 impl QueuePairInit<'_> {
@@ -99,7 +99,7 @@ impl QueuePairInit<'_> {
             recv_cq: self.receive_queue.raw(),
             srq: self.shared.map_or(null_mut(), |shared| shared.raw()),
             cap: self.capabilities.to_c(),
-            qp_type: self.kind.value(),
+            qp_type: self.qp_type.value(),
             sq_sig_all: 0,
         }
     }
@@ -120,7 +120,7 @@ object! {
         number: u32,
         pub(super) extended: Option<NonNull<ibv_qp_ex>>,
         capabilities: Capabilities,
-        kind: QueuePairKind,
+        qp_type: QueuePairType,
         /// Whether the kernel moves it through its states, as for iWARP: then the library does not
         /// know the state, and the kernel refuses what it does not allow.
         is_moved_by_kernel: bool,
@@ -212,7 +212,7 @@ impl QueuePair {
         };
         let (size, domain) = (Capabilities::from_c(size), Arc::clone(domain));
         // SAFETY: it was just created.
-        unsafe { Self::assemble(raw, extended, size, init.kind, domain, parts, None) }
+        unsafe { Self::assemble(raw, extended, size, init.qp_type, domain, parts, None) }
     }
 
     /// Wraps a queue pair that belongs to another object, as do the records of its posts.
@@ -222,13 +222,13 @@ impl QueuePair {
     pub(crate) unsafe fn owned_by(
         raw: NonNull<ibv_qp>,
         capabilities: Capabilities,
-        kind: QueuePairKind,
+        qp_type: QueuePairType,
         domain: Arc<ProtectionDomain>,
         parts: Parts,
         owner: Owner,
     ) -> Self {
         // SAFETY: the caller guarantees the queue pair.
-        unsafe { Self::assemble(raw, None, capabilities, kind, domain, parts, Some(owner)) }
+        unsafe { Self::assemble(raw, None, capabilities, qp_type, domain, parts, Some(owner)) }
     }
 
     /// # Safety
@@ -237,7 +237,7 @@ impl QueuePair {
         raw: NonNull<ibv_qp>,
         extended: Option<NonNull<ibv_qp_ex>>,
         capabilities: Capabilities,
-        kind: QueuePairKind,
+        qp_type: QueuePairType,
         domain: Arc<ProtectionDomain>,
         parts: Parts,
         owner: Option<Owner>,
@@ -250,7 +250,7 @@ impl QueuePair {
             number: unsafe { raw.as_ref() }.qp_num,
             extended,
             capabilities,
-            kind,
+            qp_type,
             is_moved_by_kernel: context.is_iwarp(),
             posts_by_system_call: context.posts_by_system_call(),
             posts: context.posts(),
@@ -274,8 +274,8 @@ impl QueuePair {
 
     /// Its kind.
     #[must_use]
-    pub fn kind(&self) -> QueuePairKind {
-        self.kind
+    pub fn qp_type(&self) -> QueuePairType {
+        self.qp_type
     }
 
     /// The domain whose memory it can use.
@@ -318,8 +318,8 @@ impl QueuePair {
         &self.parts.records
     }
 
-    pub(super) fn subject(&self) -> Subject {
-        Subject::QueuePair(self.number)
+    pub(super) fn error_object(&self) -> ErrorObject {
+        ErrorObject::QueuePair(self.number)
     }
 
     /// Posts a request (ibv_post_send(3)). The objects that it uses are kept until its completion,
@@ -336,10 +336,10 @@ impl QueuePair {
         let inline = if checked.is_inline { sys::IBV_SEND_INLINE } else { 0 };
         let posted = Posted { id: request.id, _uses: checked.uses };
         self.records().sends.post(posted, |id| {
-            let what = request.operation.to_raw();
+            let operation = request.operation.to_raw();
             let flags = request.flags.bits() | inline;
             // SAFETY: the segments lie in registered memory, or are borrowed over the call.
-            unsafe { self.post_raw(&Post { id, flags, segments: &checked.sges, what }) }
+            unsafe { self.post_raw(&RawRequest { id, flags, segments: &checked.sges, operation }) }
         })
     }
 
@@ -347,7 +347,7 @@ impl QueuePair {
         if self.is_moved_by_kernel || self.cached_state().can_send() {
             return Ok(());
         }
-        Err(Error::new(call, libc::ENOTCONN).on(self.subject()))
+        Err(Error::new(call, libc::ENOTCONN).on(self.error_object()))
     }
 
     /// Posts a receive into the segments (ibv_post_recv(3)), which are kept until its completion
@@ -359,7 +359,7 @@ impl QueuePair {
     /// segments.
     pub fn post_receive(&self, id: u64, segments: &[Segment]) -> Result<()> {
         const CALL: &str = "ibv_post_recv";
-        let refused = |errno| Err(Error::new(CALL, errno).on(self.subject()));
+        let refused = |errno| Err(Error::new(CALL, errno).on(self.error_object()));
         if !self.is_moved_by_kernel && !self.cached_state().can_receive() {
             return refused(libc::ENOTCONN);
         }
@@ -425,7 +425,7 @@ impl QueuePair {
         let group = group.to_c();
         // SAFETY: the queue pair is alive and the address valid over the call.
         let code = unsafe { (library!(verbs).ibv_attach_mcast)(self.raw(), &raw const group, lid) };
-        Error::check("ibv_attach_mcast", code).map_err(|error| error.on(self.subject()))
+        Error::check("ibv_attach_mcast", code).map_err(|error| error.on(self.error_object()))
     }
 
     /// Detaches it from a multicast group (ibv_attach_mcast(3)).
@@ -436,7 +436,7 @@ impl QueuePair {
         let group = group.to_c();
         // SAFETY: the queue pair is alive and the address valid over the call.
         let code = unsafe { (library!(verbs).ibv_detach_mcast)(self.raw(), &raw const group, lid) };
-        Error::check("ibv_detach_mcast", code).map_err(|error| error.on(self.subject()))
+        Error::check("ibv_detach_mcast", code).map_err(|error| error.on(self.error_object()))
     }
 }
 

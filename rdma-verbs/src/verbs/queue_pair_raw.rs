@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use super::shared_receive::{post_receive, receive};
-use super::{Error, Post, QueuePair, Result, Sge, What, WindowBind, WindowKind};
+use super::{Error, QueuePair, RawOperation, RawRequest, Result, Sge, WindowBind, WindowType};
 use crate::sys::verbs::{self as sys, bind_mw_wr, ibv_mw_bind, ibv_mw_bind_info, ibv_send_wr};
 use crate::sys::{cancellation, dispatch};
 
@@ -37,8 +37,8 @@ impl QueuePair {
     /// must not be longer than the queue pair supports inline. An address handle must belong to the
     /// queue pair's domain and live until the request completes.
     #[inline(always)]
-    pub unsafe fn post_raw(&self, post: &Post<'_>) -> Result<()> {
-        let mut request = post.to_c();
+    pub unsafe fn post_raw(&self, request: &RawRequest<'_>) -> Result<()> {
+        let mut request = request.to_c();
         // SAFETY: the request is well formed and what it borrows lives over the call; the caller
         // guarantees the memory.
         unsafe { self.post_request(&mut request) }
@@ -68,10 +68,10 @@ impl QueuePair {
     /// than the window, or the window to another device than the queue pair.
     pub fn post_bind_raw(&self, bind: &WindowBind<'_>) -> Result<u32> {
         const CALL: &str = "ibv_bind_mw";
-        let invalid = Error::new(CALL, libc::EINVAL).on(self.subject());
+        let invalid = Error::new(CALL, libc::EINVAL).on(self.error_object());
         let region = bind.region.ok_or(invalid)?;
         if region.domain() != bind.window.domain() || !bind.window.is_on_device_of(self.domain()) {
-            return Err(Error::new(CALL, libc::EPERM).on(self.subject()));
+            return Err(Error::new(CALL, libc::EPERM).on(self.error_object()));
         }
         region.with(|region| self.post_bind_of(bind, region)).unwrap_or(Err(invalid))
     }
@@ -84,8 +84,8 @@ impl QueuePair {
             length: bind.length,
             mw_access_flags: bind.access,
         };
-        match window.kind() {
-            WindowKind::One => {
+        match window.window_type() {
+            WindowType::One => {
                 let mut bind = ibv_mw_bind { wr_id: bind.id, send_flags: bind.flags, bind_info };
                 // SAFETY: queue pair, window and region are alive; the region belongs to the
                 // window's domain.
@@ -94,10 +94,15 @@ impl QueuePair {
                 Error::check("ibv_bind_mw", code)?;
                 Ok(window.key_raw())
             }
-            WindowKind::Two => {
+            WindowType::Two => {
                 let key = bind.key;
-                let mut request =
-                    Post { id: bind.id, flags: bind.flags, segments: &[], what: What::Send }.to_c();
+                let mut request = RawRequest {
+                    id: bind.id,
+                    flags: bind.flags,
+                    segments: &[],
+                    operation: RawOperation::Send,
+                }
+                .to_c();
                 request.opcode = sys::IBV_WR_BIND_MW;
                 request.bind_mw = bind_mw_wr { mw: window.raw(), rkey: key, bind_info };
                 // SAFETY: queue pair, window and region are alive, and the request is well formed.

@@ -12,7 +12,7 @@ use dat_sync::{Mutex, RwLock};
 
 use super::memory::reserved;
 use super::{
-    Access, Error, Memory, ProtectionDomain, RemoteAddress, Result, Segment, Subject, library,
+    Access, Error, ErrorObject, Memory, ProtectionDomain, RemoteAddress, Result, Segment, library,
 };
 use crate::sys::verbs::ibv_mr;
 
@@ -257,7 +257,7 @@ impl MemoryRegion {
     pub fn to_vec(&self, range: Range<usize>) -> Result<Vec<u8>> {
         let length = range.end.checked_sub(range.start).filter(|_| range.end <= self.length);
         let length = length.ok_or_else(|| self.out_of_range())?;
-        let mut bytes = reserved(length).map_err(|error| error.on(self.subject()))?;
+        let mut bytes = reserved(length).map_err(|error| error.on(self.error_object()))?;
         bytes.resize(length, 0);
         self.read(range.start, &mut bytes)?;
         Ok(bytes)
@@ -272,11 +272,11 @@ impl MemoryRegion {
     }
 
     fn out_of_range(&self) -> Error {
-        Error::new("copy", libc::EFAULT).on(self.subject())
+        Error::new("copy", libc::EFAULT).on(self.error_object())
     }
 
-    pub(super) fn subject(&self) -> Subject {
-        Subject::MemoryRegion(self.local_key)
+    pub(super) fn error_object(&self) -> ErrorObject {
+        ErrorObject::MemoryRegion(self.local_key)
     }
 
     /// Calls the function with the object of the library, unless it is deregistered; a
@@ -295,12 +295,12 @@ impl MemoryRegion {
         let mut raw = self.raw.lock();
         let Some(pointer) = *raw else { return Ok(()) };
         if self.uses.load(Ordering::Acquire) != 0 {
-            return Err(Error::new("ibv_dereg_mr", libc::EBUSY).on(self.subject()));
+            return Err(Error::new("ibv_dereg_mr", libc::EBUSY).on(self.error_object()));
         }
         // SAFETY: the object is alive, since it has not been deregistered; after a success it is
         // gone.
         let code = unsafe { (library!(verbs).ibv_dereg_mr)(pointer.0.as_ptr()) };
-        Error::check("ibv_dereg_mr", code).map_err(|error| error.on(self.subject()))?;
+        Error::check("ibv_dereg_mr", code).map_err(|error| error.on(self.error_object()))?;
         *raw = None;
         Ok(())
     }
@@ -340,7 +340,7 @@ impl RegionUse {
                 region.uses.fetch_add(1, Ordering::AcqRel);
                 Self(Arc::clone(region))
             })
-            .ok_or(Error::new(call, libc::EINVAL).on(region.subject()))
+            .ok_or(Error::new(call, libc::EINVAL).on(region.error_object()))
     }
 }
 

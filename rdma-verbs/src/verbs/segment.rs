@@ -16,7 +16,7 @@ pub struct Segment {
 
 impl Segment {
     pub(super) fn new(region: &Arc<MemoryRegion>, range: Range<usize>) -> Result<Self> {
-        let outside = Error::new("segment", libc::EFAULT).on(region.subject());
+        let outside = Error::new("segment", libc::EFAULT).on(region.error_object());
         let length = range.end.checked_sub(range.start).filter(|_| range.end <= region.len());
         let length = length.and_then(|length| u32::try_from(length).ok()).ok_or(outside)?;
         let addr = region.address().wrapping_add(range.start as u64);

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Access, AddressVector, Error, QueuePair, QueuePairKind, Result, field, library};
+use super::{Access, AddressVector, Error, QueuePair, QueuePairType, Result, field, library};
 use crate::sys::verbs::{self as sys, ibv_qp_attr, ibv_qp_init_attr};
 
 /// The state of a queue pair.
@@ -162,7 +162,7 @@ impl QueuePair {
             let call = library!(verbs).ibv_query_qp;
             call(self.raw(), &raw mut attributes, sys::IBV_QP_STATE, init.as_mut_ptr())
         };
-        Error::check("ibv_query_qp", code).map_err(|error| error.on(self.subject()))?;
+        Error::check("ibv_query_qp", code).map_err(|error| error.on(self.error_object()))?;
         Ok(QueuePairState::new(attributes.qp_state))
     }
 
@@ -279,16 +279,16 @@ impl QueuePair {
         // SAFETY: the queue pair is alive and the attributes are a copy.
         let code =
             unsafe { (library!(verbs).ibv_modify_qp)(self.raw(), &raw mut attributes, mask) };
-        Error::check("ibv_modify_qp", code).map_err(|error| error.on(self.subject()))
+        Error::check("ibv_modify_qp", code).map_err(|error| error.on(self.error_object()))
     }
 
     /// The mask for its kind, from the attributes of all kinds, of connections and of reliable
     /// ones.
     fn of_kind(&self, all: i32, connected: i32, reliable: i32) -> i32 {
-        match self.kind() {
-            QueuePairKind::Datagram => all,
-            QueuePairKind::UnreliableConnected => all | connected,
-            QueuePairKind::ReliableConnected => all | connected | reliable,
+        match self.qp_type() {
+            QueuePairType::Ud => all,
+            QueuePairType::Uc => all | connected,
+            QueuePairType::Rc => all | connected | reliable,
         }
     }
 }

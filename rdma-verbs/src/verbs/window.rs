@@ -13,7 +13,7 @@ use crate::sys::verbs::{self as sys, ibv_mw};
 
 /// The two types of memory windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowKind {
+pub enum WindowType {
     /// Type 1: usable over every queue pair of the domain; the device chooses its keys.
     One,
     /// Type 2: usable over the queue pair on which it was bound; the program chooses the low byte
@@ -26,7 +26,7 @@ object! {
     /// revoke it ([`QueuePair::bind_window`](super::QueuePair::bind_window)).
     MemoryWindow(ibv_mw) {
         domain: Arc<ProtectionDomain>,
-        kind: WindowKind,
+        window_type: WindowType,
         /// The key of the next binding of a window of type 2.
         next_key: AtomicU32,
         /// The region to which it is bound, which cannot be deregistered during that time.
@@ -39,10 +39,10 @@ impl MemoryWindow {
     ///
     /// # Errors
     /// `EOPNOTSUPP`: the device does not support windows of that type.
-    pub fn new(domain: &Arc<ProtectionDomain>, kind: WindowKind) -> Result<Self> {
-        let value = match kind {
-            WindowKind::One => sys::IBV_MW_TYPE_1,
-            WindowKind::Two => sys::IBV_MW_TYPE_2,
+    pub fn new(domain: &Arc<ProtectionDomain>, window_type: WindowType) -> Result<Self> {
+        let value = match window_type {
+            WindowType::One => sys::IBV_MW_TYPE_1,
+            WindowType::Two => sys::IBV_MW_TYPE_2,
         };
         // SAFETY: the domain is alive.
         let raw = unsafe { dispatch::alloc_mw(domain.raw(), value) };
@@ -52,7 +52,7 @@ impl MemoryWindow {
         Ok(Self {
             raw,
             domain: Arc::clone(domain),
-            kind,
+            window_type,
             next_key: AtomicU32::new(dispatch::inc_rkey(key)),
             bound: Mutex::default(),
         })
@@ -60,8 +60,8 @@ impl MemoryWindow {
 
     /// Its type.
     #[must_use]
-    pub fn kind(&self) -> WindowKind {
-        self.kind
+    pub fn window_type(&self) -> WindowType {
+        self.window_type
     }
 
     /// The domain of the window.

@@ -11,12 +11,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rdma_verbs::cm::{
-    AddressInfo, Channel, ConnectParameters, Event, EventKind, Flags, Hints, Id, IdQueuePairInit,
-    Parameters, PortSpace,
+    AddressInfo, CmId, CmQueuePairInit, ConnectParameters, Event, EventChannel, EventKind, Flags,
+    Hints, Parameters, PortSpace,
 };
 use rdma_verbs::verbs::{
     Access, AddressVector, Capabilities, Completion, CompletionQueue, Memory, MemoryRegion,
-    ProtectionDomain, QueuePairKind,
+    ProtectionDomain, QueuePairType,
 };
 
 /// The time that a test, or a step that it waits for, may take.
@@ -30,11 +30,10 @@ pub(crate) const SIZE: Capabilities = Capabilities {
     max_inline_data: 16,
 };
 
-pub(crate) const INIT: IdQueuePairInit<'static> =
-    IdQueuePairInit::new(QueuePairKind::ReliableConnected, SIZE);
+pub(crate) const INIT: CmQueuePairInit<'static> = CmQueuePairInit::new(QueuePairType::Rc, SIZE);
 
-pub(crate) const DATAGRAMS: IdQueuePairInit<'static> =
-    IdQueuePairInit::new(QueuePairKind::Datagram, SIZE);
+pub(crate) const DATAGRAMS: CmQueuePairInit<'static> =
+    CmQueuePairInit::new(QueuePairType::Ud, SIZE);
 
 /// Runs a test with the address of the device, in a thread that must end in time.
 pub(crate) fn with_device(test: impl FnOnce(SocketAddr) + Send + 'static) {
@@ -59,23 +58,23 @@ pub(crate) fn in_time<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'stat
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
-pub(crate) fn new_channel() -> Arc<Channel> {
-    Channel::new().expect("a channel")
+pub(crate) fn new_channel() -> Arc<EventChannel> {
+    EventChannel::new().expect("a channel")
 }
 
 #[track_caller]
-pub(crate) fn expect(channel: &Arc<Channel>, kind: EventKind) -> Event {
+pub(crate) fn expect(channel: &Arc<EventChannel>, kind: EventKind) -> Event {
     let event = channel.take_event().expect("an event");
     assert_eq!(event.kind, kind, "status {}", event.status);
     event
 }
 
-pub(crate) fn synchronous(space: PortSpace) -> Id {
-    Id::new_synchronous(space).expect("an identifier")
+pub(crate) fn synchronous(space: PortSpace) -> CmId {
+    CmId::new_synchronous(space).expect("an identifier")
 }
 
 /// A synchronous identifier that is bound to the device.
-pub(crate) fn bound(address: SocketAddr, space: PortSpace) -> Id {
+pub(crate) fn bound(address: SocketAddr, space: PortSpace) -> CmId {
     let id = synchronous(space);
     id.bind(address).expect("the device's own address");
     id
@@ -83,12 +82,12 @@ pub(crate) fn bound(address: SocketAddr, space: PortSpace) -> Id {
 
 /// A listening identifier on a channel, and the address that it listens on.
 pub(crate) fn listener(
-    channel: &Arc<Channel>,
+    channel: &Arc<EventChannel>,
     address: SocketAddr,
     key: u64,
     space: PortSpace,
-) -> (Id, SocketAddr) {
-    let id = Id::new(channel, key, space).expect("an identifier");
+) -> (CmId, SocketAddr) {
+    let id = CmId::new(channel, key, space).expect("an identifier");
     id.bind(address).expect("the device's own address");
     id.listen(4).expect("it listens");
     let port = id.local_port();
@@ -97,7 +96,7 @@ pub(crate) fn listener(
 
 /// Resolves address and route, for the only identifier of the channel that gets events meanwhile.
 #[track_caller]
-pub(crate) fn resolve_to(id: &Id, channel: &Arc<Channel>, to: SocketAddr) {
+pub(crate) fn resolve_to(id: &CmId, channel: &Arc<EventChannel>, to: SocketAddr) {
     id.resolve_address(None, to, LIMIT).expect("it begins");
     expect(channel, EventKind::AddressResolved);
     id.resolve_route(LIMIT).expect("it begins");
@@ -106,25 +105,25 @@ pub(crate) fn resolve_to(id: &Id, channel: &Arc<Channel>, to: SocketAddr) {
 
 pub(crate) fn hints(space: PortSpace, passive: bool) -> Hints {
     let flags = Flags { passive, ..Flags::default() };
-    let kind = match space {
-        PortSpace::Udp => QueuePairKind::Datagram,
-        _ => QueuePairKind::ReliableConnected,
+    let qp_type = match space {
+        PortSpace::Udp => QueuePairType::Ud,
+        _ => QueuePairType::Rc,
     };
-    Hints { flags, port_space: Some(space), kind: Some(kind), ..Hints::default() }
+    Hints { flags, port_space: Some(space), qp_type: Some(qp_type), ..Hints::default() }
 }
 
 pub(crate) fn resolve(address: SocketAddr, passive: bool) -> AddressInfo {
     let hints = hints(PortSpace::Tcp, passive);
-    AddressInfo::of_address(address, &hints).expect("an address of the device")
+    AddressInfo::from_address(address, &hints).expect("an address of the device")
 }
 
 /// A synchronous listener that rdma_create_ep created, and the address that it listens on.
 pub(crate) fn passive_endpoint(
     address: SocketAddr,
     domain: Option<&Arc<ProtectionDomain>>,
-    init: Option<&IdQueuePairInit<'_>>,
-) -> (Id, SocketAddr) {
-    let id = Id::create_endpoint(&resolve(address, true), domain, init).expect("an identifier");
+    init: Option<&CmQueuePairInit<'_>>,
+) -> (CmId, SocketAddr) {
+    let id = CmId::create_endpoint(&resolve(address, true), domain, init).expect("an identifier");
     id.listen(4).expect("it listens");
     let at = SocketAddr::new(address.ip(), id.local_port());
     (id, at)
@@ -136,12 +135,12 @@ pub(crate) fn elsewhere(address: SocketAddr) -> SocketAddr {
 }
 
 /// A synchronous identifier that rdma_create_ep created for the active side, with its queue pair.
-pub(crate) fn active_endpoint(to: SocketAddr) -> Id {
-    Id::create_endpoint(&resolve(to, false), None, Some(&INIT)).expect("an endpoint")
+pub(crate) fn active_endpoint(to: SocketAddr) -> CmId {
+    CmId::create_endpoint(&resolve(to, false), None, Some(&INIT)).expect("an endpoint")
 }
 
 /// Connects an active endpoint in a thread, which ends when the peer accepts.
-pub(crate) fn connecting(to: SocketAddr) -> JoinHandle<Id> {
+pub(crate) fn connecting(to: SocketAddr) -> JoinHandle<CmId> {
     std::thread::spawn(move || {
         let id = active_endpoint(to);
         id.connect(&ConnectParameters::default()).expect("established");
@@ -150,7 +149,10 @@ pub(crate) fn connecting(to: SocketAddr) -> JoinHandle<Id> {
 }
 
 /// Both sides of an established connection; the domain is for the passive one.
-pub(crate) fn connected(address: SocketAddr, domain: Option<&Arc<ProtectionDomain>>) -> (Id, Id) {
+pub(crate) fn connected(
+    address: SocketAddr,
+    domain: Option<&Arc<ProtectionDomain>>,
+) -> (CmId, CmId) {
     let (passive, at) = passive_endpoint(address, domain, Some(&INIT));
     let active = connecting(at);
     let request = passive.take_request().expect("a request");
@@ -160,18 +162,18 @@ pub(crate) fn connected(address: SocketAddr, domain: Option<&Arc<ProtectionDomai
 
 /// Both sides of a datagram service, and where the client sends its datagrams.
 pub(crate) struct DatagramPeers {
-    pub(crate) channel: Arc<Channel>,
-    pub(crate) client: Id,
-    pub(crate) server: Id,
+    pub(crate) channel: Arc<EventChannel>,
+    pub(crate) client: CmId,
+    pub(crate) server: CmId,
     pub(crate) address: AddressVector,
     pub(crate) queue_pair: u32,
-    _listener: Id,
+    _listener: CmId,
 }
 
 pub(crate) fn datagram_peers(address: SocketAddr) -> DatagramPeers {
     let channel = new_channel();
     let (_listener, at) = listener(&channel, address, 1, PortSpace::Udp);
-    let client = Id::new(&channel, 2, PortSpace::Udp).expect("an identifier");
+    let client = CmId::new(&channel, 2, PortSpace::Udp).expect("an identifier");
     resolve_to(&client, &channel, at);
     client.create_queue_pair(None, &DATAGRAMS).expect("a queue pair");
     client.connect(&ConnectParameters::default()).expect("it begins");
@@ -186,7 +188,7 @@ pub(crate) fn datagram_peers(address: SocketAddr) -> DatagramPeers {
 }
 
 /// Ends a connection: synchronous sides wait for each other.
-pub(crate) fn disconnect(active: Id, passive: Id) {
+pub(crate) fn disconnect(active: CmId, passive: CmId) {
     let active = std::thread::spawn(move || {
         let _ = active.disconnect();
         active

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use rdma_verbs::cm::{ConnectParameters, EventKind, Id, IdQueuePairInit, PortSpace};
+use rdma_verbs::cm::{CmId, CmQueuePairInit, ConnectParameters, EventKind, PortSpace};
 use rdma_verbs::verbs::{Capabilities, CompletionQueue, ProtectionDomain, SharedReceiveAttributes};
 
 use crate::common::*;
@@ -13,10 +13,10 @@ fn an_identifier_is_created_from_each_result_of_a_resolution() {
     with_device(|address| {
         let at = elsewhere(address);
         let info = resolve(at, false);
-        let id = Id::create_endpoint(&info, None, None).expect("an identifier");
+        let id = CmId::create_endpoint(&info, None, None).expect("an identifier");
         assert_eq!((id.port_space(), id.peer_port()), (Some(PortSpace::Tcp), at.port()));
         for entry in info.iter() {
-            Id::create_endpoint(entry, None, None).expect("of each result");
+            CmId::create_endpoint(entry, None, None).expect("of each result");
         }
     });
 }
@@ -26,7 +26,7 @@ fn domain_and_attributes_are_optional() {
     with_device(|address| {
         let at = elsewhere(address);
         for passive in [false, true] {
-            let id = Id::create_endpoint(&resolve(at, passive), None, None);
+            let id = CmId::create_endpoint(&resolve(at, passive), None, None);
             assert!(id.expect("an identifier").queue_pair().is_none());
         }
     });
@@ -36,11 +36,11 @@ fn domain_and_attributes_are_optional() {
 fn a_failure_is_an_error_with_its_errno() {
     with_device(|address| {
         let (_listener, at) = passive_endpoint(address, None, None);
-        let taken = Id::create_endpoint(&resolve(at, true), None, None);
+        let taken = CmId::create_endpoint(&resolve(at, true), None, None);
         assert_eq!(taken.expect_err("the port is taken").errno, libc::EADDRINUSE);
         let capabilities = Capabilities { max_send_wr: u32::MAX >> 1, ..SIZE };
-        let init = IdQueuePairInit { capabilities, ..INIT };
-        let made = Id::create_endpoint(&resolve(at, false), None, Some(&init));
+        let init = CmQueuePairInit { capabilities, ..INIT };
+        let made = CmId::create_endpoint(&resolve(at, false), None, Some(&init));
         assert_ne!(made.expect_err("too large").errno, 0);
     });
 }
@@ -61,7 +61,7 @@ fn the_queue_pair_belongs_to_the_given_domain_or_to_the_default_one() {
         let at = elsewhere(address);
         let device = bound(address, PortSpace::Tcp);
         let domain = ProtectionDomain::new(&device.context().expect("bound")).expect("a domain");
-        let given = Id::create_endpoint(&resolve(at, false), Some(&domain), Some(&INIT));
+        let given = CmId::create_endpoint(&resolve(at, false), Some(&domain), Some(&INIT));
         assert_eq!(given.expect("whole").domain().expect("given"), domain);
         let left_out = active_endpoint(at);
         device.create_queue_pair(None, &INIT).expect("a queue pair");
@@ -77,8 +77,8 @@ fn the_rules_of_rdma_create_qp_hold() {
         let device = bound(address, PortSpace::Tcp).context().expect("bound");
         let domain = ProtectionDomain::new(&device).expect("a domain");
         let queue = CompletionQueue::new(&device, 16, 1, None).expect("a queue");
-        let init = IdQueuePairInit { send_queue: Some(&queue), ..INIT };
-        let id = Id::create_endpoint(&resolve(at, false), Some(&domain), Some(&init));
+        let init = CmQueuePairInit { send_queue: Some(&queue), ..INIT };
+        let id = CmId::create_endpoint(&resolve(at, false), Some(&domain), Some(&init));
         let id = id.expect("whole");
         let queue_pair = id.queue_pair().expect("made");
         assert!(Arc::ptr_eq(queue_pair.send_queue(), &queue), "given");
@@ -86,7 +86,7 @@ fn the_rules_of_rdma_create_qp_hold() {
         assert!(queue_pair.capabilities().max_recv_wr >= SIZE.max_recv_wr);
         let second = id.create_queue_pair(None, &INIT).expect_err("the second");
         assert_eq!(second.errno, libc::EINVAL);
-        let alone = Id::create_endpoint(&resolve(at, false), None, Some(&init));
+        let alone = CmId::create_endpoint(&resolve(at, false), None, Some(&init));
         assert_eq!(alone.expect_err("a queue without its domain").errno, libc::EINVAL);
     });
 }
@@ -111,7 +111,7 @@ fn the_active_side_connects_without_further_calls() {
 fn the_active_side_is_resolved() {
     with_device(|address| {
         let at = elsewhere(address);
-        let id = Id::create_endpoint(&resolve(at, false), None, None).expect("an identifier");
+        let id = CmId::create_endpoint(&resolve(at, false), None, None).expect("an identifier");
         assert!(id.context().is_some() && id.port() > 0);
         assert_eq!(id.peer_address(), Some(at));
     });
@@ -123,7 +123,7 @@ fn the_passive_side_keeps_domain_and_attributes() {
         let device = bound(address, PortSpace::Tcp).context().expect("bound");
         let domain = ProtectionDomain::new(&device).expect("a domain");
         let queue = CompletionQueue::new(&device, 64, 1, None).expect("a queue");
-        let init = IdQueuePairInit { receive_queue: Some(&queue), ..INIT };
+        let init = CmQueuePairInit { receive_queue: Some(&queue), ..INIT };
         let (passive, at) = passive_endpoint(address, Some(&domain), Some(&init));
         assert!(passive.queue_pair().is_none(), "it has none itself");
         let kept = (Arc::downgrade(&domain), Arc::downgrade(&queue));
@@ -164,7 +164,7 @@ fn a_request_has_a_queue_pair_with_the_attributes_of_its_listener() {
 #[test]
 fn the_passive_side_listens_without_further_calls() {
     with_device(|address| {
-        let id = Id::create_endpoint(&resolve(address, true), None, Some(&INIT));
+        let id = CmId::create_endpoint(&resolve(address, true), None, Some(&INIT));
         let id = id.expect("an identifier");
         id.listen(4).expect("at once");
         assert!(id.local_port() != 0);
@@ -175,7 +175,7 @@ fn the_passive_side_listens_without_further_calls() {
 fn the_passive_side_is_bound() {
     with_device(|address| {
         let at = SocketAddr::new(address.ip(), 0);
-        let id = Id::create_endpoint(&resolve(at, true), None, None).expect("an identifier");
+        let id = CmId::create_endpoint(&resolve(at, true), None, None).expect("an identifier");
         assert_eq!(id.local_address().map(|local| local.ip()), Some(address.ip()));
         assert!(id.bind(at).is_err(), "bound already");
     });
@@ -207,7 +207,7 @@ fn an_endpoint_is_synchronous() {
     with_device(|address| {
         let at = elsewhere(address);
         for passive in [false, true] {
-            let id = Id::create_endpoint(&resolve(at, passive), None, None);
+            let id = CmId::create_endpoint(&resolve(at, passive), None, None);
             assert!(id.expect("an identifier").is_synchronous());
         }
     });
@@ -235,7 +235,7 @@ fn a_dropped_endpoint_lives_until_its_last_handle_is_dropped() {
     with_device(|address| {
         let at = elsewhere(address);
         for _ in 0..20 {
-            let id = Id::create_endpoint(&resolve(at, false), None, None).expect("an identifier");
+            let id = CmId::create_endpoint(&resolve(at, false), None, None).expect("an identifier");
             let size = SharedReceiveAttributes { max_receives: 4, max_segments: 1, limit: 0 };
             id.create_shared_receive_queue(None, size).expect("a queue");
             id.create_queue_pair(None, &INIT).expect("a queue pair");

@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use rdma_verbs::cm::{
-    ConnectParameters, EventKind, Id, IdQueuePairInit, Membership, Parameters, PortSpace,
+    CmId, CmQueuePairInit, ConnectParameters, EventKind, Membership, Parameters, PortSpace,
     UDP_QUEUE_KEY,
 };
-use rdma_verbs::verbs::{Access, AddressHandle, QueuePairKind, SendFlags};
+use rdma_verbs::verbs::{Access, AddressHandle, QueuePairType, SendFlags};
 
 use crate::common::*;
 
@@ -26,7 +26,7 @@ fn events_arrive_on_the_channel_with_the_key() {
     with_device(|address| {
         let (channel, other) = (new_channel(), new_channel());
         other.set_nonblocking().expect("its descriptor");
-        let id = Id::new(&channel, 7, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 7, PortSpace::Tcp).expect("an identifier");
         id.resolve_address(None, address, LIMIT).expect("it begins");
         assert_eq!(expect(&channel, EventKind::AddressResolved).key, 7);
         assert!(other.take_event().expect_err("none").would_block());
@@ -53,7 +53,7 @@ fn a_failure_is_an_error_with_its_errno() {
     with_device(|address| {
         let channel = new_channel();
         let (_first, taken) = listener(&channel, address, 1, PortSpace::Tcp);
-        let second = Id::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
+        let second = CmId::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
         let refused = second.bind(taken).expect_err("taken");
         assert_eq!(refused.errno, libc::EADDRINUSE);
         assert!(refused.to_string().contains("rdma_bind_addr on identifier 2"), "{refused}");
@@ -83,7 +83,7 @@ fn an_unbound_identifier_cannot_communicate() {
 fn asynchronous_operations_return_before_their_outcome() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 7, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 7, PortSpace::Tcp).expect("an identifier");
         assert!(!id.is_synchronous());
         // No program listens on the port, which the calls do not report.
         id.resolve_address(None, SocketAddr::new(address.ip(), 9), LIMIT).expect("it begins");
@@ -141,7 +141,7 @@ fn a_dropped_identifier_frees_its_port_number() {
         let channel = new_channel();
         let (id, at) = listener(&channel, address, 1, PortSpace::Tcp);
         drop(id);
-        let next = Id::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
+        let next = CmId::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
         next.bind(at).expect("the port is free again");
     });
 }
@@ -151,7 +151,7 @@ fn tcp_identifiers_have_reliable_connections() {
     with_device(|address| {
         let (active, passive) = connected(address, None);
         let (from, to) = (active.queue_pair().expect("made"), passive.queue_pair().expect("made"));
-        assert_eq!(from.kind(), QueuePairKind::ReliableConnected);
+        assert_eq!(from.qp_type(), QueuePairType::Rc);
         let [source, target] = [&from, &to].map(|qp| region(qp.domain(), 64, Access::LOCAL_WRITE));
         for number in 0..4_u8 {
             let at = usize::from(number) * 16;
@@ -247,7 +247,7 @@ fn udp_identifiers_join_multicast_groups() {
     with_device(|address| {
         let group = SocketAddr::from(([239, 1, 2, 3], 0));
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Udp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Udp).expect("an identifier");
         id.bind(address).expect("the device's own address");
         let twice = id.leave_multicast(group).expect_err("not a member");
         assert_eq!(twice.errno, libc::EADDRNOTAVAIL);
@@ -272,11 +272,11 @@ fn udp_identifiers_join_multicast_groups() {
 fn ib_identifiers_take_queue_pairs_of_several_kinds() {
     with_device(|address| {
         // For datagrams the library requires an identifier that rdma_create_ep created for them.
-        for kind in [QueuePairKind::ReliableConnected, QueuePairKind::UnreliableConnected] {
+        for qp_type in [QueuePairType::Rc, QueuePairType::Uc] {
             let id = synchronous(PortSpace::Ib);
             id.resolve_address(None, address, LIMIT).expect("resolved");
-            id.create_queue_pair(None, &IdQueuePairInit::new(kind, SIZE)).expect("a queue pair");
-            assert_eq!(id.queue_pair().expect("made").kind(), kind);
+            id.create_queue_pair(None, &CmQueuePairInit::new(qp_type, SIZE)).expect("a queue pair");
+            assert_eq!(id.queue_pair().expect("made").qp_type(), qp_type);
         }
     });
 }
@@ -285,11 +285,11 @@ fn ib_identifiers_take_queue_pairs_of_several_kinds() {
 fn an_identifier_can_be_dropped_while_its_events_wait() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         id.resolve_address(None, address, LIMIT).expect("it begins");
         std::thread::sleep(Duration::from_millis(200));
         drop(id);
-        let next = Id::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
+        let next = CmId::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
         next.resolve_address(None, address, LIMIT).expect("it begins");
         assert_eq!(expect(&channel, EventKind::AddressResolved).key, 2);
     });

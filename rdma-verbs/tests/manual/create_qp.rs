@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rdma_verbs::cm::{IdQueuePairInit, PortSpace};
+use rdma_verbs::cm::{CmQueuePairInit, PortSpace};
 use rdma_verbs::verbs::{
-    Access, Capabilities, CompletionQueue, CompletionStatus, Data, Operation, ProtectionDomain,
-    QueuePairKind, QueuePairState, SendRequest, devices,
+    Access, Capabilities, CompletionQueue, CompletionStatus, Operation, ProtectionDomain,
+    QueuePairState, QueuePairType, RequestData, SendRequest, devices,
 };
 
 use crate::common::*;
@@ -40,7 +40,7 @@ fn an_unsupported_size_is_an_error_with_its_errno() {
     with_device(|address| {
         let id = bound(address, PortSpace::Tcp);
         let capabilities = Capabilities { max_send_sge: u32::MAX >> 1, ..SIZE };
-        let refused = id.create_queue_pair(None, &IdQueuePairInit { capabilities, ..INIT });
+        let refused = id.create_queue_pair(None, &CmQueuePairInit { capabilities, ..INIT });
         assert_ne!(refused.expect_err("too many segments").errno, 0);
         assert!(id.queue_pair().is_none());
         id.create_queue_pair(None, &INIT).expect("nothing is left of the first");
@@ -66,7 +66,7 @@ fn domain_and_queues_must_belong_to_the_same_device() {
         let refused = id.create_queue_pair(Some(&domain), &INIT).expect_err("not of the device");
         assert_eq!(refused.errno, libc::EINVAL);
         let queue = CompletionQueue::new(&other, 16, 1, None).expect("a queue");
-        let init = IdQueuePairInit { send_queue: Some(&queue), ..INIT };
+        let init = CmQueuePairInit { send_queue: Some(&queue), ..INIT };
         let refused = id.create_queue_pair(None, &init).expect_err("not of the device");
         assert_eq!(refused.errno, libc::EINVAL);
     });
@@ -95,7 +95,7 @@ fn receives_can_be_posted_before_there_is_a_connection() {
         for number in 0..u64::from(SIZE.max_recv_wr) {
             queue_pair.post_receive(number, &[]).expect("posted before there is a connection");
         }
-        let early = SendRequest::new(1, Operation::Send, Data::Segments(&[]));
+        let early = SendRequest::new(1, Operation::Send, RequestData::Segments(&[]));
         let refused = queue_pair.post_send(&early).expect_err("there is no connection");
         assert_eq!(refused.errno, libc::ENOTCONN);
     });
@@ -140,10 +140,10 @@ fn the_attributes_say_what_it_is() {
     with_device(|address| {
         let id = synchronous(PortSpace::Ib);
         id.resolve_address(None, address, LIMIT).expect("resolved");
-        let kind = QueuePairKind::UnreliableConnected;
-        id.create_queue_pair(None, &IdQueuePairInit::new(kind, SIZE)).expect("a queue pair");
+        let qp_type = QueuePairType::Uc;
+        id.create_queue_pair(None, &CmQueuePairInit::new(qp_type, SIZE)).expect("a queue pair");
         let queue_pair = id.queue_pair().expect("made");
-        assert_eq!(queue_pair.kind(), kind);
+        assert_eq!(queue_pair.qp_type(), qp_type);
         assert!(queue_pair.capabilities().max_send_wr >= SIZE.max_send_wr);
     });
 }
@@ -155,7 +155,7 @@ fn completion_queues_can_be_given() {
         let context = id.context().expect("bound");
         let queue = CompletionQueue::new(&context, 16, 1, None).expect("a queue");
         let init =
-            IdQueuePairInit { send_queue: Some(&queue), receive_queue: Some(&queue), ..INIT };
+            CmQueuePairInit { send_queue: Some(&queue), receive_queue: Some(&queue), ..INIT };
         id.create_queue_pair(None, &init).expect("a queue pair");
         let queue_pair = id.queue_pair().expect("made");
         assert!(Arc::ptr_eq(queue_pair.receive_queue(), &queue));

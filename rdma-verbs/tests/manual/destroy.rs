@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rdma_verbs::cm::{EventKind, Id, PortSpace};
+use rdma_verbs::cm::{CmId, EventKind, PortSpace};
 use rdma_verbs::verbs::SharedReceiveAttributes;
 
 use crate::common::*;
@@ -18,7 +18,7 @@ const SHARED: SharedReceiveAttributes =
 fn a_dropped_identifier_cancels_its_operation() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         // The resolution takes seconds, because no host of the network has the address.
         let away = match address {
             SocketAddr::V4(v4) => {
@@ -63,7 +63,7 @@ fn a_handle_of_the_queue_pair_keeps_the_identifier() {
 fn a_taken_event_does_not_block_the_drop_of_its_identifier() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         id.resolve_address(None, address, LIMIT).expect("it begins");
         let event = expect(&channel, EventKind::AddressResolved);
         // In C this would wait for an acknowledgement that this thread gives later.
@@ -115,7 +115,7 @@ fn a_dropped_endpoint_destroys_its_queue_pair_and_shared_receive_queue() {
     with_device(|address| {
         let at = SocketAddr::new(address.ip(), 4_791);
         for _ in 0..20 {
-            let id = Id::create_endpoint(&resolve(at, false), None, None).expect("an identifier");
+            let id = CmId::create_endpoint(&resolve(at, false), None, None).expect("an identifier");
             drop(id.create_shared_receive_queue(None, SHARED).expect("a queue"));
             id.create_queue_pair(None, &INIT).expect("a queue pair");
         }
@@ -172,7 +172,7 @@ fn a_dropped_channel_closes_its_descriptor() {
 fn identifiers_keep_their_channel() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         id.resolve_address(None, address, LIMIT).expect("it begins");
         let weak = Arc::downgrade(&channel);
         drop(channel);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use rdma_verbs::Error;
 use rdma_verbs::cm::{AddressInfo, Family, Flags, Hints, PathData, PortSpace};
-use rdma_verbs::verbs::QueuePairKind;
+use rdma_verbs::verbs::QueuePairType;
 
 use crate::common::*;
 
@@ -23,7 +23,7 @@ fn node_and_service_resolve_to_what_a_connection_needs() {
         let first = info.first();
         assert_eq!(first.destination(), Some(SocketAddr::new(address.ip(), 7_471)));
         assert_eq!(first.family(), if address.is_ipv4() { Family::V4 } else { Family::V6 });
-        assert!(first.kind().is_some() && first.port_space().is_some());
+        assert!(first.qp_type().is_some() && first.port_space().is_some());
     });
 }
 
@@ -64,7 +64,7 @@ fn a_service_is_a_name_or_a_port_number() {
 fn hints_select_the_port_space() {
     with_device(|address| {
         for space in [PortSpace::Tcp, PortSpace::Udp] {
-            let info = AddressInfo::of_address(address, &hints(space, false)).expect("found");
+            let info = AddressInfo::from_address(address, &hints(space, false)).expect("found");
             assert_eq!(info.first().port_space(), Some(space));
         }
     });
@@ -127,15 +127,15 @@ fn an_unknown_service_is_an_error_of_the_name_service() {
 #[test]
 fn a_kind_that_does_not_fit_the_port_space_is_refused_or_returned_unchanged() {
     with_device(|address| {
-        let kind = Some(QueuePairKind::Datagram);
-        let wrong = Hints { kind, ..hints(PortSpace::Tcp, false) };
+        let qp_type = Some(QueuePairType::Ud);
+        let wrong = Hints { qp_type, ..hints(PortSpace::Tcp, false) };
         // rdma-core resolves it, and refuses the queue pair or the connection of the endpoint
         // later.
-        match AddressInfo::of_address(address, &wrong) {
+        match AddressInfo::from_address(address, &wrong) {
             Err(error) => assert_ne!(error.errno, 0),
             Ok(info) => assert_eq!(
-                (info.first().kind(), info.first().port_space()),
-                (kind, Some(PortSpace::Tcp))
+                (info.first().qp_type(), info.first().port_space()),
+                (qp_type, Some(PortSpace::Tcp))
             ),
         }
     });
@@ -168,7 +168,7 @@ fn the_flags_of_the_hints_come_back() {
     with_device(|address| {
         for passive in [false, true] {
             let flags = Flags { passive, numeric_host: true, ..Flags::default() };
-            let info = AddressInfo::of_address(address, &with_flags(flags)).expect("found");
+            let info = AddressInfo::from_address(address, &with_flags(flags)).expect("found");
             assert_eq!(info.first().flags().passive, passive);
         }
     });
@@ -201,10 +201,10 @@ fn hints_control_the_result() {
     with_device(|address| {
         let source = Some(SocketAddr::new(address.ip(), 0));
         let wanted = Hints { source, ..hints(PortSpace::Udp, false) };
-        let info = AddressInfo::of_address(address, &wanted).expect("found");
+        let info = AddressInfo::from_address(address, &wanted).expect("found");
         let first = info.first();
         assert_eq!(first.source(), source);
-        assert_eq!(first.kind(), Some(QueuePairKind::Datagram));
+        assert_eq!(first.qp_type(), Some(QueuePairType::Ud));
     });
 }
 
@@ -236,7 +236,7 @@ fn numeric_host_looks_up_no_name() {
 fn no_route_resolves_no_route() {
     with_device(|address| {
         let wanted = with_flags(Flags { no_route: true, ..Flags::default() });
-        let info = AddressInfo::of_address(address, &wanted).expect("found");
+        let info = AddressInfo::from_address(address, &wanted).expect("found");
         assert!(info.first().route().is_empty());
         assert!(info.first().destination().is_some());
     });
@@ -269,12 +269,11 @@ fn results_have_the_family_of_their_addresses() {
 #[test]
 fn results_are_for_connections_or_for_datagrams() {
     with_device(|address| {
-        for (space, kind) in [
-            (PortSpace::Tcp, QueuePairKind::ReliableConnected),
-            (PortSpace::Udp, QueuePairKind::Datagram),
-        ] {
-            let info = AddressInfo::of_address(address, &hints(space, false)).expect("found");
-            assert_eq!(info.first().kind(), Some(kind));
+        for (space, qp_type) in
+            [(PortSpace::Tcp, QueuePairType::Rc), (PortSpace::Udp, QueuePairType::Ud)]
+        {
+            let info = AddressInfo::from_address(address, &hints(space, false)).expect("found");
+            assert_eq!(info.first().qp_type(), Some(qp_type));
         }
     });
 }
@@ -283,7 +282,7 @@ fn results_are_for_connections_or_for_datagrams() {
 fn results_have_the_requested_port_space() {
     with_device(|address| {
         for space in [PortSpace::Tcp, PortSpace::Udp, PortSpace::Ib] {
-            let info = AddressInfo::of_address(address, &hints(space, false)).expect("found");
+            let info = AddressInfo::from_address(address, &hints(space, false)).expect("found");
             assert_eq!(info.first().port_space(), Some(space));
         }
     });
@@ -345,7 +344,7 @@ fn routes_are_paths_or_nothing() {
         let route = vec![PathData { flags: 0, reserved: 0, record: [0; 64] }];
         for route in [Vec::new(), route] {
             let wanted = Hints { route, ..hints(PortSpace::Tcp, false) };
-            let info = AddressInfo::of_address(address, &wanted).expect("found");
+            let info = AddressInfo::from_address(address, &wanted).expect("found");
             let length = info.first().route().len();
             assert_eq!(length % size_of::<PathData>(), 0, "{length}");
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rdma_verbs::cm::{EventKind, Id, PortSpace};
+use rdma_verbs::cm::{CmId, EventKind, PortSpace};
 
 use crate::common::*;
 
@@ -12,7 +12,7 @@ use crate::common::*;
 fn events_arrive_on_the_new_channel() {
     with_device(|address| {
         let (before, after) = (new_channel(), new_channel());
-        let id = Id::new(&before, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&before, 1, PortSpace::Tcp).expect("an identifier");
         id.migrate(Some(&after)).expect("moved");
         id.resolve_address(None, address, LIMIT).expect("it begins");
         assert_eq!(expect(&after, EventKind::AddressResolved).key, 1);
@@ -23,7 +23,7 @@ fn events_arrive_on_the_new_channel() {
 fn a_channel_is_optional() {
     with_device(|_| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         id.migrate(None).expect("synchronous");
         assert!(id.is_synchronous());
         id.migrate(Some(&channel)).expect("asynchronous");
@@ -35,7 +35,7 @@ fn a_channel_is_optional() {
 fn a_migration_to_the_same_channel_changes_nothing() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         // Whether the library allows or refuses it, the events arrive on that channel.
         if let Err(error) = id.migrate(Some(&channel)) {
             assert_ne!(error.errno, 0);
@@ -49,7 +49,7 @@ fn a_migration_to_the_same_channel_changes_nothing() {
 fn events_that_were_not_taken_move_to_the_new_channel() {
     with_device(|address| {
         let (before, after) = (new_channel(), new_channel());
-        let id = Id::new(&before, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&before, 1, PortSpace::Tcp).expect("an identifier");
         id.resolve_address(None, address, LIMIT).expect("it begins");
         std::thread::sleep(Duration::from_millis(300));
         id.migrate(Some(&after)).expect("moved");
@@ -63,7 +63,7 @@ fn events_that_were_not_taken_move_to_the_new_channel() {
 fn calls_of_other_threads_wait_for_a_migration() {
     with_device(|address| {
         let (one, other) = (new_channel(), new_channel());
-        let id = Id::new(&one, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&one, 1, PortSpace::Tcp).expect("an identifier");
         id.bind(address).expect("the device's own address");
         let stop = Arc::new(AtomicBool::new(false));
         let caller = {
@@ -92,7 +92,7 @@ fn calls_of_other_threads_wait_for_a_migration() {
 fn events_that_were_taken_do_not_hold_up_a_migration() {
     with_device(|address| {
         let (before, after) = (new_channel(), new_channel());
-        let id = Id::new(&before, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&before, 1, PortSpace::Tcp).expect("an identifier");
         id.resolve_address(None, address, LIMIT).expect("it begins");
         let event = expect(&before, EventKind::AddressResolved);
         // In C the migration would wait until the program acknowledges this event.
@@ -105,7 +105,7 @@ fn events_that_were_taken_do_not_hold_up_a_migration() {
 fn an_identifier_without_a_channel_is_synchronous() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         id.migrate(None).expect("synchronous");
         assert!(id.is_synchronous());
         id.resolve_address(None, address, LIMIT).expect("resolved");
@@ -117,7 +117,7 @@ fn an_identifier_without_a_channel_is_synchronous() {
 fn every_call_blocks_after_the_channel_is_removed() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         id.migrate(None).expect("synchronous");
         id.resolve_address(None, address, LIMIT).expect("resolved");
         assert!(id.context().is_some(), "it is bound when the call returns");

@@ -5,12 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use rdma_verbs::cm::{ConnectParameters, Id, IdQueuePairInit, PortSpace};
+use rdma_verbs::cm::{CmId, CmQueuePairInit, ConnectParameters, PortSpace};
 use rdma_verbs::verbs::{
     Access, AsyncEvent, CompletionChannel, CompletionKind, CompletionQueue, CompletionStatus,
-    Context, Data, Gid, Memory, MemoryRegion, MemoryWindow, Operation, PortState, ProtectionDomain,
-    RemoteAddress, SendFlags, SendRequest, SharedReceiveEvent, SharedReceiveQueue, WindowKind,
-    devices,
+    Context, Gid, Memory, MemoryRegion, MemoryWindow, Operation, PortState, ProtectionDomain,
+    RemoteAddress, RequestData, SendFlags, SendRequest, SharedReceiveEvent, SharedReceiveQueue,
+    WindowType, devices,
 };
 
 use crate::common::*;
@@ -121,12 +121,12 @@ fn a_file_other_than_a_dma_buffer_is_refused() {
     });
 }
 
-fn bind_and_read(active: &Id, passive: &Id, kind: WindowKind) {
+fn bind_and_read(active: &CmId, passive: &CmId, window_type: WindowType) {
     let domain = passive.domain().expect("the default one");
     let everything = Access::LOCAL_WRITE | Access::REMOTE_READ | Access::WINDOW_BIND;
     let region = MemoryRegion::new(&domain, &b"through a window"[..], everything);
     let region = region.expect("registered");
-    let window = Arc::new(MemoryWindow::new(&domain, kind).expect("a window"));
+    let window = Arc::new(MemoryWindow::new(&domain, window_type).expect("a window"));
     let queue_pair = passive.queue_pair().expect("made");
     let segment = region.segment(8..16).expect("inside");
     let key = queue_pair
@@ -153,11 +153,11 @@ fn a_window_of_type_1_opens_a_part_of_a_region() {
     with_device(|address| {
         let (active, passive) = connected(address, None);
         let domain = passive.domain().expect("the default one");
-        match MemoryWindow::new(&domain, WindowKind::One) {
+        match MemoryWindow::new(&domain, WindowType::One) {
             Ok(window) => {
-                assert_eq!(window.kind(), WindowKind::One);
+                assert_eq!(window.window_type(), WindowType::One);
                 drop(window);
-                bind_and_read(&active, &passive, WindowKind::One);
+                bind_and_read(&active, &passive, WindowType::One);
             }
             Err(error) => assert_eq!(error.errno, libc::EOPNOTSUPP, "{error}"),
         }
@@ -170,8 +170,8 @@ fn a_window_of_type_2_opens_a_part_of_a_region() {
     with_device(|address| {
         let (active, passive) = connected(address, None);
         let domain = passive.domain().expect("the default one");
-        match MemoryWindow::new(&domain, WindowKind::Two) {
-            Ok(_) => bind_and_read(&active, &passive, WindowKind::Two),
+        match MemoryWindow::new(&domain, WindowType::Two) {
+            Ok(_) => bind_and_read(&active, &passive, WindowType::Two),
             Err(error) => assert_eq!(error.errno, libc::EOPNOTSUPP, "{error}"),
         }
         disconnect(active, passive);
@@ -186,7 +186,7 @@ fn a_channel_reports_the_next_completion_of_an_armed_queue() {
         let channel = CompletionChannel::new(&context).expect("a channel");
         channel.set_nonblocking().expect("its descriptor");
         let queue = CompletionQueue::new(&context, 16, 42, Some(&channel)).expect("a queue");
-        let init = IdQueuePairInit { receive_queue: Some(&queue), ..INIT };
+        let init = CmQueuePairInit { receive_queue: Some(&queue), ..INIT };
         id.create_queue_pair(None, &init).expect("a queue pair");
         let queue_pair = id.queue_pair().expect("made");
         queue_pair.post_receive(1, &[]).expect("posted");
@@ -224,7 +224,7 @@ fn receives_of_a_shared_queue_serve_each_queue_pair() {
         let domain = ProtectionDomain::new(&device).expect("a domain");
         let shared = SharedReceiveQueue::new(&domain, 8, 1, 7).expect("a queue");
         let queue = CompletionQueue::new(&device, 32, 0, None).expect("a queue");
-        let init = IdQueuePairInit { shared: Some(&shared), receive_queue: Some(&queue), ..INIT };
+        let init = CmQueuePairInit { shared: Some(&shared), receive_queue: Some(&queue), ..INIT };
         let target = region(&domain, 64, Access::LOCAL_WRITE);
         for number in 0..4 {
             let segment = target.segment(number * 16..number * 16 + 16).expect("inside");
@@ -276,7 +276,7 @@ fn a_shared_queue_reports_once_that_it_runs_low() {
         assert!(shared.set_limit(1_000_000).is_err(), "beyond its size");
         let (one, other) = crate::posts::pair(address, port, &domain, Some(&shared));
         for number in 0..2 {
-            let request = SendRequest::new(number, Operation::Send, Data::Segments(&[]));
+            let request = SendRequest::new(number, Operation::Send, RequestData::Segments(&[]));
             one.post_send(&request).expect("posted");
             assert!(completion(one.send_queue()).is_success());
             assert!(completion(other.receive_queue()).is_success());

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rdma_verbs::verbs::{
     Access, AddressHandle, AddressVector, Capabilities, CompletionKind, CompletionQueue,
-    CompletionStatus, Context, Data, Gid, GlobalRoute, MemoryRegion, MemoryWindow, Mtu, Operation,
-    ProtectionDomain, QueuePair, QueuePairInit, QueuePairKind, QueuePairState, ReceiveSide,
-    SendFlags, SendOperations, SendRequest, SendSide, Service, SharedReceiveQueue, WindowBind,
-    WindowKind,
+    CompletionStatus, Context, Gid, GlobalRoute, MemoryRegion, MemoryWindow, Mtu, Operation,
+    ProtectionDomain, QueuePair, QueuePairInit, QueuePairState, QueuePairType, ReceiveSide,
+    RequestData, SendFlags, SendOperations, SendRequest, SendSide, Service, SharedReceiveQueue,
+    WindowBind, WindowType,
 };
 
 use crate::common::*;
@@ -32,14 +32,14 @@ fn own_address(context: &Context, port: u8, address: SocketAddr) -> AddressVecto
 fn create(
     context: &Context,
     domain: &Arc<ProtectionDomain>,
-    kind: QueuePairKind,
+    qp_type: QueuePairType,
     shared: Option<&Arc<SharedReceiveQueue>>,
     operations: Option<SendOperations>,
 ) -> rdma_verbs::Result<QueuePair> {
     let send_queue = &CompletionQueue::new(context, 32, 1, None).expect("a queue");
     let receive_queue = &CompletionQueue::new(context, 32, 2, None).expect("a queue");
     let capabilities = CAPABILITIES;
-    let init = QueuePairInit { key: 3, send_queue, receive_queue, shared, capabilities, kind };
+    let init = QueuePairInit { key: 3, send_queue, receive_queue, shared, capabilities, qp_type };
     match operations {
         Some(operations) => QueuePair::new_extended(domain, &init, operations),
         None => QueuePair::new(domain, &init),
@@ -73,9 +73,9 @@ pub(crate) fn pair(
     domain: &Arc<ProtectionDomain>,
     shared: Option<&Arc<SharedReceiveQueue>>,
 ) -> (QueuePair, QueuePair) {
-    let (context, kind) = (domain.context(), QueuePairKind::ReliableConnected);
-    let one = create(context, domain, kind, None, None).expect("a queue pair");
-    let other = create(context, domain, kind, shared, None).expect("a queue pair");
+    let (context, qp_type) = (domain.context(), QueuePairType::Rc);
+    let one = create(context, domain, qp_type, None, None).expect("a queue pair");
+    let other = create(context, domain, qp_type, shared, None).expect("a queue pair");
     start(context, port, address, [&one, &other]);
     (one, other)
 }
@@ -88,7 +88,7 @@ fn with_pair(test: impl FnOnce(&Arc<ProtectionDomain>, &QueuePair, &QueuePair) +
     });
 }
 
-fn send(queue_pair: &QueuePair, operation: Operation<'_>, data: Data<'_>) {
+fn send(queue_pair: &QueuePair, operation: Operation<'_>, data: RequestData<'_>) {
     queue_pair.post_send(&SendRequest::new(4, operation, data)).expect("posted");
     let done = completion(queue_pair.send_queue());
     assert_eq!((done.id, done.status), (4, CompletionStatus::Success));
@@ -98,7 +98,7 @@ fn send(queue_pair: &QueuePair, operation: Operation<'_>, data: Data<'_>) {
 fn sends_carry_immediate_data() {
     with_pair(|_, one, other| {
         other.post_receive(1, &[]).expect("posted");
-        send(one, Operation::SendImmediate(0x1234_5678), Data::Segments(&[]));
+        send(one, Operation::SendImmediate(0x1234_5678), RequestData::Segments(&[]));
         let received = completion(other.receive_queue());
         assert_eq!((received.immediate, received.length), (Some(0x1234_5678), 0));
         assert_eq!(received.queue_pair, other.number());
@@ -111,7 +111,7 @@ fn writes_carry_immediate_data() {
         let target = region(domain, 8, EVERYTHING);
         other.post_receive(1, &[]).expect("posted");
         let operation = Operation::WriteImmediate(target.remote(2), 99);
-        send(one, operation, Data::Inline(&[b"ab", b"cd"]));
+        send(one, operation, RequestData::Inline(&[b"ab", b"cd"]));
         let received = completion(other.receive_queue());
         assert_eq!(received.kind, Some(CompletionKind::ReceiveWriteImmediate));
         assert_eq!((received.immediate, received.length), (Some(99), 4));
@@ -131,13 +131,13 @@ fn atomics_return_the_old_value() {
             u64::from_ne_bytes(bytes.try_into().expect("eight"))
         };
         let remote = target.remote(8);
-        send(one, Operation::FetchAdd { remote, add: 3 }, Data::Segments(&segments));
+        send(one, Operation::FetchAdd { remote, add: 3 }, RequestData::Segments(&segments));
         assert_eq!((word(&local, 0), word(&target, 8)), (5, 8));
         let operation = Operation::CompareSwap { remote, compare: 8, swap: 21 };
-        send(one, operation, Data::Segments(&segments));
+        send(one, operation, RequestData::Segments(&segments));
         assert_eq!((word(&local, 0), word(&target, 8)), (8, 21));
         let operation = Operation::CompareSwap { remote, compare: 8, swap: 22 };
-        send(one, operation, Data::Segments(&segments));
+        send(one, operation, RequestData::Segments(&segments));
         assert_eq!((word(&local, 0), word(&target, 8)), (21, 21), "it was not 8");
     });
 }
@@ -146,7 +146,7 @@ fn atomics_return_the_old_value() {
 fn a_send_invalidates_a_key_of_the_peer() {
     with_pair(|domain, one, other| {
         let target = region(domain, 8, EVERYTHING);
-        let window = match MemoryWindow::new(domain, WindowKind::Two) {
+        let window = match MemoryWindow::new(domain, WindowType::Two) {
             Ok(window) => Arc::new(window),
             Err(error) => return assert_eq!(error.errno, libc::EOPNOTSUPP),
         };
@@ -156,18 +156,18 @@ fn a_send_invalidates_a_key_of_the_peer() {
         let key = key.expect("posted");
         assert!(completion(other.send_queue()).is_success());
         other.post_receive(2, &[]).expect("posted");
-        send(one, Operation::SendInvalidate(key), Data::Segments(&[]));
+        send(one, Operation::SendInvalidate(key), RequestData::Segments(&[]));
         // soft-RoCE does not set the flag that says that the completion has the key.
         let received = completion(other.receive_queue());
         assert!(received.is_success() && received.invalidated_key.is_none_or(|it| it == key));
         // This side ends the binding of another window itself.
-        let window = Arc::new(MemoryWindow::new(domain, WindowKind::Two).expect("another one"));
+        let window = Arc::new(MemoryWindow::new(domain, WindowType::Two).expect("another one"));
         let next = other.bind_window(3, &window, &segment, Access::REMOTE_WRITE, flags);
         let next = next.expect("posted");
         assert_ne!(next, key);
         let bound = completion(other.send_queue());
         assert!(bound.is_success(), "{}", bound.status);
-        send(other, Operation::Invalidate(next), Data::Segments(&[]));
+        send(other, Operation::Invalidate(next), RequestData::Segments(&[]));
     });
 }
 
@@ -179,13 +179,13 @@ fn an_unsignaled_request_has_no_completion_and_ends_with_a_later_one() {
             other.post_receive(number, &[]).expect("posted");
         }
         let segments = [source.segment(0..0).expect("inside")];
-        let (operation, data) = (Operation::Send, Data::Segments(&segments));
+        let (operation, data) = (Operation::Send, RequestData::Segments(&segments));
         let quiet =
             SendRequest { flags: SendFlags::empty(), ..SendRequest::new(1, operation, data) };
         one.post_send(&quiet).expect("posted");
         assert_eq!(one.sends_in_flight(), 1);
         assert_eq!(source.deregister().expect_err("a post uses it").errno, libc::EBUSY);
-        let loud = SendRequest::new(2, Operation::Send, Data::Segments(&[]));
+        let loud = SendRequest::new(2, Operation::Send, RequestData::Segments(&[]));
         one.post_send(&loud).expect("posted");
         assert_eq!(completion(one.send_queue()).id, 2);
         assert_eq!(one.sends_in_flight(), 0);
@@ -203,14 +203,14 @@ fn requests_that_are_undefined_in_c_are_refused() {
         let source = region(domain, 64, Access::LOCAL_WRITE);
         let segment = source.segment(0..1).expect("inside");
         let many = vec![segment; 64];
-        assert_eq!(refused(Operation::Send, Data::Segments(&many)), libc::EINVAL);
+        assert_eq!(refused(Operation::Send, RequestData::Segments(&many)), libc::EINVAL);
         let long = vec![0; one.capabilities().max_inline_data as usize + 1];
         let long = [&long[..]];
-        assert_eq!(refused(Operation::Send, Data::Inline(&long)), libc::EMSGSIZE);
+        assert_eq!(refused(Operation::Send, RequestData::Inline(&long)), libc::EMSGSIZE);
         let read = Operation::Read(source.remote(0));
-        assert_eq!(refused(read, Data::Inline(&[b"a"])), libc::EINVAL);
+        assert_eq!(refused(read, RequestData::Inline(&[b"a"])), libc::EINVAL);
         let other = ProtectionDomain::new(domain.context()).expect("another one");
-        let window = MemoryWindow::new(&other, WindowKind::One);
+        let window = MemoryWindow::new(&other, WindowType::One);
         if let Ok(window) = window {
             let segment = source.segment(0..1).expect("inside");
             let (access, flags) = (Access::REMOTE_READ, SendFlags::SIGNALED);
@@ -225,9 +225,9 @@ fn requests_that_are_undefined_in_c_are_refused() {
 fn posts_need_the_right_state() {
     with_device(|address| {
         let (context, port, domain) = open(address);
-        let kind = QueuePairKind::ReliableConnected;
-        let queue_pair = create(&context, &domain, kind, None, None).expect("a queue pair");
-        let request = SendRequest::new(1, Operation::Send, Data::Segments(&[]));
+        let qp_type = QueuePairType::Rc;
+        let queue_pair = create(&context, &domain, qp_type, None, None).expect("a queue pair");
+        let request = SendRequest::new(1, Operation::Send, RequestData::Segments(&[]));
         let early = queue_pair.post_receive(1, &[]).expect_err("in the state reset");
         assert_eq!(early.errno, libc::ENOTCONN);
         queue_pair.to_init(port, 0, Service::Connected(Access::empty())).expect("init");
@@ -248,16 +248,16 @@ fn posts_need_the_right_state() {
 fn objects_of_another_open_device_are_refused() {
     with_device(|address| {
         let [(context, _, domain), (other, _, other_domain)] = [open(address), open(address)];
-        let kind = QueuePairKind::ReliableConnected;
+        let qp_type = QueuePairType::Rc;
         for operations in [None, Some(SendOperations::SEND)] {
-            let refused = create(&other, &domain, kind, None, operations);
+            let refused = create(&other, &domain, qp_type, None, operations);
             assert_eq!(refused.expect_err("queues of the other").errno, libc::EINVAL);
         }
         let shared = SharedReceiveQueue::new(&other_domain, 4, 1, 0).expect("a queue");
-        let refused = create(&context, &domain, kind, Some(&shared), None);
+        let refused = create(&context, &domain, qp_type, Some(&shared), None);
         assert_eq!(refused.expect_err("a shared queue of the other").errno, libc::EINVAL);
-        let queue_pair = create(&context, &domain, kind, None, None).expect("a queue pair");
-        if let Ok(window) = MemoryWindow::new(&other_domain, WindowKind::One) {
+        let queue_pair = create(&context, &domain, qp_type, None, None).expect("a queue pair");
+        if let Ok(window) = MemoryWindow::new(&other_domain, WindowType::One) {
             let region = region(&other_domain, 8, EVERYTHING);
             let bind = WindowBind {
                 id: 1,
@@ -279,17 +279,18 @@ fn objects_of_another_open_device_are_refused() {
 fn unreliable_connections_send_and_write() {
     with_device(|address| {
         let (context, port, domain) = open(address);
-        let kind = QueuePairKind::UnreliableConnected;
-        let one = create(&context, &domain, kind, None, None).expect("a queue pair");
-        let other = create(&context, &domain, kind, None, None).expect("a queue pair");
+        let qp_type = QueuePairType::Uc;
+        let one = create(&context, &domain, qp_type, None, None).expect("a queue pair");
+        let other = create(&context, &domain, qp_type, None, None).expect("a queue pair");
         start(&context, port, address, [&one, &other]);
         let target = region(&domain, 8, EVERYTHING);
-        send(&one, Operation::Write(target.remote(0)), Data::Inline(&[b"written"]));
+        send(&one, Operation::Write(target.remote(0)), RequestData::Inline(&[b"written"]));
         other.post_receive(1, &[]).expect("posted");
-        send(&one, Operation::Send, Data::Segments(&[]));
+        send(&one, Operation::Send, RequestData::Segments(&[]));
         assert!(completion(other.receive_queue()).is_success());
         assert_eq!(target.to_vec(0..7).expect("inside"), b"written");
-        let read = SendRequest::new(1, Operation::Read(target.remote(0)), Data::Segments(&[]));
+        let read =
+            SendRequest::new(1, Operation::Read(target.remote(0)), RequestData::Segments(&[]));
         assert_eq!(one.post_send(&read).expect_err("no reads").errno, libc::EINVAL);
     });
 }
@@ -298,9 +299,9 @@ fn unreliable_connections_send_and_write() {
 fn datagrams_go_by_address_handles() {
     with_device(|address| {
         let (context, port, domain) = open(address);
-        let kind = QueuePairKind::Datagram;
+        let qp_type = QueuePairType::Ud;
         let [one, other] = [(); 2].map(|()| {
-            let queue_pair = create(&context, &domain, kind, None, None).expect("a queue pair");
+            let queue_pair = create(&context, &domain, qp_type, None, None).expect("a queue pair");
             queue_pair.to_init(port, 0, Service::Datagram(0x11)).expect("init");
             queue_pair.to_ready_to_receive(&ReceiveSide::default()).expect("ready to receive");
             queue_pair.to_ready_to_send(&SendSide::default()).expect("ready to send");
@@ -316,19 +317,19 @@ fn datagrams_go_by_address_handles() {
             queue_key: 0x11,
             immediate: Some(7),
         };
-        send(&one, operation, Data::Inline(&[b"hello"]));
+        send(&one, operation, RequestData::Inline(&[b"hello"]));
         let received = completion(other.receive_queue());
         assert_eq!((received.length, received.immediate), (45, Some(7)));
         assert_eq!(received.source_queue_pair, one.number());
         assert_eq!(target.to_vec(40..45).expect("inside"), b"hello");
-        let connected = SendRequest::new(1, Operation::Send, Data::Segments(&[]));
+        let connected = SendRequest::new(1, Operation::Send, RequestData::Segments(&[]));
         assert_eq!(one.post_send(&connected).expect_err("no destination").errno, libc::EINVAL);
         let other_domain = ProtectionDomain::new(&context).expect("another one");
         let foreign = AddressHandle::new(&other_domain, &own_address(&context, port, address));
         let handle = &foreign.expect("reachable");
         let operation =
             Operation::Datagram { handle, queue_pair: 1, queue_key: 1, immediate: None };
-        let request = SendRequest::new(1, operation, Data::Segments(&[]));
+        let request = SendRequest::new(1, operation, RequestData::Segments(&[]));
         assert_eq!(one.post_send(&request).expect_err("of another domain").errno, libc::EPERM);
     });
 }
@@ -337,18 +338,18 @@ fn datagrams_go_by_address_handles() {
 fn a_batch_is_posted_at_once_or_not_at_all() {
     with_device(|address| {
         let (context, port, domain) = open(address);
-        let kind = QueuePairKind::ReliableConnected;
+        let qp_type = QueuePairType::Rc;
         let operations = SendOperations::SEND
             | SendOperations::SEND_IMMEDIATE
             | SendOperations::WRITE
             | SendOperations::READ
             | SendOperations::FETCH_ADD;
-        let one = match create(&context, &domain, kind, None, Some(operations)) {
+        let one = match create(&context, &domain, qp_type, None, Some(operations)) {
             Ok(one) => one,
             // The device has no extended posts.
             Err(error) => return assert_eq!(error.errno, libc::EOPNOTSUPP, "{error}"),
         };
-        let other = create(&context, &domain, kind, None, None).expect("a queue pair");
+        let other = create(&context, &domain, qp_type, None, None).expect("a queue pair");
         assert_eq!(other.start_batch().expect_err("not extended").errno, libc::EOPNOTSUPP);
         assert_eq!(one.start_batch().expect_err("in the state reset").errno, libc::ENOTCONN);
         start(&context, port, address, [&one, &other]);
@@ -359,16 +360,20 @@ fn a_batch_is_posted_at_once_or_not_at_all() {
         let mut batch = one.start_batch().expect("begun");
         let write = Operation::Write(target.remote(0));
         let requests = [
-            SendRequest::new(1, write, Data::Inline(&[b"12345678"])),
-            SendRequest::new(2, Operation::Read(target.remote(0)), Data::Segments(&segments)),
-            SendRequest::new(3, Operation::SendImmediate(5), Data::Segments(&[])),
+            SendRequest::new(1, write, RequestData::Inline(&[b"12345678"])),
+            SendRequest::new(
+                2,
+                Operation::Read(target.remote(0)),
+                RequestData::Segments(&segments),
+            ),
+            SendRequest::new(3, Operation::SendImmediate(5), RequestData::Segments(&[])),
         ];
         for request in &requests {
             batch.push(request).expect("added");
         }
         let long = vec![0; 4096];
         let long = [&long[..]];
-        let refused = SendRequest::new(4, Operation::Send, Data::Inline(&long));
+        let refused = SendRequest::new(4, Operation::Send, RequestData::Inline(&long));
         assert_eq!(batch.push(&refused).expect_err("too long").errno, libc::EMSGSIZE);
         batch.complete().expect("posted");
         for id in 1..=3 {
@@ -383,7 +388,7 @@ fn a_batch_is_posted_at_once_or_not_at_all() {
         drop(batch);
         assert_eq!(one.sends_in_flight(), 0);
         // The queue still works.
-        send(&one, write, Data::Inline(&[b"again"]));
+        send(&one, write, RequestData::Inline(&[b"again"]));
         assert_eq!(target.to_vec(0..5).expect("inside"), b"again");
     });
 }
@@ -396,7 +401,7 @@ fn a_region_is_kept_until_its_post_completes() {
         other.post_receive(1, &[target.segment(0..8).expect("inside")]).expect("posted");
         drop(target);
         assert!(weak.upgrade().is_some(), "the receive keeps it");
-        send(one, Operation::Send, Data::Inline(&[b"kept"]));
+        send(one, Operation::Send, RequestData::Inline(&[b"kept"]));
         assert!(completion(other.receive_queue()).is_success());
         assert!(weak.upgrade().is_none(), "it is over");
     });

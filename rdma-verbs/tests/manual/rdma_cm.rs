@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rdma_verbs::Error;
-use rdma_verbs::cm::{AddressInfo, ConnectParameters, Ece, EventKind, Id, PortSpace};
+use rdma_verbs::cm::{AddressInfo, CmId, ConnectParameters, Ece, EventKind, PortSpace};
 use rdma_verbs::verbs::{
-    Access, AddressHandle, CompletionQueue, Data, Operation, ProtectionDomain, QueuePair,
-    QueuePairInit, QueuePairKind, SendFlags, SendRequest,
+    Access, AddressHandle, CompletionQueue, Operation, ProtectionDomain, QueuePair, QueuePairInit,
+    QueuePairType, RequestData, SendFlags, SendRequest,
 };
 
 use crate::common::*;
@@ -74,7 +74,7 @@ fn it_controls_queue_pairs_or_connections_only() {
     with_device(|address| {
         let (here, there) = (new_channel(), new_channel());
         let (_listener, at) = listener(&there, address, 5, PortSpace::Tcp);
-        let id = Id::new(&here, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&here, 1, PortSpace::Tcp).expect("an identifier");
         resolve_to(&id, &here, at);
         let wanted = ConnectParameters {
             private_data: b"hello",
@@ -106,7 +106,7 @@ fn verbs_send_and_receive_over_its_connections() {
         let target = region(to.domain(), 8, Access::LOCAL_WRITE);
         to.post_receive(1, &[target.segment(0..8).expect("inside")]).expect("posted");
         let from = active.queue_pair().expect("made");
-        let request = SendRequest::new(2, Operation::Send, Data::Inline(&[b"verbs"]));
+        let request = SendRequest::new(2, Operation::Send, RequestData::Inline(&[b"verbs"]));
         from.post_send(&request).expect("posted");
         assert!(completion(from.send_queue()).is_success());
         assert_eq!(completion(to.receive_queue()).length, 5);
@@ -120,7 +120,7 @@ fn verbs_send_and_receive_over_its_connections() {
 fn identifiers_are_asynchronous_or_synchronous() {
     with_device(|_| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         assert!(!id.is_synchronous());
         assert!(synchronous(PortSpace::Tcp).is_synchronous());
     });
@@ -131,7 +131,7 @@ fn options_of_the_vendor_reach_the_peer() {
     with_device(|address| {
         let (here, there) = (new_channel(), new_channel());
         let (_listener, at) = listener(&there, address, 5, PortSpace::Tcp);
-        let id = Id::new(&here, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&here, 1, PortSpace::Tcp).expect("an identifier");
         let none = id.set_local_ece(Ece::default()).expect_err("without a vendor");
         assert_eq!(none.errno, libc::EINVAL);
         let offered = Ece { vendor_id: 0x1234, options: 0x56 };
@@ -153,10 +153,10 @@ fn all_steps(address: SocketAddr, client_ends: bool) {
     let server_channel = new_channel();
     let (listening, at) = listener(&server_channel, address, 1, PortSpace::Tcp);
     // Client: address information, channel, identifier, address, queue pair, route, connect.
-    let info = AddressInfo::of_address(at, &hints(PortSpace::Tcp, false)).expect("found");
+    let info = AddressInfo::from_address(at, &hints(PortSpace::Tcp, false)).expect("found");
     let to = info.first().destination().expect("an address");
     let client_channel = new_channel();
-    let client = Id::new(&client_channel, 2, PortSpace::Tcp).expect("an identifier");
+    let client = CmId::new(&client_channel, 2, PortSpace::Tcp).expect("an identifier");
     client.resolve_address(None, to, LIMIT).expect("it begins");
     expect(&client_channel, EventKind::AddressResolved);
     client.create_queue_pair(None, &INIT).expect("a queue pair");
@@ -190,7 +190,7 @@ fn all_steps(address: SocketAddr, client_ends: bool) {
     }
 }
 
-fn transfer(client: &Id, server: &Id) {
+fn transfer(client: &CmId, server: &CmId) {
     let target = server.register_messages(&[0_u8; 16][..]).expect("registered");
     server.post_receive(1, &[target.segment(0..16).expect("inside")]).expect("posted");
     let source = client.register_messages(&b"a message"[..]).expect("registered");
@@ -248,7 +248,7 @@ fn datagrams_are_set_up_alike_and_never_disconnected() {
 fn success_of_an_asynchronous_call_means_that_it_began() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
         resolve_to(&id, &channel, SocketAddr::new(address.ip(), 9));
         id.create_queue_pair(None, &INIT).expect("a queue pair");
         id.connect(&ConnectParameters::default()).expect("it begins");
@@ -273,7 +273,7 @@ fn a_rejection_carries_private_data_and_a_reason() {
     with_device(|address| {
         let (here, there) = (new_channel(), new_channel());
         let (_listener, at) = listener(&there, address, 5, PortSpace::Tcp);
-        let id = Id::new(&here, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&here, 1, PortSpace::Tcp).expect("an identifier");
         resolve_to(&id, &here, at);
         let queue_pair = Some((0x7f_ff03, false));
         id.connect(&ConnectParameters { queue_pair, ..Default::default() }).expect("it begins");
@@ -299,7 +299,7 @@ fn private_data_longer_than_255_bytes_is_refused() {
 fn options_are_set_before_the_binding() {
     with_device(|address| {
         let channel = new_channel();
-        let id = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
         id.set_type_of_service(0x10).expect("an option");
         id.set_reuse_address(true).expect("an option");
         id.set_family_only(true).expect("an option");
@@ -313,7 +313,7 @@ fn a_queue_pair_of_the_program_takes_its_attributes_from_the_identifier() {
     with_device(|address| {
         let channel = new_channel();
         let (_listener, at) = listener(&channel, address, 1, PortSpace::Tcp);
-        let id = Id::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
+        let id = CmId::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
         resolve_to(&id, &channel, at);
         let context = id.context().expect("bound");
         let domain = ProtectionDomain::new(&context).expect("a domain");
@@ -324,7 +324,7 @@ fn a_queue_pair_of_the_program_takes_its_attributes_from_the_identifier() {
             receive_queue: &queue,
             shared: None,
             capabilities: SIZE,
-            kind: QueuePairKind::ReliableConnected,
+            qp_type: QueuePairType::Rc,
         };
         let queue_pair = QueuePair::new(&domain, &init).expect("a queue pair");
         let init = rdma_verbs::sys::verbs::IBV_QPS_INIT;

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use rdma_verbs::cm::Id;
+use rdma_verbs::cm::CmId;
 use rdma_verbs::verbs::{AddressHandle, CompletionKind, CompletionStatus, MemoryRegion, SendFlags};
 
 use crate::common::*;
 
 /// Runs a test with both sides of a connection, and ends the connection.
-fn with_connection(test: impl FnOnce(&Id, &Id) + Send + 'static) {
+fn with_connection(test: impl FnOnce(&CmId, &CmId) + Send + 'static) {
     with_device(|address| {
         let (active, passive) = connected(address, None);
         test(&active, &passive);
@@ -17,7 +17,7 @@ fn with_connection(test: impl FnOnce(&Id, &Id) + Send + 'static) {
     });
 }
 
-fn messages(id: &Id, bytes: &[u8]) -> Arc<MemoryRegion> {
+fn messages(id: &CmId, bytes: &[u8]) -> Arc<MemoryRegion> {
     id.register_messages(bytes).expect("registered")
 }
 

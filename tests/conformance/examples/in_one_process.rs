@@ -10,7 +10,8 @@ mod tests {
 }
 
 use dat_core::{
-    Connect, EpSpec, EvdFlags, EvdOptions, Event, Memory, Privileges, PspMaker, Registry, Timeout,
+    Connect, EpProvision, EpSpec, EvdFlags, EvdOptions, Event, Memory, Privileges, Registry,
+    Timeout,
 };
 
 fn main() -> dat_core::Result<()> {
@@ -26,9 +27,9 @@ fn main() -> dat_core::Result<()> {
     let lmr = ia.lmr_create(&memory, &pz, Privileges::ALL)?;
     server.receive(&[lmr.triplet(5, 5)?], 1)?;
 
-    let psp = ia.psp_create_any(&evd, PspMaker::Consumer)?;
+    let psp = ia.psp_create_any(&evd, EpProvision::Consumer)?;
     client.connect(&Connect::to_psp(&psp))?;
-    if let Some(Event::ConnectionRequest(arrival)) = evd.next(Timeout::Infinite)? {
+    if let Some(Event::ConnectionRequest(arrival)) = evd.next_event(Timeout::Infinite)? {
         arrival.request.accept(Some(&server), b"welcome")?;
     }
     client.send(&[lmr.triplet(0, 5)?], 2)?;

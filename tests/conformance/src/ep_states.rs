@@ -1,7 +1,8 @@
 //! Endpoints in every state in which an endpoint can be kept.
 
 use dat_core::{
-    Close, ConnectionEventKind, ConnectionRequest, Endpoint, EpChange, EpState, Psp, PspMaker, Rsp,
+    Close, ConnectionEventKind, ConnectionRequest, Endpoint, EpProvision, EpState, EpUpdate, Psp,
+    Rsp,
 };
 
 use crate::fixture::{Node, link};
@@ -89,10 +90,11 @@ pub fn ep_in_state(node: &Node, wanted: EpState) -> EpInState {
             EpInState { request: Some(request), psp: Some(psp), ..EpInState::alone(ep) }
         }
         EpState::TentativeConnectionPending => {
-            let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("a point");
+            let psp =
+                node.ia.psp_create_any(&node.requests, EpProvision::Provider).expect("a point");
             let (peer, request) = node.asking(psp.qualifier());
             let ep = request.query().expect("live").local_ep.expect("made by the provider");
-            let change = EpChange::new()
+            let change = EpUpdate::new()
                 .pz(&node.pz)
                 .recv_evd(Some(&node.recv))
                 .request_evd(Some(&node.request))

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::provider::decorate::{self, Call, Hooks, Object, Queues};
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionPoller, Description, Discovered, OpenRequest, Provider,
-    Reach,
+    Adapter, AdapterAttributes, CompletionPoller, Description, DiscoveredAdapter, OpenRequest,
+    Provider, Reach,
 };
 use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
 
@@ -111,8 +111,8 @@ impl Provider for FaultProvider {
         Description { name: "faulty", vendor: "DAT tests", version: (1, 0), reach: Reach::Process }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        vec![DiscoveredAdapter {
             name: "faulty".to_owned(),
             summary: "the adapter under test with other attributes".to_owned(),
             unusable: None,

@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use dat_core::attr::ProviderAttributes;
 use dat_core::{
     Address, Close, Cno, Comm, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest,
-    Csp, DtoStatus, Endpoint, EpAttributes, EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher,
-    InterfaceAdapter, Lmr, Privileges, ProtectionZone, Psp, PspMaker, Result, Rmr, Rsp,
+    Csp, DtoStatus, Endpoint, EpAttributes, EpProvision, EpSpec, EpState, EvdFlags, EvdOptions,
+    EventDispatcher, InterfaceAdapter, Lmr, Privileges, ProtectionZone, Psp, Result, Rmr, Rsp,
     SharedReceiveQueue, SrqAttributes,
 };
 
@@ -249,7 +249,7 @@ impl Node {
     #[track_caller]
     #[must_use]
     pub fn psp(&self) -> Psp {
-        self.ia.psp_create_any(&self.requests, PspMaker::Consumer).expect("a service point")
+        self.ia.psp_create_any(&self.requests, EpProvision::Consumer).expect("a service point")
     }
 
     /// A common service point at a port, whose requests arrive on [`Node::requests`].

@@ -51,6 +51,6 @@ pub(crate) fn post_shared(srq: &SharedReceiveQueue, cookies: impl IntoIterator<I
 #[track_caller]
 pub(crate) fn post_events(evd: &EventDispatcher, values: impl IntoIterator<Item = u64>) {
     for value in values {
-        evd.post_se(value).expect("within the limit");
+        evd.post_software_event(value).expect("within the limit");
     }
 }

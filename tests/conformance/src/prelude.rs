@@ -1,15 +1,15 @@
 //! What most cases use: the API under test, the helpers, and a short name for no flags.
 
 pub(crate) use dat_core::{
-    ApiVersion, AsyncErrorKind, AsyncErrors, Bind, Close, Cno, Collective, Comm, Compat,
+    ApiVersion, AsyncErrorKind, AsyncEvd, Bind, Close, Cno, Collective, Comm, Compat,
     CompletionFlags, Connect, ConnectFlags, ConnectionEvent, ConnectionEventKind,
     ConnectionRequest, CrParam, Csp, DatagramAddress, DatagramEvent, DatagramEventKind,
-    DtoCompletion, DtoStatus, Endpoint, EpAttributes, EpChange, EpCounter, EpParam, EpSpec,
-    EpState, EpStatus, Error, EvdCounter, EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher,
-    Failure, IaCounter, IaOptions, InterfaceAdapter, Lmr, LmrParam, LmrTriplet, Memory,
-    MemorySource, Operation, Privileges, ProtectionZone, ProxyAgent, Psp, PspMaker, Qos,
-    RecvBuffers, Registry, Result, ReturnType, Rmr, RmrParam, RmrScope, RmrTriplet, Rsp,
-    ServicePoint, SharedReceiveQueue, SrqAttributes, SrqParam, Subtype, Timeout, Waited,
+    DtoCompletion, DtoStatus, Endpoint, EpAttributes, EpCounter, EpParam, EpProvision, EpSpec,
+    EpState, EpStatus, EpUpdate, Error, EvdCounter, EvdFlags, EvdOptions, EvdParam, Event,
+    EventDispatcher, Failure, IaCounter, IaOptions, InterfaceAdapter, Lmr, LmrParam, LmrTriplet,
+    Memory, MemorySource, Operation, Privileges, ProtectionZone, ProxyAgent, Psp, Qos, RecvStatus,
+    Registry, Result, ReturnType, Rmr, RmrParam, RmrScope, RmrTriplet, Rsp, ServicePoint,
+    SharedReceiveQueue, SrqAttributes, SrqParam, Subtype, Timeout, WaitResult,
 };
 
 pub(crate) use crate::case::{cases, skip};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use dat_core::{
     AsyncErrorKind, Cno, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, DtoStatus,
-    Endpoint, EpState, Event, EventDispatcher, Result, RmrBindCompletion, Timeout, Waited,
+    Endpoint, EpState, Event, EventDispatcher, Result, RmrBindCompletion, Timeout, WaitResult,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -56,7 +56,7 @@ fn set_aside(evd: &EventDispatcher, wanted: impl Fn(&Event) -> bool) -> Option<E
 fn fresh_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
     let mut event = Event::default();
     match evd.wait(LIMIT.into(), 1, &mut event) {
-        Ok(Waited::Event { .. }) => event,
+        Ok(WaitResult::Event { .. }) => event,
         other => panic!("no event: {other:?}\n{}", dump(evd, watched)),
     }
 }
@@ -269,7 +269,7 @@ fn dump(evd: &EventDispatcher, watched: &[&Endpoint]) -> String {
     for _ in 0..32 {
         let mut event = Event::default();
         match evd.wait(Timeout::ZERO, 1, &mut event) {
-            Ok(Waited::Event { .. }) => text += &format!("queued: {event:?}\n"),
+            Ok(WaitResult::Event { .. }) => text += &format!("queued: {event:?}\n"),
             _ => break,
         }
     }
@@ -349,7 +349,10 @@ impl<T: Send + 'static> Background<T> {
 }
 
 /// Starts a thread that waits for an event of a dispatcher.
-pub(crate) fn waiter(evd: &EventDispatcher, threshold: u32) -> Background<Result<(Waited, Event)>> {
+pub(crate) fn waiter(
+    evd: &EventDispatcher,
+    threshold: u32,
+) -> Background<Result<(WaitResult, Event)>> {
     Background::with(evd, move |evd| {
         let mut event = Event::default();
         evd.wait(LIMIT.into(), threshold, &mut event).map(|waited| (waited, event))

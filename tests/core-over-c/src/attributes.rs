@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use real::attr::{
     EpAttributes, EpCreator, IaAttributes, IovOwnership, NamedAttr, ProviderAttributes, PzSupport,
-    StreamMatrix,
+    StreamMerging,
 };
 use real::error::Result;
 use real::flags::MemoryTypes;
@@ -128,7 +128,7 @@ fn provider(from: &DAT_PROVIDER_ATTR, ia: &DAT_IA_ATTR) -> ProviderAttributes {
         supports_multipath: from.supports_multipath != DAT_FALSE,
         ep_creator: match from.ep_creator {
             DAT_PSP_CREATES_EP_NEVER => EpCreator::Never,
-            DAT_PSP_CREATES_EP_IFASKED => EpCreator::IfAsked,
+            DAT_PSP_CREATES_EP_IFASKED => EpCreator::OnRequest,
             DAT_PSP_CREATES_EP_ALWAYS => EpCreator::Always,
             other => panic!("{other} is not a DAT_EP_CREATOR_FOR_PSP"),
         },
@@ -138,7 +138,7 @@ fn provider(from: &DAT_PROVIDER_ATTR, ia: &DAT_IA_ATTR) -> ProviderAttributes {
             other => panic!("{other} is not a DAT_PZ_SUPPORT"),
         },
         optimal_buffer_alignment: from.optimal_buffer_alignment,
-        evd_stream_merging: StreamMatrix(
+        evd_stream_merging: StreamMerging(
             from.evd_stream_merging_supported.map(|row| row.map(|it| it != DAT_FALSE)),
         ),
         srq_supported: from.srq_supported != DAT_FALSE,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use real::error::{Result, ReturnType};
 use real::{
     AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, ObjectKind, RefusalCause,
-    RmrBindCompletion, Timeout, Waited,
+    RmrBindCompletion, Timeout, WaitResult,
 };
 
 use super::adapter::Adapter;
@@ -46,7 +46,7 @@ impl EventDispatcher {
     ///
     /// # Errors
     /// The errors of the call, except for a time-out.
-    pub fn wait(&self, timeout: Timeout, threshold: u32, event: &mut Event) -> Result<Waited> {
+    pub fn wait(&self, timeout: Timeout, threshold: u32, event: &mut Event) -> Result<WaitResult> {
         let (mut place, mut more) = (nothing(), 0);
         let (timeout, threshold) = (micros(timeout), to_count(threshold));
         let waited = call!(table.evd_wait_func(
@@ -59,10 +59,10 @@ impl EventDispatcher {
         match waited {
             Ok(()) => {
                 *event = self.delivered(&place);
-                Ok(Waited::Event { more: count(more) })
+                Ok(WaitResult::Event { more: count(more) })
             }
             Err(error) if error.is(ReturnType::TimeoutExpired) => {
-                Ok(Waited::TimedOut { queued: count(more) })
+                Ok(WaitResult::TimedOut { queued: count(more) })
             }
             Err(error) => Err(error),
         }

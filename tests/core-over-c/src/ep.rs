@@ -6,13 +6,13 @@ use std::ptr::{null, null_mut};
 
 use real::error::Result;
 use real::{
-    Address, Close, Connect, EpAttributes, EpState, EpStatus, Failure, Qos, RecvBuffers, Timeout,
+    Address, Close, Connect, EpAttributes, EpState, EpStatus, Failure, Qos, RecvStatus, Timeout,
 };
 
 use super::address::{self, SocketAddress};
 use super::attributes::{self, EndpointAttributes};
 use super::convert::{count, micros, to_count, to_private_data};
-use super::ep_spec::{EpChange, EpSpec};
+use super::ep_spec::{EpSpec, EpUpdate};
 use super::handle_type::{Handle as _, handle};
 use super::result::call;
 use super::result::missing;
@@ -145,23 +145,23 @@ impl Endpoint {
     }
 
     /// dat_ep_modify(3DAT).
-    pub fn modify(&self, change: &EpChange) -> Result<()> {
+    pub fn modify(&self, update: &EpUpdate) -> Result<()> {
         let (mut param, mut mask) = (nothing(), 0);
-        if let Some(pz) = &change.pz {
+        if let Some(pz) = &update.pz {
             mask |= DAT_EP_FIELD_PZ_HANDLE;
             param.pz_handle = pz.handle();
         }
         for (evd, place, field) in [
-            (&change.recv_evd, &mut param.recv_evd_handle, DAT_EP_FIELD_RECV_EVD_HANDLE),
-            (&change.request_evd, &mut param.request_evd_handle, DAT_EP_FIELD_REQUEST_EVD_HANDLE),
-            (&change.connect_evd, &mut param.connect_evd_handle, DAT_EP_FIELD_CONNECT_EVD_HANDLE),
+            (&update.recv_evd, &mut param.recv_evd_handle, DAT_EP_FIELD_RECV_EVD_HANDLE),
+            (&update.request_evd, &mut param.request_evd_handle, DAT_EP_FIELD_REQUEST_EVD_HANDLE),
+            (&update.connect_evd, &mut param.connect_evd_handle, DAT_EP_FIELD_CONNECT_EVD_HANDLE),
         ] {
             if let Some(evd) = evd {
                 mask |= field;
                 *place = of(evd.as_ref());
             }
         }
-        let wanted = change.attributes.as_ref().map(EndpointAttributes::new);
+        let wanted = update.attributes.as_ref().map(EndpointAttributes::new);
         if let Some(wanted) = &wanted {
             mask |= DAT_EP_FIELD_EP_ATTR_ALL;
             param.ep_attr = *wanted.get();
@@ -223,11 +223,11 @@ impl Endpoint {
     }
 
     /// dat_ep_recv_query(3DAT).
-    pub fn recv_query(&self) -> Result<RecvBuffers> {
+    pub fn recv_query(&self) -> Result<RecvStatus> {
         let (mut allocated, mut span) = (0, 0);
         let handle = self.handle();
         call!(table.ep_recv_query_func(handle, &raw mut allocated, &raw mut span))?;
-        Ok(RecvBuffers { allocated: count(allocated), span: count(span) })
+        Ok(RecvStatus { allocated: count(allocated), span: count(span) })
     }
 
     /// dat_ep_set_watermark(3DAT).

@@ -92,7 +92,7 @@ impl InterfaceAdapter {
 
 impl EventDispatcher {
     /// dat_evd_post_se(3DAT).
-    pub fn post_se(&self, value: u64) -> Result<()> {
+    pub fn post_software_event(&self, value: u64) -> Result<()> {
         // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
         let mut event: DAT_EVENT = unsafe { mem::zeroed() };
         event.event_number = DAT_SOFTWARE_EVENT;

@@ -21,26 +21,26 @@ pub struct IaOptions {
     /// The version of the API that the name must be registered for.
     pub version: ApiVersion,
     /// The dispatcher for asynchronous errors.
-    pub async_evd: AsyncErrors,
+    pub async_evd: AsyncEvd,
 }
 
 /// The dispatcher for asynchronous errors of an adapter.
 #[derive(Clone, Debug)]
-pub enum AsyncErrors {
+pub enum AsyncEvd {
     /// A dispatcher that the adapter creates.
-    Make {
+    Create {
         /// Minimum queue length in events; `DEFAULT_QLEN` if `None`.
         min_qlen: Option<u32>,
     },
     /// A dispatcher of the consumer.
-    To(EventDispatcher),
+    Existing(EventDispatcher),
     /// A dispatcher that exists elsewhere (`DAT_EVD_ASYNC_EXISTS`).
-    Elsewhere,
+    Foreign,
 }
 
 impl Default for IaOptions {
     fn default() -> Self {
-        Self { version: ApiVersion::ANY, async_evd: AsyncErrors::Make { min_qlen: None } }
+        Self { version: ApiVersion::ANY, async_evd: AsyncEvd::Create { min_qlen: None } }
     }
 }
 
@@ -50,9 +50,9 @@ const DEFAULT_QLEN: u32 = 4;
 /// Opens an adapter by its name.
 pub(crate) fn open(name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
     let (mut evd, qlen) = match &options.async_evd {
-        AsyncErrors::Make { min_qlen } => (DAT_HANDLE_NULL, min_qlen.unwrap_or(DEFAULT_QLEN)),
-        AsyncErrors::To(evd) => (evd.handle(), 1),
-        AsyncErrors::Elsewhere => (DAT_EVD_ASYNC_EXISTS, 1),
+        AsyncEvd::Create { min_qlen } => (DAT_HANDLE_NULL, min_qlen.unwrap_or(DEFAULT_QLEN)),
+        AsyncEvd::Existing(evd) => (evd.handle(), 1),
+        AsyncEvd::Foreign => (DAT_EVD_ASYNC_EXISTS, 1),
     };
     let text = CString::new(name).expect("names of cases contain no NUL");
     let mut handle: DAT_IA_HANDLE = null_mut();

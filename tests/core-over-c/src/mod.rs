@@ -38,10 +38,10 @@ pub use cno::{Cno, ProxyAgent};
 pub use cr::{ConnectionRequest, CrParam};
 pub use datagram::DatagramAddress;
 pub use ep::{Endpoint, EpParam};
-pub use ep_spec::{EpChange, EpSpec};
+pub use ep_spec::{EpSpec, EpUpdate};
 pub use evd::{EvdOptions, EvdParam, EventDispatcher};
 pub use event::{CrArrival, DatagramEvent, Event};
-pub use ia_open::{AsyncErrors, IaOptions};
+pub use ia_open::{AsyncEvd, IaOptions};
 pub use library::load;
 pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use pz::ProtectionZone;
@@ -56,8 +56,9 @@ pub use real::registry::ApiVersion;
 pub use real::{
     Address, AsyncError, AsyncErrorKind, Close, Collective, Comm, Compat, CompletionFlags, Connect,
     ConnectFlags, ConnectionEvent, ConnectionEventKind, DatagramEventKind, DtoCompletion,
-    DtoStatus, EndpointId, EpAttributes, EpCounter, EpState, EpStatus, Error, EvdCounter, EvdFlags,
-    FabricAddress, Failure, IaCounter, LmrTriplet, Memory, ObjectKind, Operation, Privileges,
-    PspMaker, Qos, RecvBuffers, Result, ReturnType, RmrBindCompletion, RmrScope, RmrTriplet,
-    ServicePoint, SrqAttributes, Subtype, Timeout, Waited, attr, error, flags, mem, provider,
+    DtoStatus, EndpointId, EpAttributes, EpCounter, EpProvision, EpState, EpStatus, Error,
+    EvdCounter, EvdFlags, FabricAddress, Failure, IaCounter, LmrTriplet, Memory, ObjectKind,
+    Operation, Privileges, Qos, RecvStatus, Result, ReturnType, RmrBindCompletion, RmrScope,
+    RmrTriplet, ServicePoint, SrqAttributes, Subtype, Timeout, WaitResult, attr, error, flags, mem,
+    provider,
 };

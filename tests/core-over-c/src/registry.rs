@@ -7,8 +7,8 @@ use real::attr::{IaAttributes, ProviderAttributes};
 use real::error::{Result, ReturnType};
 use real::provider::{Provider, Relationship};
 pub use real::registry::{
-    Announced, ApiVersion, Candidate, Configuration, Entry, Fate, Line, LineVersion, MAX_NAME,
-    Origin, Space,
+    ApiVersion, Candidate, Configuration, ConsumerSpace, Entry, EntryOrigin, EntryStatus, Line,
+    LineVersion, ListedAdapter, MAX_NAME,
 };
 
 use super::adapter::InterfaceAdapter;
@@ -93,10 +93,10 @@ impl Registry {
     /// # Panics
     /// If the call fails.
     #[must_use]
-    pub fn announced(&self, _version: ApiVersion) -> Vec<Announced> {
-        let announced =
-            |entry: Entry| Announced { name: entry.name, thread_safe: entry.thread_safe };
-        self.list().into_iter().map(announced).collect()
+    pub fn listed_adapters(&self, _version: ApiVersion) -> Vec<ListedAdapter> {
+        let listed =
+            |entry: Entry| ListedAdapter { name: entry.name, thread_safe: entry.thread_safe };
+        self.list().into_iter().map(listed).collect()
     }
 
     /// dat_ia_open(3DAT).
@@ -145,8 +145,8 @@ fn entry(info: DAT_PROVIDER_INFO) -> Entry {
     let (major, minor) = (info.dapl_version_major, info.dapl_version_minor);
     Entry {
         name: name.to_string_lossy().into_owned(),
-        origin: Origin::Discovered,
-        api_version: Some(LineVersion { space: Space::User, major, minor }),
+        origin: EntryOrigin::Discovered,
+        api_version: Some(LineVersion { space: ConsumerSpace::User, major, minor }),
         thread_safe: info.is_thread_safe != DAT_FALSE,
         is_default: false,
         library: String::new(),
@@ -156,7 +156,7 @@ fn entry(info: DAT_PROVIDER_INFO) -> Entry {
         reach: None,
         summary: String::new(),
         syntax_error: None,
-        fate: Fate::Usable,
+        status: EntryStatus::Usable,
     }
 }
 

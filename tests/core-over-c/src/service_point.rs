@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use parking_lot::Mutex;
 use real::error::Result;
-use real::{Comm, PspMaker, ServicePoint};
+use real::{Comm, EpProvision, ServicePoint};
 
 use super::convert::number;
 use super::handle_type::{Handle as _, handle};
@@ -40,7 +40,7 @@ pub struct PspParam {
     /// The dispatcher for requests.
     pub evd: EventDispatcher,
     /// Whether the consumer or the provider creates the endpoints.
-    pub maker: PspMaker,
+    pub ep_provision: EpProvision,
 }
 
 /// The parameters of a reserved service point (dat_rsp_query(3DAT)).
@@ -90,10 +90,10 @@ pub(crate) fn of_handle(handle: DAT_HANDLE) -> ServicePoint {
     kind.expect("requests arrive at known service points")(number(handle) as u64)
 }
 
-const fn flags(maker: PspMaker) -> DAT_PSP_FLAGS {
-    match maker {
-        PspMaker::Consumer => DAT_PSP_CONSUMER_FLAG,
-        PspMaker::Provider => DAT_PSP_PROVIDER_FLAG,
+const fn flags(ep_provision: EpProvision) -> DAT_PSP_FLAGS {
+    match ep_provision {
+        EpProvision::Consumer => DAT_PSP_CONSUMER_FLAG,
+        EpProvision::Provider => DAT_PSP_PROVIDER_FLAG,
     }
 }
 
@@ -103,23 +103,23 @@ impl InterfaceAdapter {
         &self,
         qualifier: u64,
         evd: &EventDispatcher,
-        maker: PspMaker,
+        ep_provision: EpProvision,
     ) -> Result<Psp> {
         let mut psp = null_mut();
-        let (handle, flags) = (self.handle(), flags(maker));
+        let (handle, flags) = (self.handle(), flags(ep_provision));
         call!(table.psp_create_func(handle, qualifier, evd.handle(), flags, &raw mut psp))?;
         note(psp, ServicePoint::Public, qualifier);
         Ok(Psp::made_of(psp, self.adapter()))
     }
 
     /// dat_psp_create_any(3DAT).
-    pub fn psp_create_any(&self, evd: &EventDispatcher, maker: PspMaker) -> Result<Psp> {
+    pub fn psp_create_any(&self, evd: &EventDispatcher, ep_provision: EpProvision) -> Result<Psp> {
         let (mut psp, mut qualifier) = (null_mut(), 0);
         call!(table.psp_create_any_func(
             self.handle(),
             &raw mut qualifier,
             evd.handle(),
-            flags(maker),
+            flags(ep_provision),
             &raw mut psp,
         ))?;
         note(psp, ServicePoint::Public, qualifier);
@@ -174,9 +174,9 @@ impl Psp {
             qualifier: param.conn_qual,
             evd: EventDispatcher::named(param.evd_handle, self.object.ia())
                 .expect("every service point has one"),
-            maker: match param.psp_flags {
-                DAT_PSP_CONSUMER_FLAG => PspMaker::Consumer,
-                DAT_PSP_PROVIDER_FLAG => PspMaker::Provider,
+            ep_provision: match param.psp_flags {
+                DAT_PSP_CONSUMER_FLAG => EpProvision::Consumer,
+                DAT_PSP_PROVIDER_FLAG => EpProvision::Provider,
                 other => panic!("{other} is not a DAT_PSP_FLAGS"),
             },
         })

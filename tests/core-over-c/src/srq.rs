@@ -85,7 +85,7 @@ impl SharedReceiveQueue {
     }
 
     /// dat_srq_set_lw(3DAT).
-    pub fn set_lw(&self, low_watermark: u32) -> Result<()> {
+    pub fn set_low_watermark(&self, low_watermark: u32) -> Result<()> {
         call!(table.srq_set_lw_func(self.handle(), to_count(low_watermark)))
     }
 

@@ -4,9 +4,9 @@ use std::error::Error;
 use std::time::Duration;
 
 use dat_core::{
-    Connect, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EvdFlags, EvdOptions, Event,
-    EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, ProtectionZone, Psp,
-    PspMaker, Registry, Timeout,
+    Connect, ConnectionEventKind, DtoStatus, Endpoint, EpProvision, EpSpec, EvdFlags, EvdOptions,
+    Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges,
+    ProtectionZone, Psp, Registry, Timeout,
 };
 
 /// Size of a message, in bytes. An end has memory for two.
@@ -73,7 +73,7 @@ pub(crate) struct Meeting {
 impl Meeting {
     pub(crate) fn new(ia: &InterfaceAdapter) -> Result<Self, Failure> {
         let requests = ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION_REQUEST))?;
-        let psp = ia.psp_create_any(&requests, PspMaker::Consumer)?;
+        let psp = ia.psp_create_any(&requests, EpProvision::Consumer)?;
         Ok(Self { requests, psp })
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dat_core::{
     Close, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EpState, Event,
     EventDispatcher, Lmr, LmrTriplet, Memory, MemorySource, Privileges, RmrTriplet, Timeout,
-    Waited,
+    WaitResult,
 };
 
 use crate::crowd::Crowd;
@@ -265,7 +265,7 @@ impl Native {
             let waited = self.near.send.wait(Timeout::Infinite, 1, &mut event)?;
             let Event::Dto(done) = &event else { return Err(unexpected(&event)) };
             if (waited, done.cookie, done.status)
-                != (Waited::Event { more: 0 }, at, DtoStatus::Success)
+                != (WaitResult::Event { more: 0 }, at, DtoStatus::Success)
             {
                 return Err(unexpected(&event));
             }

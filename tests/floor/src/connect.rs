@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use dat_core::{
-    Close, Connect, ConnectionEventKind, Endpoint, EpSpec, EvdFlags, EvdOptions, Event,
-    EventDispatcher, Psp, PspMaker,
+    Close, Connect, ConnectionEventKind, Endpoint, EpProvision, EpSpec, EvdFlags, EvdOptions,
+    Event, EventDispatcher, Psp,
 };
 
 use super::bench::{Bench, Samples};
@@ -26,7 +26,7 @@ impl<'a> Meeting<'a> {
         let evd = |flags| fixture.ia.evd_create(&EvdOptions::new(64, flags));
         let arrivals = evd(EvdFlags::CONNECTION_REQUEST)?;
         let connection = evd(EvdFlags::CONNECTION)?;
-        let psp = fixture.ia.psp_create_any(&arrivals, PspMaker::Consumer)?;
+        let psp = fixture.ia.psp_create_any(&arrivals, EpProvision::Consumer)?;
         Ok(Self { fixture, arrivals, connection, psp })
     }
 

@@ -9,8 +9,8 @@ use std::time::Instant;
 use dat_core::RmrTriplet;
 use dat_core::provider::mem::Span;
 use dat_provider_kit::bytes;
-use dat_provider_kit::direct::page::{self, Place, WORDS};
-use dat_provider_kit::direct::{Access, Accessed, Direction, Gate, Offer};
+use dat_provider_kit::direct::page::{self, SlotLocation, WORDS};
+use dat_provider_kit::direct::{Access, AccessResult, Direction, Gate, Offer};
 use dat_provider_kit::transfer::RemoteMemory;
 use dat_sync::region_table::Region;
 use fastrand::Rng;
@@ -84,7 +84,7 @@ fn read<const N: usize>(address: u64) -> Option<[u64; N]> {
 }
 
 fn read_region(key: u32) -> Option<Region> {
-    let place = Place::of(key)?;
+    let place = SlotLocation::of(key)?;
     let [chunk] = read::<1>(page::directory() + place.in_directory)?;
     let words = read::<WORDS>(chunk + place.in_chunk)?;
     page::decode(key, &words)
@@ -97,8 +97,8 @@ impl Requester {
         Self { peer, own, random, is_refused: false, epoch: 0, regions: HashMap::new() }
     }
 
-    pub(crate) fn access(&mut self, access: &Access<'_>) -> Accessed {
-        let Some((domain, queue_pair)) = self.enter() else { return Accessed::NotDirectly };
+    pub(crate) fn access(&mut self, access: &Access<'_>) -> AccessResult {
+        let Some((domain, queue_pair)) = self.enter() else { return AccessResult::NotDirectly };
         let &Access { direction, remote, length, local } = access;
         let triplet = RmrTriplet { address: remote.address, length, context: remote.context };
         let memory = RemoteMemory { triplet: &triplet, domain, queue_pair };
@@ -109,14 +109,14 @@ impl Requester {
             Some(known)
         };
         if !memory.is_permitted_by(lookup, direction.remote_privilege()) {
-            return Accessed::NotDirectly;
+            return AccessResult::NotDirectly;
         }
         self.copy(direction, local, &[(remote.address, length)])
     }
 
-    pub(crate) fn fetch(&mut self, offer: &Offer<'_>) -> Accessed {
+    pub(crate) fn fetch(&mut self, offer: &Offer<'_>) -> AccessResult {
         if self.enter().is_none() || self.epoch != offer.epoch {
-            return Accessed::NotDirectly;
+            return AccessResult::NotDirectly;
         }
         let extents: Vec<_> = offer.extents.iter().map(|one| (one.address, one.length)).collect();
         self.copy(Direction::Read, offer.local, &extents)
@@ -142,7 +142,12 @@ impl Requester {
     }
 
     /// Copies between local memory and the memory of the peer. Now and then the system refuses the call.
-    fn copy(&mut self, direction: Direction, local: &[Span], remote: &[(u64, u64)]) -> Accessed {
+    fn copy(
+        &mut self,
+        direction: Direction,
+        local: &[Span],
+        remote: &[(u64, u64)],
+    ) -> AccessResult {
         let remote = remote.iter().map(|&(base, len)| (base as usize, len as usize));
         let mut remote: Vec<_> = remote.map(|(base, len)| RemoteIoVec { base, len }).collect();
         let refusal = match self.random.u8(0..40) {
@@ -159,7 +164,7 @@ impl Requester {
             }
             Some(_) => {
                 self.is_refused = true;
-                return Accessed::NotDirectly;
+                return AccessResult::NotDirectly;
             }
             None => {}
         }
@@ -177,6 +182,6 @@ impl Requester {
                     && bytes::scatter(&into, local).is_ok()
             }
         };
-        if copied && refusal.is_none() { Accessed::Done } else { Accessed::NotDirectly }
+        if copied && refusal.is_none() { AccessResult::Done } else { AccessResult::NotDirectly }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dat_core::PspMaker;
+use dat_core::EpProvision;
 use dat_sync::clock;
 
 use crate::model;
@@ -23,7 +23,7 @@ impl World {
         self.count_refusals(true);
         for process in self.processes.iter().filter(|one| one.is_broken && !one.is_killed) {
             // The adapter need not find out before its next call.
-            drop(process.node.ia.psp_create_any(&process.node.requests, PspMaker::Consumer));
+            drop(process.node.ia.psp_create_any(&process.node.requests, EpProvision::Consumer));
         }
         let latest = self.processes.iter().map(|one| one.stopped_until).max();
         if let Some(stopped) = latest.and_then(|latest| latest.checked_duration_since(clock::now()))

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use dat_core::{
-    Close, CompletionFlags, Connect, EvdFlags, EvdOptions, Event, EventDispatcher, MemorySource,
-    Privileges, PspMaker, Timeout,
+    Close, CompletionFlags, Connect, EpProvision, EvdFlags, EvdOptions, Event, EventDispatcher,
+    MemorySource, Privileges, Timeout,
 };
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, alarm, fork};
@@ -63,7 +63,7 @@ fn call_adapter(process: &Process) -> Option<&'static str> {
         ("create an endpoint", node.ia.ep_create(&node.spec()).is_ok()),
         ("create a zone", node.ia.pz_create().is_ok()),
         ("create a dispatcher", node.ia.evd_create(&EvdOptions::new(8, EvdFlags::DTO)).is_ok()),
-        ("listen", node.ia.psp_create_any(&node.requests, PspMaker::Consumer).is_ok()),
+        ("listen", node.ia.psp_create_any(&node.requests, EpProvision::Consumer).is_ok()),
         (
             "register memory",
             node.ia.lmr_create(MemorySource::Memory(&buffer), &node.pz, Privileges::ALL).is_ok(),

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 
 use dat_core::provider::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
-    Adapter, Description, Discovered, LocalCause, OpenRequest, Provider, Reach,
+    Adapter, Description, DiscoveredAdapter, LocalCause, OpenRequest, Provider, Reach,
 };
 use dat_provider_kit::engine::{
-    self, Acceptor, Attempt, ConnectFailure, Connected, Identity, SimulatedThread, Transport,
+    self, Acceptor, Attempt, ConnectError, Connected, Identity, SimulatedThread, Transport,
 };
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::link::{Reader, Writer};
@@ -177,8 +177,12 @@ impl Provider for Simulated {
         Description { name: "simulated", vendor: "tests", version: (1, 0), reach: Reach::Process }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered { name: "simulated".to_owned(), summary: String::new(), unusable: None }]
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        vec![DiscoveredAdapter {
+            name: "simulated".to_owned(),
+            summary: String::new(),
+            unusable: None,
+        }]
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
@@ -201,9 +205,9 @@ impl Transport for Machine {
         &self,
         address: IpAddr,
         qualifier: u64,
-    ) -> std::result::Result<Attempt, ConnectFailure> {
+    ) -> std::result::Result<Attempt, ConnectError> {
         with(|network| {
-            let port = network.ports.get(&(address, qualifier)).ok_or(ConnectFailure::Refused)?;
+            let port = network.ports.get(&(address, qualifier)).ok_or(ConnectError::Refused)?;
             let port = Arc::clone(port);
             let (from, to) = (self.process, port.process);
             let habits @ Habits { are_rings, has_doorbells, capacity, .. } = network.habits;
@@ -216,7 +220,7 @@ impl Transport for Machine {
             };
             let (halves, link) = made.map_err(|errno| {
                 let (what, errno) = ("create a link", errno.raw_os_error());
-                ConnectFailure::Local(LocalCause { what, errno })
+                ConnectError::Local(LocalCause { what, errno })
             })?;
             network.links.push(([from, to], link));
             network.next_port += 1;

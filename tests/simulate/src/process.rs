@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 use std::time::Instant;
 
 use dat_conformance::{Buffer, Node};
-use dat_core::blocking::{BlockedCnoWait, BlockedEvdWait, SleepOn, WaitOutcome};
+use dat_core::blocking::{BlockedCnoWait, BlockedEvdWait, SleepOn, SleepResult};
 use dat_core::{Cno, ConnectionRequest, EventDispatcher, Psp, SharedReceiveQueue};
 
 use crate::plan::Habit;
@@ -94,5 +94,5 @@ pub(crate) enum State {
     /// It sleeps until one of these is readable; without any, it checks again soon.
     Asleep(Option<[RawFd; 2]>, Instant),
     /// It runs at this time, after its sleep has ended this way.
-    Woken(Instant, WaitOutcome),
+    Woken(Instant, SleepResult),
 }

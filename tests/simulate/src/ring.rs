@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use dat_core::provider::mem::Span;
 use dat_provider_kit::bytes;
-use dat_provider_kit::direct::{Access, Accessed, Gate, Offer};
+use dat_provider_kit::direct::{Access, AccessResult, Gate, Offer};
 use dat_provider_kit::doorbell::{Board, Doorbell};
 use dat_provider_kit::frame::Frame;
 use dat_provider_kit::link::{
-    Armed, Budget, End, FrameSink, MIN_OFFER, Progress, Reader, Writer, Written,
+    Armed, Budget, End, FrameSink, MIN_OFFER, Progress, Reader, WriteResult, Writer,
 };
 use dat_provider_kit::stream_link::{Stream, StreamReader, StreamWriter};
 
@@ -245,11 +245,11 @@ struct RingWriter {
 const PIECE: u64 = 10_000;
 
 impl Writer for RingWriter {
-    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<WriteResult, End> {
         self.inner.write(frame, payload)
     }
 
-    fn hold(&mut self, frame: &Frame, payload: &[Span], limit: usize) -> Result<Written, End> {
+    fn hold(&mut self, frame: &Frame, payload: &[Span], limit: usize) -> Result<WriteResult, End> {
         self.inner.hold(frame, payload, limit)
     }
 
@@ -269,8 +269,8 @@ impl Writer for RingWriter {
         self.inner.shut_down()
     }
 
-    fn access(&mut self, access: &Access<'_>) -> Accessed {
-        self.direct.as_mut().map_or(Accessed::NotDirectly, |direct| direct.access(access))
+    fn access(&mut self, access: &Access<'_>) -> AccessResult {
+        self.direct.as_mut().map_or(AccessResult::NotDirectly, |direct| direct.access(access))
     }
 
     fn can_offer(&self) -> bool {
@@ -281,8 +281,8 @@ impl Writer for RingWriter {
         self.direct.as_ref().filter(|_| length >= MIN_OFFER)?.offer()
     }
 
-    fn fetch(&mut self, offer: &Offer<'_>) -> Accessed {
-        self.direct.as_mut().map_or(Accessed::NotDirectly, |direct| direct.fetch(offer))
+    fn fetch(&mut self, offer: &Offer<'_>) -> AccessResult {
+        self.direct.as_mut().map_or(AccessResult::NotDirectly, |direct| direct.fetch(offer))
     }
 
     fn gate(&mut self, domain: u32, queue_pair: u32) -> Option<Box<dyn Gate>> {

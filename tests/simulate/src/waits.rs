@@ -5,8 +5,8 @@
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use dat_core::blocking::{BlockedEvdWait, SleepOn, WaitClock, WaitOutcome, WaitStep};
-use dat_core::{Event, EventDispatcher, Waited};
+use dat_core::blocking::{BlockedEvdWait, SleepOn, SleepResult, WaitDeadline, WaitStep};
+use dat_core::{Event, EventDispatcher, WaitResult};
 use dat_sync::clock;
 use dat_sync::epoll::simulated;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -37,7 +37,7 @@ impl World {
         self.trace.line(|| format!("process {process} waits on {:?}", queue.id()));
         let mut event = Event::default();
         let (timeout, deadline) = self.time_out(Duration::from_micros(500));
-        let step = queue.start_wait(&WaitClock::new(timeout), 1, &mut event);
+        let step = queue.start_wait(&WaitDeadline::new(timeout), 1, &mut event);
         self.go_on(process, (queue, deadline), step, event)
     }
 
@@ -45,11 +45,11 @@ impl World {
         &mut self,
         process: usize,
         (queue, deadline): (EventDispatcher, Option<Instant>),
-        step: dat_core::Result<WaitStep<Waited, BlockedEvdWait>>,
+        step: dat_core::Result<WaitStep<WaitResult, BlockedEvdWait>>,
         event: Event,
     ) -> Outcome {
         match step.map_err(|error| format!("a wait is refused: {error}"))? {
-            WaitStep::Done(Waited::TimedOut { queued }) => {
+            WaitStep::Done(WaitResult::TimedOut { queued }) => {
                 self.trace.line(|| format!("the wait of process {process} times out"));
                 let is_early = deadline.is_none_or(|deadline| clock::now() < deadline);
                 match is_early || queued > 0 {
@@ -93,7 +93,7 @@ impl World {
                             wait.is_blind = true;
                             State::Asleep(None, asleep_since)
                         }
-                        None => State::Woken(now, WaitOutcome::Woken),
+                        None => State::Woken(now, SleepResult::Woken),
                     };
                 }
                 State::Asleep(both, _) => {
@@ -101,15 +101,15 @@ impl World {
                     let is_lost =
                         |both: [RawFd; 2]| !is_real && !both.into_iter().all(simulated::is_open);
                     if both.is_some_and(is_lost) {
-                        self.resume(process, wait, WaitOutcome::Unavailable)?;
+                        self.resume(process, wait, SleepResult::Unavailable)?;
                         self.note_descriptors(process);
                         continue;
                     }
                     let is_readable = if is_real { is_readable } else { simulated::is_readable };
                     if both.is_none_or(|both| both.into_iter().any(is_readable)) {
-                        wait.state = State::Woken(wake_up(), WaitOutcome::Woken);
+                        wait.state = State::Woken(wake_up(), SleepResult::Woken);
                     } else if wait.deadline.is_some_and(|deadline| deadline <= now) {
-                        wait.state = State::Woken(wake_up(), WaitOutcome::TimedOut);
+                        wait.state = State::Woken(wake_up(), SleepResult::TimedOut);
                     }
                 }
                 State::Woken(at, outcome) if at <= now => {
@@ -125,7 +125,7 @@ impl World {
     }
 
     /// A waiter goes on after a sleep.
-    fn resume(&mut self, process: usize, wait: Wait, outcome: WaitOutcome) -> Outcome {
+    fn resume(&mut self, process: usize, wait: Wait, outcome: SleepResult) -> Outcome {
         match wait.blocked {
             Blocked::Dispatcher(queue, blocked) => {
                 let mut event = Event::default();

@@ -5,7 +5,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use dat_conformance::{Node, drain, expect_connection, state, until};
-use dat_core::{Connect, ConnectionEventKind, Endpoint, EpState, Event, PspMaker};
+use dat_core::{Connect, ConnectionEventKind, Endpoint, EpProvision, EpState, Event};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::process;
@@ -21,7 +21,7 @@ const MANY: usize = 24;
 /// If a call on a live object fails.
 pub fn peer(open: fn(&str) -> Node) {
     let node = open("");
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
     process::announce(psp.qualifier());
     let mut accepted = Vec::new();
     loop {

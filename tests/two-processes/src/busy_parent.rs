@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_conformance::{Node, drain, exchange};
-use dat_core::{EvdFlags, EvdOptions, PspMaker};
+use dat_core::{EpProvision, EvdFlags, EvdOptions};
 
 use crate::child::Child;
 
@@ -40,7 +40,7 @@ fn use_adapter(open: fn(&str) -> Node) -> bool {
     let node = open("");
     let (client, server) = node.pair();
     exchange(&node, &client, &server);
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer);
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer);
     psp.is_ok_and(|psp| psp.free().is_ok()) && client.free().is_ok() && server.free().is_ok()
 }
 

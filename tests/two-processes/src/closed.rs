@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use dat_conformance::{Node, drain, exchange, expect_connection, state, until};
 use dat_core::{
-    AsyncErrorKind, Close, Connect, ConnectionEventKind, Endpoint, EpState, EvdFlags, Event,
-    EventDispatcher, PspMaker, ReturnType, Timeout,
+    AsyncErrorKind, Close, Connect, ConnectionEventKind, Endpoint, EpProvision, EpState, EvdFlags,
+    Event, EventDispatcher, ReturnType, Timeout,
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::MemfdFlags;
@@ -133,7 +133,7 @@ impl Site {
         let connect = Connect::to(node.address(), peer);
         far.connect(&connect.private_data(&private_data)).expect("an attempt");
         expect_connection(&node.connect, &far, ConnectionEventKind::Established);
-        let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+        let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
         let port = psp.qualifier();
         // It ends with the adapter.
         let _ = ManuallyDrop::new((psp, buffer));
@@ -159,12 +159,12 @@ impl Site {
         let refused = self.node.ia.ep_create(&self.node.spec()).expect_err("no more endpoints");
         assert_eq!(refused.return_type(), ReturnType::InternalError, "{refused}");
         assert!(refused.to_string().contains("has closed descriptors"), "{refused}");
-        let listen = self.node.ia.psp_create_any(&self.node.requests, PspMaker::Consumer);
+        let listen = self.node.ia.psp_create_any(&self.node.requests, EpProvision::Consumer);
         assert!(listen.is_err(), "no more listeners");
         self.pair.0.reset().expect("disconnected");
         let connect = self.pair.0.connect(&Connect::to(self.node.address(), self.port));
         assert!(connect.is_err(), "no more attempts");
-        self.software.post_se(7).expect("room");
+        self.software.post_software_event(7).expect("room");
         self.node.ia.close(Close::Abrupt).expect("open");
     }
 }
@@ -244,7 +244,7 @@ pub fn a_call_finds_it(open: fn(&str) -> Node) {
     let files = Files::open();
     // Over shared memory, messages to a consumer that polls need no call of the system.
     let _ = site.pair.0.post_send(&[buffer.piece(0, 64)], 1, NONE);
-    let listener = site.node.ia.psp_create_any(&site.node.requests, PspMaker::Consumer);
+    let listener = site.node.ia.psp_create_any(&site.node.requests, EpProvision::Consumer);
     let mut error = Event::default();
     until("the error is there", || site.errors.dequeue(&mut error).expect("open"));
     site.has_failed(&error);
@@ -266,7 +266,7 @@ pub fn nothing_happens_without_descriptors(open: fn(&str) -> Node) {
     close_all();
     let files = Files::open();
     exchange(&node, &client, &server);
-    software.post_se(7).expect("room");
+    software.post_software_event(7).expect("room");
     assert_eq!(drain(&software), [Event::Software(7)]);
     node.ia.close(Close::Abrupt).expect("open");
     drop((node, software));

@@ -1,7 +1,7 @@
 //! Many connection requests at once, as from the ranks of a job that starts.
 
 use dat_conformance::{Node, expect_request, until};
-use dat_core::{Connect, ConnectionEventKind, Endpoint, EvdFlags, EvdOptions, Event, PspMaker};
+use dat_core::{Connect, ConnectionEventKind, Endpoint, EpProvision, EvdFlags, EvdOptions, Event};
 
 use crate::process::raise_descriptors;
 
@@ -39,7 +39,7 @@ pub fn a_thousand_connects_at_once_are_all_established(open: fn(&str) -> Node) {
     let requests = queue(&far, EvdFlags::CONNECTION_REQUEST);
     let (connected, accepted) =
         (queue(&near, EvdFlags::CONNECTION), queue(&far, EvdFlags::CONNECTION));
-    let psp = far.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a port");
+    let psp = far.ia.psp_create_any(&requests, EpProvision::Consumer).expect("a port");
     let ep = |node: &Node, connect| node.ia.ep_create(&node.spec().connect_evd(connect));
     let eps = |node: &Node, connect| -> Vec<Endpoint> {
         (0..CROWD).map(|_| ep(node, connect).expect("an endpoint")).collect()

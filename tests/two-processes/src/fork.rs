@@ -5,8 +5,8 @@ use std::process;
 
 use dat_conformance::{Node, exchange};
 use dat_core::{
-    Close, Connect, Endpoint, EvdFlags, EvdOptions, Event, EventDispatcher, Privileges, PspMaker,
-    Result, ReturnType, Timeout,
+    Close, Connect, Endpoint, EpProvision, EvdFlags, EvdOptions, Event, EventDispatcher,
+    Privileges, Result, ReturnType, Timeout,
 };
 
 use crate::child::Child;
@@ -48,7 +48,8 @@ pub fn a_child_learns_which_process_owns_the_adapter(open: fn(&str) -> Node) {
     let node = open("");
     let (client, server) = node.pair();
     let idle = node.ep();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    let psp =
+        node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a service point");
     let cno = node.ia.cno_create(None).expect("a notification object");
     let buffer = node.buffer(16);
     let parent = process::id();
@@ -106,12 +107,12 @@ fn refusals(
         ("evd_create", ia.evd_create(&EvdOptions::new(4, flags)).map(drop)),
         ("cno_create", ia.cno_create(None).map(drop)),
         ("ep_create", ia.ep_create(&node.spec()).map(drop)),
-        ("psp_create_any", ia.psp_create_any(&node.requests, PspMaker::Consumer).map(drop)),
+        ("psp_create_any", ia.psp_create_any(&node.requests, EpProvision::Consumer).map(drop)),
         ("lmr_create", ia.lmr_create(&buffer.memory, &node.pz, Privileges::LOCAL_READ).map(drop)),
         ("connect", idle.connect(&to_self)),
         ("free of an endpoint", idle.free()),
         ("wait", evd.wait(Timeout::Infinite, 1, &mut event).map(drop)),
-        ("next", evd.next(Timeout::Infinite).map(drop)),
+        ("next_event", evd.next_event(Timeout::Infinite).map(drop)),
         ("arm", evd.arm().map(drop)),
         ("free of a dispatcher", evd.free()),
         ("wait on a notification object", cno.wait(Timeout::Infinite).map(drop)),
@@ -131,7 +132,7 @@ fn endpoint_refusals(client: &Endpoint) -> Vec<Outcome> {
         ("query of an endpoint", client.query().map(drop)),
         ("disconnect", client.disconnect(Close::Abrupt)),
         ("reset", client.reset()),
-        ("modify", client.modify(&dat_core::EpChange::new())),
+        ("modify", client.modify(&dat_core::EpUpdate::new())),
     ]
 }
 

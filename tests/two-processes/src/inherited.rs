@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
 use dat_conformance::{Node, exchange, expect_connection, expect_dto, expect_request, link, until};
-use dat_core::{Connect, ConnectionEventKind, DtoStatus, PspMaker};
+use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpProvision};
 
 use crate::child::Child;
 use crate::completions::NONE;
@@ -78,7 +78,7 @@ pub fn a_parent_listens_again_while_its_child_lives(open: fn(&str) -> Node) {
     psp.free().expect("live");
     let refused = node.connecting(qualifier);
     expect_connection(&node.connect, &refused, ConnectionEventKind::NonPeerRejected);
-    let listen = node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer);
+    let listen = node.ia.psp_create(qualifier, &node.requests, EpProvision::Consumer);
     let again = listen.expect("its qualifier is free");
     let asking = node.connecting(qualifier);
     let accepted = node.ep();
@@ -141,7 +141,7 @@ pub fn a_child_does_not_find_the_listeners_of_its_parent(open: fn(&str) -> Node)
         expect_connection(&own.connect, &refused, ConnectionEventKind::NonPeerRejected);
         // The objects of the parent are dropped here, and not those of the child.
         drop((node, psp));
-        let listen = own.ia.psp_create(qualifier, &own.requests, PspMaker::Consumer);
+        let listen = own.ia.psp_create(qualifier, &own.requests, EpProvision::Consumer);
         let asking = listen.is_ok().then(|| own.connecting(qualifier));
         asking.is_some_and(|_| expect_request(&own.requests).request.reject(b"").is_ok())
     })

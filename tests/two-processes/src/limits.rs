@@ -1,7 +1,7 @@
 //! Limits of the whole process.
 
 use dat_conformance::{Node, exchange, expect_request, state, until};
-use dat_core::{Connect, EpState, Event, PspMaker};
+use dat_core::{Connect, EpProvision, EpState, Event};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::process::mapped_files;
@@ -39,7 +39,7 @@ pub fn small_files_raise_no_signal(open: fn(&str) -> Node) {
     setrlimit(Resource::Fsize, limit).expect("lower");
     let node = open("");
     let (client, server) = (node.ep(), node.ep());
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
     let is_shm = node.ia.attributes().adapter_name == "shm";
     match client.connect(&Connect::to(node.address(), psp.qualifier())) {
         Err(error) => {

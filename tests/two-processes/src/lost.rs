@@ -4,7 +4,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use dat_conformance::{Node, expect_connection, expect_request, until};
-use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpState, Event, PspMaker};
+use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpProvision, EpState, Event};
 
 use crate::completions::{NONE, each_once, posts};
 use crate::process;
@@ -20,7 +20,7 @@ fn rounds() -> u64 {
 /// If a call on a live endpoint fails.
 pub fn peer(open: fn(&str) -> Node) {
     let node = open("");
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
     process::announce(psp.qualifier());
     let ep = node.ep();
     let buffer = node.buffer(128);

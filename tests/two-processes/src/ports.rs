@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use dat_conformance::{Node, drain, expect_connection, expect_request};
 use dat_core::error::ReturnType;
-use dat_core::{Close, Connect, ConnectionEventKind, PspMaker};
+use dat_core::{Close, Connect, ConnectionEventKind, EpProvision};
 
 /// The ports that the system chooses from.
 const PORTS: u64 = 4;
@@ -31,7 +31,7 @@ pub fn they_are_shared(open: fn(&str) -> Node) {
     };
     let mut psps = Vec::new();
     for qualifier in QUALIFIER..QUALIFIER + 2 * PORTS {
-        let psp = node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer);
+        let psp = node.ia.psp_create(qualifier, &node.requests, EpProvision::Consumer);
         psps.push(psp.expect("free"));
         let pairs: Vec<_> = (0..PORTS).map(|_| connected(qualifier)).collect();
         let ep = node.ep();

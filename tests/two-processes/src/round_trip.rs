@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use dat_core::{
-    Connect, DtoStatus, Endpoint, EpSpec, EvdFlags, EvdOptions, Event, EventDispatcher,
-    InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, Psp, PspMaker, Timeout,
+    Connect, DtoStatus, Endpoint, EpProvision, EpSpec, EvdFlags, EvdOptions, Event,
+    EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, Psp, Timeout,
 };
 
 use crate::completions::NONE;
@@ -70,7 +70,8 @@ impl Dat {
     }
 
     fn serve(&self) {
-        let psp: Psp = self.ia.psp_create_any(&self.arrivals, PspMaker::Consumer).expect("a port");
+        let psp: Psp =
+            self.ia.psp_create_any(&self.arrivals, EpProvision::Consumer).expect("a port");
         println!("port {}", psp.qualifier());
         let Event::ConnectionRequest(arrival) = wait(&self.arrivals) else { panic!("a request") };
         arrival.request.accept(Some(&self.ep), b"").expect("unconnected");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dat_conformance::{Buffer, Node, drain, expect_connection, expect_request, state, until};
 use dat_core::{
-    Address, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpState, PspMaker, RmrTriplet,
+    Address, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpProvision, EpState, RmrTriplet,
 };
 
 use crate::completions::{NONE, each_once};
@@ -25,7 +25,7 @@ const WRITES: u64 = 8;
 /// If a call on a live endpoint fails.
 pub fn peer(open: fn(&str) -> Node) {
     let node = open("");
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
     let buffer = traffic::buffer(&node);
     let own = Load::number(0).private_data(buffer.remote(0, LONGEST));
     process::announce(psp.qualifier());

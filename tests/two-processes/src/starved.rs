@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use dat_conformance::{Node, drain, exchange, expect_connection, state, until};
 use dat_core::error::ReturnType;
 use dat_core::{
-    Connect, ConnectionEventKind, EpState, Event, Memory, MemorySource, Privileges, PspMaker,
+    Connect, ConnectionEventKind, EpProvision, EpState, Event, Memory, MemorySource, Privileges,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
@@ -29,7 +29,7 @@ pub fn both_sides(open: fn(&str) -> Node) {
     let node = open("");
     let buffer = node.buffer(128);
     let (client, server) = node.pair();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
     // With more than two endpoints, dispatchers watch their links by descriptors of their own.
     let third = node.ep();
     let limit = getrlimit(Resource::Nofile);

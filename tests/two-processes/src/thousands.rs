@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use dat_conformance::{Node, until};
-use dat_core::{Close, Connect, Endpoint, EpState, EvdFlags, Event, PspMaker};
+use dat_core::{Close, Connect, Endpoint, EpProvision, EpState, EvdFlags, Event};
 
 use crate::completions::{NONE, each_once};
 use crate::process::{descriptors, mapped_files, raise_descriptors};
@@ -42,7 +42,7 @@ pub fn connections(open: fn(&str) -> Node) {
     let (connected, accepted) =
         (queue(&near, EvdFlags::CONNECTION), queue(&far, EvdFlags::CONNECTION));
     let (sent, received) = (queue(&near, EvdFlags::DTO), queue(&far, EvdFlags::DTO));
-    let psp = far.ia.psp_create_any(&far.requests, PspMaker::Consumer).expect("a port");
+    let psp = far.ia.psp_create_any(&far.requests, EpProvision::Consumer).expect("a port");
     let buffer = (near.buffer(64), far.buffer(64));
     let ep = |node: &Node, connect, done| {
         let spec = node.spec().connect_evd(connect).request_evd(done).recv_evd(done);

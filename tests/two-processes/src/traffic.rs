@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use dat_conformance::{Buffer, Node, drain};
-use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, Event, PspMaker, Result, RmrTriplet};
+use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpProvision, Event, Result, RmrTriplet};
 
 use crate::completions::NONE;
 use crate::process;
@@ -89,7 +89,7 @@ pub fn buffer(node: &Node) -> Buffer {
 /// If it is refused what a live endpoint may do.
 pub fn peer(open: fn(&str) -> Node) {
     let node = open("");
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a port");
     let buffer = buffer(&node);
     let own = buffer.remote(0, LONGEST);
     process::announce(psp.qualifier());

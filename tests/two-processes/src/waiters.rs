@@ -11,7 +11,7 @@ use dat_conformance::{
 };
 use dat_core::{
     Close, ConnectionEventKind, DtoStatus, Endpoint, EvdFlags, EvdOptions, Event, EventDispatcher,
-    Timeout, Waited,
+    Timeout, WaitResult,
 };
 
 use crate::completions::NONE;
@@ -112,7 +112,7 @@ pub fn a_wait_that_times_out_loses_nothing(open: fn(&str) -> Node) {
     for cookie in 0..20 {
         line.server.post_recv(&[target.piece(0, 1)], cookie, NONE).expect("connected");
         let waited = line.received.wait(Timeout::After(Duration::from_millis(2)), 1, &mut event);
-        assert_eq!(waited.expect("no other waiter"), Waited::TimedOut { queued: 0 });
+        assert_eq!(waited.expect("no other waiter"), WaitResult::TimedOut { queued: 0 });
         line.send(&near, cookie);
         if cookie % 2 == 0 {
             // The thread of the adapter reads the message.

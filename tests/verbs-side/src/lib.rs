@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use dat_core::registry::Configuration;
 use dat_core::{
-    CompletionFlags, Connect, ConnectionEventKind, Endpoint, EpSpec, EvdFlags, EvdOptions, Event,
-    EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, ProtectionZone,
-    PspMaker, Registry, Waited,
+    CompletionFlags, Connect, ConnectionEventKind, Endpoint, EpProvision, EpSpec, EvdFlags,
+    EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges,
+    ProtectionZone, Registry, WaitResult,
 };
 use dat_provider_verbs::VerbsProvider;
 
@@ -76,7 +76,7 @@ impl Side {
 pub fn next(evd: &EventDispatcher) -> Event {
     let mut event = Event::default();
     match evd.wait(LIMIT.into(), 1, &mut event) {
-        Ok(Waited::Event { .. }) => event,
+        Ok(WaitResult::Event { .. }) => event,
         other => panic!("no event: {other:?}"),
     }
 }
@@ -95,7 +95,8 @@ impl Side {
     pub fn link(&self, active: &Endpoint, passive: &Endpoint) {
         let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
         let requests = self.ia.evd_create(&requests).expect("a dispatcher");
-        let psp = self.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a service point");
+        let psp =
+            self.ia.psp_create_any(&requests, EpProvision::Consumer).expect("a service point");
         let to = Connect::to(self.ia.attributes().address, psp.qualifier());
         active.connect(&to).expect("an attempt");
         let Event::ConnectionRequest(arrival) = next(&requests) else { panic!("no request") };

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dat_core::{
-    Close, ConnectionEventKind, ConnectionRequest, EpState, Event, EventDispatcher,
-    InterfaceAdapter, ProtectionZone, Psp, PspMaker, Registry, Timeout,
+    Close, ConnectionEventKind, ConnectionRequest, EpProvision, EpState, Event, EventDispatcher,
+    InterfaceAdapter, ProtectionZone, Psp, Registry, Timeout,
 };
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ pub(in crate::perf) fn listen(
     let ia = registry.open(name)?;
     let pz = ia.pz_create()?;
     let arrivals = side::arrivals(&ia)?;
-    let psp = ia.psp_create(port, &arrivals, PspMaker::Consumer)?;
+    let psp = ia.psp_create(port, &arrivals, EpProvision::Consumer)?;
     let mut listener = Listener { ia, pz, arrivals, psp, timeout, waiting: VecDeque::new() };
     let (address, port) = (listener.ia.attributes().address, listener.psp.qualifier());
     report(Served::Listening(&format!("{name}: listening at {address}, port {port}")));

@@ -40,7 +40,7 @@ inside k2.0 threadsafe default loopback dapl.1.2 \"\" \"\"
     contains(&lines[0]["found"], &format!("{file}:2: loopback, dapl.1.2, u2.0, with max_eps=4"));
     contains(&lines[1]["found"], &format!("{file}:3: not used: overridden by {file}:2"));
     contains(&lines[2]["found"], "kernel consumers");
-    assert_eq!(lines[0]["facts"]["entry"]["fate"], "usable");
+    assert_eq!(lines[0]["facts"]["entry"]["status"], "usable");
     assert_eq!(lines[1]["facts"]["entry"]["shadowed_by"]["line"], 2);
 }
 

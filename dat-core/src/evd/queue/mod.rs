@@ -11,7 +11,7 @@ use super::spin_policy::{Spin, SpinPolicy};
 use super::streams::Mode;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
-use crate::provider::{Completion, CompletionPoller, Notify, Success, Taken};
+use crate::provider::{Completion, CompletionPoller, Notify, PlainSuccess, TakeResult};
 use crate::timeout::Timeout;
 
 /// With more events than these, a failure to allocate space for further ones is handled; less space is never
@@ -64,8 +64,8 @@ impl<const NOTHING: bool> CompletionPoller for Empty<NOTHING> {
         0
     }
 
-    fn take(&mut self, _: &mut Success) -> Taken {
-        if NOTHING { Taken::Nothing } else { Taken::Other }
+    fn take_success(&mut self, _: &mut PlainSuccess) -> TakeResult {
+        if NOTHING { TakeResult::Nothing } else { TakeResult::Other }
     }
 
     fn notify(&mut self, _: Notify) -> bool {
@@ -188,27 +188,27 @@ impl Queue {
 
     /// Takes the first event if it is a plain success.
     #[inline(always)]
-    pub(super) fn take(&mut self, into: &mut Success) -> Taken {
-        self.front.take(into)
+    pub(super) fn take_success(&mut self, into: &mut PlainSuccess) -> TakeResult {
+        self.front.take_success(into)
     }
 
     /// Takes the first event if it is a plain success that was moved into the queue, as a wait does
     /// to count what is left. The slow path counts events and holds some back, and only the waiter
     /// may take events during its wait.
     #[inline(never)]
-    pub(super) fn take_moved(&mut self, into: &mut Success) -> Taken {
+    pub(super) fn take_moved(&mut self, into: &mut PlainSuccess) -> TakeResult {
         if self.is_taken() || self.counted || !self.held.is_empty() {
-            return Taken::Other;
+            return TakeResult::Other;
         }
         let Some(success) = self.events.front().and_then(Event::plain_success) else {
-            return Taken::Other;
+            return TakeResult::Other;
         };
         *into = success;
         self.events.pop_front();
         if self.events.is_empty() {
             self.look();
         }
-        Taken::Success
+        TakeResult::Success
     }
 
     /// The provider's poller.
@@ -327,8 +327,8 @@ impl Queue {
     }
 
     /// Makes arrivals show at the descriptor of the completion queue.
-    pub(super) fn watch(&mut self) {
-        self.poller().watch();
+    pub(super) fn arm_descriptor(&mut self) {
+        self.poller().arm_descriptor();
     }
 
     pub(super) fn resize(&mut self, capacity: usize) -> Result<()> {

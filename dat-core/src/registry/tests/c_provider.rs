@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::{
-    ApiVersion, Choice, Configuration, Demand, Fate, LineVersion, Refusal, Registration, Registry,
-    Space,
+    ApiVersion, Configuration, ConsumerSpace, EntryStatus, LineVersion, OpenError,
+    OpenRequirements, Registration, Registry, Resolved,
 };
 use super::{Fake, assert_contains, short};
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -30,15 +30,17 @@ q?a=1 u2.0 nonthreadsafe default    liba.so  p.1.2 ""       ""
 broke u2.0 threadSafe    default    liba.so  p.1.2 ""       ""
 "#;
 
-const TWO: Demand = Demand { version: ApiVersion::V2_0, thread_safe: Some(false) };
+const TWO: OpenRequirements =
+    OpenRequirements { version: ApiVersion::V2_0, thread_safe: Some(false) };
 
-fn hosting() -> Registry {
-    let registry = Registry::with_configuration(Configuration::from_text("conf", TEXT)).hosting();
+fn with_c_providers() -> Registry {
+    let registry =
+        Registry::with_configuration(Configuration::from_text("conf", TEXT)).allow_c_providers();
     registry.add_provider(Fake::new("fake", &["found", "free"])).expect("a new name");
     registry
 }
 
-/// What the owner does with a choice, by library or name; otherwise it opens.
+/// What the owner does with a resolved name, by library or name; otherwise it opens.
 #[derive(Clone, Copy)]
 enum Will {
     NotLoad,
@@ -50,23 +52,23 @@ use Will::{NotLoad, Refuse};
 fn open(
     registry: &Registry,
     name: &str,
-    demand: Demand,
+    requirements: OpenRequirements,
     will: &[(&str, Will)],
 ) -> (Result<String>, Vec<String>) {
     let will: HashMap<_, _> = will.iter().copied().collect();
     let mut tried = Vec::new();
-    let opened = registry.find(name, demand, |choice| {
-        let (what, key) = match &choice {
-            Choice::Provider(it) => (format!("{} [{}]", it.origin, it.parameters), "ours".into()),
-            Choice::Library(it) => (format!("{}", it.origin), it.line.library.clone()),
-            Choice::Registered(it) => (it.to_string(), it.name.clone()),
+    let opened = registry.find(name, requirements, |resolved| {
+        let (what, key) = match &resolved {
+            Resolved::Provider(it) => (format!("{} [{}]", it.origin, it.parameters), "ours".into()),
+            Resolved::Library(it) => (format!("{}", it.origin), it.line.library.clone()),
+            Resolved::Registered(it) => (it.to_string(), it.name.clone()),
         };
         tried.push(what.clone());
-        match (will.get(key.as_str()), choice) {
+        match (will.get(key.as_str()), resolved) {
             (None, _) => Ok(what),
-            (Some(NotLoad), Choice::Library(library)) => {
+            (Some(NotLoad), Resolved::Library(library)) => {
                 let reason = format!("{key}: cannot open shared object file");
-                Err(Refusal::Unusable(library.unusable(reason)))
+                Err(OpenError::Unusable(library.unusable(reason)))
             }
             (Some(_), _) => {
                 let error = Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype);
@@ -90,7 +92,7 @@ fn libraries_are_tried_in_file_order_until_one_opens() {
         ("found", &[("liba.so", NotLoad)], &["conf:8", "discovered []"]),
         ("q?a=1", &[], &["conf:16"]),
     ] {
-        let (opened, tried) = open(&hosting(), name, Demand::ANY, will);
+        let (opened, tried) = open(&with_c_providers(), name, OpenRequirements::ANY, will);
         assert_eq!(tried, expected, "{name}");
         assert_eq!(opened.expect(name), *expected.last().expect("something opens"));
     }
@@ -99,7 +101,7 @@ fn libraries_are_tried_in_file_order_until_one_opens() {
 #[test]
 fn an_entry_that_refused_keeps_lower_ranks_from_being_tried() {
     let will = [("liba.so", NotLoad), ("libb.so", Refuse)];
-    let (opened, tried) = open(&hosting(), "twice", Demand::ANY, &will);
+    let (opened, tried) = open(&with_c_providers(), "twice", OpenRequirements::ANY, &will);
     assert_eq!(tried, ["conf:2", "conf:3"]);
     let error = opened.expect_err("neither opened");
     assert!(error.is(ReturnType::InsufficientResources), "{error}");
@@ -109,7 +111,7 @@ fn an_entry_that_refused_keeps_lower_ranks_from_being_tried() {
 #[test]
 fn a_failure_has_the_reason_of_each_library() {
     let will = [("liba.so", NotLoad), ("libb.so", NotLoad), ("libc.so", NotLoad)];
-    let (opened, tried) = open(&hosting(), "twice", Demand::ANY, &will);
+    let (opened, tried) = open(&with_c_providers(), "twice", OpenRequirements::ANY, &will);
     assert_eq!(tried.len(), 3);
     let error = opened.expect_err("nothing loads");
     assert!(error.is(ReturnType::ProviderNotFound), "{error}");
@@ -122,12 +124,12 @@ fn a_failure_has_the_reason_of_each_library() {
 
 #[test]
 fn a_failed_load_is_listed_until_it_works() {
-    let fate = |registry: &Registry| short(&registry.list()[0]);
-    let registry = hosting();
-    assert_eq!(fate(&registry), "conf:2 \"twice\" usable");
+    let status = |registry: &Registry| short(&registry.list()[0]);
+    let registry = with_c_providers();
+    assert_eq!(status(&registry), "conf:2 \"twice\" usable");
     assert_eq!(short(&registry.list()[2]), "conf:4 \"twice\" shadowed by conf:2");
     let will = [("liba.so", NotLoad), ("libb.so", NotLoad)];
-    open(&registry, "twice", Demand::ANY, &will).0.expect("the third line");
+    open(&registry, "twice", OpenRequirements::ANY, &will).0.expect("the third line");
     let listed: Vec<String> = registry.list()[..3].iter().map(short).collect();
     assert_eq!(
         listed,
@@ -138,35 +140,35 @@ fn a_failed_load_is_listed_until_it_works() {
         ]
     );
     // It is tried again, and a library that loads is usable whatever it returns from the open.
-    let (opened, tried) = open(&registry, "twice", Demand::ANY, &[("liba.so", Refuse)]);
+    let (opened, tried) = open(&registry, "twice", OpenRequirements::ANY, &[("liba.so", Refuse)]);
     assert_eq!((opened.expect("the second line").as_str(), tried.len()), ("conf:3", 2));
-    assert_eq!(fate(&registry), "conf:2 \"twice\" usable");
+    assert_eq!(status(&registry), "conf:2 \"twice\" usable");
     // Clones refer to the same registry; another registry has its own state.
-    assert_eq!(fate(&registry.clone()), fate(&hosting()));
+    assert_eq!(status(&registry.clone()), status(&with_c_providers()));
 }
 
 #[test]
 fn nothing_is_loaded_that_was_not_requested() {
-    let registry = hosting();
+    let registry = with_c_providers();
     drop(registry.list());
     for name in ["free", "nothing", "broke", ""] {
-        let (_, tried) = open(&registry, name, Demand::ANY, &[]);
+        let (_, tried) = open(&registry, name, OpenRequirements::ANY, &[]);
         assert!(tried.iter().all(|it| it.starts_with("discovered")), "{name}: {tried:?}");
     }
 }
 
 #[test]
 fn the_version_is_matched_exactly_before_a_larger_minor_one() {
-    let demand = |version| Demand { version, ..TWO };
+    let requirements = |version| OpenRequirements { version, ..TWO };
     for (version, expected) in [(ApiVersion::V1_2, "conf:9"), (ApiVersion::V2_0, "conf:10")] {
-        let (opened, tried) = open(&hosting(), "old", demand(version), &[]);
+        let (opened, tried) = open(&with_c_providers(), "old", requirements(version), &[]);
         assert_eq!((opened.expect("a line"), tried.len()), (expected.to_owned(), 1));
     }
     for (version, subtype, text) in [
         (ApiVersion::V2_0, Subtype::MajorNotFound, "registered for u1.2, requested u2.0"),
         (ApiVersion::new(1, 3), Subtype::MinorNotFound, "registered for u1.2, requested u1.3"),
     ] {
-        let (opened, tried) = open(&hosting(), "very", demand(version), &[]);
+        let (opened, tried) = open(&with_c_providers(), "very", requirements(version), &[]);
         let error = opened.expect_err("another version");
         assert_eq!((error.subtype(), tried.len()), (subtype, 0), "{error}");
         assert_contains(&error.to_string(), &[text, "conf:11"]);
@@ -175,7 +177,7 @@ fn the_version_is_matched_exactly_before_a_larger_minor_one() {
 
 #[test]
 fn thread_safety_is_matched_exactly_unless_only_more_is_offered() {
-    let demand = |thread_safe| Demand { thread_safe, ..TWO };
+    let requirements = |thread_safe| OpenRequirements { thread_safe, ..TWO };
     for (name, thread_safe, expected) in [
         ("both", Some(true), &["conf:12"][..]),
         // An exact match takes precedence over one that offers more, even over a default line.
@@ -187,13 +189,13 @@ fn thread_safety_is_matched_exactly_unless_only_more_is_offered() {
         // Rust providers satisfy both.
         ("mixed", Some(true), &["conf:6 [ours]"]),
     ] {
-        let (opened, tried) = open(&hosting(), name, demand(thread_safe), &[]);
+        let (opened, tried) = open(&with_c_providers(), name, requirements(thread_safe), &[]);
         assert_eq!(tried, expected, "{name}");
         opened.expect(name);
     }
-    let (_, tried) = open(&hosting(), "both", TWO, &[("libb.so", NotLoad)]);
+    let (_, tried) = open(&with_c_providers(), "both", TWO, &[("libb.so", NotLoad)]);
     assert_eq!(tried, ["conf:13", "conf:12"]);
-    let (opened, tried) = open(&hosting(), "bare", demand(Some(true)), &[]);
+    let (opened, tried) = open(&with_c_providers(), "bare", requirements(Some(true)), &[]);
     let error = opened.expect_err("it is not safe for threads");
     assert!(error.is(ReturnType::ProviderNotFound), "{error}");
     assert_eq!((error.subtype(), tried.len()), (Subtype::ThreadSafetyNotFound, 0));
@@ -202,7 +204,7 @@ fn thread_safety_is_matched_exactly_unless_only_more_is_offered() {
 
 #[test]
 fn a_library_takes_no_parameters_with_the_name() {
-    let registry = hosting();
+    let registry = with_c_providers();
     let (opened, tried) = open(&registry, "bare?n=1", TWO, &[]);
     let error = opened.expect_err("its parameters are those of the line");
     assert_contains(
@@ -223,12 +225,12 @@ fn a_library_takes_no_parameters_with_the_name() {
 
 #[test]
 fn the_calls_of_this_crate_refuse_c_libraries_with_the_reason() {
-    let registry = hosting();
+    let registry = with_c_providers();
     let error = registry.open("bare").expect_err("of C");
     assert!(error.is(ReturnType::ProviderNotFound), "{error}");
     assert_contains(&error.to_string(), &["conf:15: \"liba.so\" is not a built-in", "libdat2"]);
     assert_eq!(registry.resolve("mixed", ApiVersion::ANY).expect("ours").len(), 1);
-    // Without hosting, the search gives the same error.
+    // Without C providers, the search gives the same error.
     let registry = Registry::with_configuration(Configuration::from_text("conf", TEXT));
     let (opened, tried) = open(&registry, "bare", TWO, &[]);
     assert_contains(&opened.expect_err("of C").to_string(), &["libdat2"]);
@@ -239,13 +241,13 @@ fn the_calls_of_this_crate_refuse_c_libraries_with_the_reason() {
 }
 
 fn registration(name: &str, thread_safe: bool) -> Registration {
-    let version = LineVersion { space: Space::User, major: 2, minor: 0 };
+    let version = LineVersion { space: ConsumerSpace::User, major: 2, minor: 0 };
     Registration { name: name.to_owned(), version, thread_safe }
 }
 
 #[test]
 fn a_c_provider_that_registered_itself_takes_precedence() {
-    let registry = hosting();
+    let registry = with_c_providers();
     let own = registration("bare", false);
     registry.add_registration(own.clone()).expect("new");
     let again = registry.add_registration(own.clone()).expect_err("it is there");
@@ -260,10 +262,10 @@ fn a_c_provider_that_registered_itself_takes_precedence() {
     let (opened, tried) = open(&registry, "bare", TWO, &[("bare", Refuse)]);
     assert!(opened.expect_err("it refused").is(ReturnType::InsufficientResources));
     assert_eq!(tried, [text]);
-    let threads = Demand { thread_safe: Some(true), ..TWO };
+    let threads = OpenRequirements { thread_safe: Some(true), ..TWO };
     let (_, tried) = open(&registry, "bare", threads, &[]);
     assert_eq!(tried, ["provider \"bare\" u2.0 threadsafe"]);
-    let one = Demand { version: ApiVersion::V1_2, ..TWO };
+    let one = OpenRequirements { version: ApiVersion::V1_2, ..TWO };
     let error = open(&registry, "bare", one, &[]).0.expect_err("another version");
     assert_eq!(error.subtype(), Subtype::MajorNotFound, "{error}");
 
@@ -282,9 +284,9 @@ fn a_c_provider_that_registered_itself_takes_precedence() {
 
 #[test]
 fn an_attempt_may_use_the_registry() {
-    let registry = hosting();
-    let opened = registry.find("bare", TWO, |choice| {
-        let Choice::Library(library) = choice else { panic!("{choice:?}") };
+    let registry = with_c_providers();
+    let opened = registry.find("bare", TWO, |resolved| {
+        let Resolved::Library(library) = resolved else { panic!("{resolved:?}") };
         // As a library does when it is initialised.
         let own = registration(&library.line.name, library.line.thread_safe);
         registry.add_registration(own)?;
@@ -296,7 +298,7 @@ fn an_attempt_may_use_the_registry() {
 
 #[test]
 fn many_threads_search_at_once() {
-    let registry = hosting();
+    let registry = with_c_providers();
     let lost = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for thread in 0..4 {
@@ -308,7 +310,10 @@ fn many_threads_search_at_once() {
                     let (opened, _) = open(registry, "bare", TWO, will);
                     lost.fetch_add(usize::from(opened.is_err()), Ordering::Relaxed);
                     for entry in registry.list() {
-                        assert!(!matches!(entry.fate, Fate::Shadowed(_)) || entry.name != "bare");
+                        assert!(
+                            !matches!(entry.status, EntryStatus::Shadowed(_))
+                                || entry.name != "bare"
+                        );
                     }
                 }
             });
@@ -319,7 +324,7 @@ fn many_threads_search_at_once() {
 
 #[test]
 fn a_library_is_related_to_itself_and_otherwise_unknown() {
-    let registry = hosting();
+    let registry = with_c_providers();
     let related = |one, other| registry.providers_related(one, other).expect("both are there");
     assert_eq!(related("twice", "twice"), Relationship::Related);
     assert_eq!(related("twice", "bare"), Relationship::Unknown);
@@ -329,14 +334,21 @@ fn a_library_is_related_to_itself_and_otherwise_unknown() {
 
 #[test]
 fn a_list_has_the_fates_for_a_demand() {
-    let registry = hosting();
-    let fates = |name: &str, demand| -> Vec<bool> {
-        let entries = registry.list_for(demand).into_iter().filter(|entry| entry.name == name);
-        entries.map(|entry| entry.fate.is_usable()).collect()
+    let registry = with_c_providers();
+    let statuses = |name: &str, requirements| -> Vec<bool> {
+        let entries =
+            registry.list_for(requirements).into_iter().filter(|entry| entry.name == name);
+        entries.map(|entry| entry.status.is_usable()).collect()
     };
-    assert_eq!(fates("old", TWO), [false, true]);
-    assert_eq!(fates("old", Demand { version: ApiVersion::V1_2, ..TWO }), [true, false]);
+    assert_eq!(statuses("old", TWO), [false, true]);
+    assert_eq!(
+        statuses("old", OpenRequirements { version: ApiVersion::V1_2, ..TWO }),
+        [true, false]
+    );
     // A consumer that requires thread safety gets another line first.
-    assert_eq!(fates("both", Demand { thread_safe: Some(true), ..TWO }), [true, false]);
-    assert_eq!(fates("both", TWO), [false, true]);
+    assert_eq!(
+        statuses("both", OpenRequirements { thread_safe: Some(true), ..TWO }),
+        [true, false]
+    );
+    assert_eq!(statuses("both", TWO), [false, true]);
 }

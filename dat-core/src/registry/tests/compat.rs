@@ -3,23 +3,23 @@
 
 use super::*;
 use crate::compat::known::PROGRAMS;
-use crate::compat::{Compat, Sign};
+use crate::compat::{Compat, ProgramSign};
 
 /// Shows the sign of the first known program.
-fn known(sign: &Sign) -> bool {
+fn known(sign: &ProgramSign) -> bool {
     PROGRAMS[0].signs.contains(sign)
 }
 
-fn unknown(_: &Sign) -> bool {
+fn unknown(_: &ProgramSign) -> bool {
     false
 }
 
 /// The rules that are relaxed for a name in a process, with a line `lined` that has these parameters.
-fn relaxed(name: &str, line: &str, variable: &str, signs: fn(&Sign) -> bool) -> Compat {
+fn relaxed(name: &str, line: &str, variable: &str, signs: fn(&ProgramSign) -> bool) -> Compat {
     let text = format!("lined u2.0 threadsafe default fake fake.0.1 \"{line}\" \"\"");
     let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &text))
         .with_compat(variable)
-        .recognising(signs);
+        .with_known_programs(signs);
     registry.add_provider(Fake::new("fake", &[])).expect("the only provider");
     let candidates = registry.resolve(name, ApiVersion::ANY).expect("a line of that name");
     let by_table = candidates[0].known_program().is_some();

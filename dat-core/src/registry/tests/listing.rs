@@ -1,6 +1,6 @@
-//! The listing, and the fates in it.
+//! The listing, and the statuses in it.
 
-use super::super::{ApiVersion, Fate, Origin};
+use super::super::{ApiVersion, EntryOrigin, EntryStatus};
 use super::{Fake, assert_contains, registry, short};
 
 /// A line of dat.conf, for the provider `fake` unless another library is given.
@@ -53,18 +53,18 @@ fn an_entry_has_the_fields_of_its_line() {
     let text = [line("a", "u1.2", "nondefault", "fake"), line("b", "u1.2", "maybe", "x")].concat();
     let entries = registry(text, &[Fake::new("fake", &["c"])]).list();
     let [a, b, c] = entries.as_slice() else { panic!("{entries:?}") };
-    assert_eq!(a.origin, Origin::Line { file: std::path::Path::new("conf").into(), line: 1 });
+    assert_eq!(a.origin, EntryOrigin::Line { file: std::path::Path::new("conf").into(), line: 1 });
     assert_eq!(a.api_version.map(|version| version.to_string()).as_deref(), Some("u1.2"));
     assert_eq!((a.thread_safe, a.is_default), (false, false));
     assert_eq!((a.library.as_str(), a.parameters.as_str()), ("fake", "a u1.2"));
     assert_eq!(a.platform_parameters, "pp");
-    assert!(a.fate.is_usable() && a.fate.reason().is_none());
+    assert!(a.status.is_usable() && a.status.reason().is_none());
 
     assert_eq!(b.name, "b");
     let error = b.syntax_error.as_ref().expect("a syntax error");
     assert_eq!((error.line(), error.column()), (2, 22));
     assert_contains(&error.caret(), &["b u1.2 nonthreadsafe maybe x p.1.2", "\n   "]);
-    let Fate::Unusable(reason) = &b.fate else { panic!("{b:?}") };
+    let EntryStatus::Unusable(reason) = &b.status else { panic!("{b:?}") };
     assert_contains(&reason.to_string(), &["conf:2:22", "found \"maybe\"", "others"]);
     assert!(b.to_line().is_none());
 
@@ -86,6 +86,6 @@ fn a_library_name_similar_to_a_provider_is_suggested() {
         (vec![], "open it through libdat2"),
     ] {
         let entries = registry(&text, &providers).list();
-        assert_contains(entries[0].fate.reason().expect("foreign").advice(), &[advice]);
+        assert_contains(entries[0].status.reason().expect("foreign").advice(), &[advice]);
     }
 }

@@ -1,8 +1,8 @@
 //! Tests of the registry, with a provider that transfers no data.
 
-mod announce;
 mod c_provider;
 mod compat;
+mod listed_adapter;
 mod listing;
 mod properties;
 mod providers;
@@ -18,13 +18,13 @@ use dat_sync::Mutex;
 use super::{ApiVersion, Configuration, Entry, Registry};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::provider::{
-    Adapter, Description, Discovered, OpenRequest, Provider, Reach, unsupported,
+    Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, unsupported,
 };
 
 /// A provider that discovers what a test sets.
 struct Fake {
     name: &'static str,
-    adapters: Mutex<Vec<Discovered>>,
+    adapters: Mutex<Vec<DiscoveredAdapter>>,
     reach: Reach,
     /// Whether it can tell from a name that it has no such adapter.
     knows: bool,
@@ -38,7 +38,7 @@ impl Fake {
     }
 
     fn plain(name: &'static str, adapters: &[&str]) -> Self {
-        let adapters = adapters.iter().map(|&name| Discovered {
+        let adapters = adapters.iter().map(|&name| DiscoveredAdapter {
             name: name.to_owned(),
             summary: format!("{name} is up"),
             unusable: None,
@@ -62,12 +62,12 @@ impl Provider for Fake {
         Description { name: self.name, vendor: "tests", version: (3, 4), reach: self.reach }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         self.looks.fetch_add(1, Ordering::Relaxed);
         self.adapters.lock().clone()
     }
 
-    fn may_have(&self, name: &str) -> bool {
+    fn claims_name(&self, name: &str) -> bool {
         !self.knows || self.adapters.lock().iter().any(|adapter| adapter.name == name)
     }
 
@@ -94,14 +94,14 @@ fn resolved(registry: &Registry, name: &str, version: ApiVersion) -> Result<Vec<
         .collect())
 }
 
-/// An entry in short form: origin, name and fate.
+/// An entry in short form: origin, name and status.
 fn short(entry: &Entry) -> String {
-    let fate = match &entry.fate {
-        super::Fate::Usable => "usable".to_owned(),
-        super::Fate::Unusable(reason) => format!("unusable: {}", reason.reason()),
-        super::Fate::Shadowed(origin) => format!("shadowed by {origin}"),
+    let status = match &entry.status {
+        super::EntryStatus::Usable => "usable".to_owned(),
+        super::EntryStatus::Unusable(reason) => format!("unusable: {}", reason.reason()),
+        super::EntryStatus::Shadowed(origin) => format!("shadowed by {origin}"),
     };
-    format!("{} {:?} {fate}", entry.origin, entry.name)
+    format!("{} {:?} {status}", entry.origin, entry.name)
 }
 
 #[track_caller]

@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::super::{
-    ApiVersion, Configuration, Line, LineVersion, ProviderVersion, Record, Registry, Space, nearest,
+    ApiVersion, ConfigItem, Configuration, ConsumerSpace, Line, LineVersion, ProviderVersion,
+    Registry, nearest,
 };
 use super::{Fake, registry};
 
@@ -58,7 +59,7 @@ prop_compose! {
         parameters in text(0),
         platform_parameters in text(0),
     ) -> Line {
-        let space = if kernel { Space::Kernel } else { Space::User };
+        let space = if kernel { ConsumerSpace::Kernel } else { ConsumerSpace::User };
         Line {
             name,
             api_version: LineVersion { space, major, minor },
@@ -76,8 +77,8 @@ proptest! {
     #[test]
     fn reading_never_panics(bytes in prop_oneof![bytes(), vec(any::<u8>(), 0..200)]) {
         let configuration = Configuration::from_text("conf", &bytes);
-        for record in configuration.records() {
-            let Record::Line { number, content, .. } = record else { continue };
+        for item in configuration.items() {
+            let ConfigItem::Line { number, content, .. } = item else { continue };
             let line = bytes.split(|&byte| byte == b'\n').nth(number - 1).expect("that line");
             if let Err(error) = content {
                 prop_assert_eq!(error.line(), *number);
@@ -130,7 +131,7 @@ proptest! {
         let entries = registry.list();
         prop_assert_eq!(entries.len(), lines.len() + found.len());
         for name in names {
-            let usable = entries.iter().filter(|it| it.name == name && it.fate.is_usable());
+            let usable = entries.iter().filter(|it| it.name == name && it.status.is_usable());
             let usable: Vec<_> = usable.map(|entry| entry.origin.clone()).collect();
             let tried = registry.resolve(name, ApiVersion::ANY).unwrap_or_default();
             let tried: Vec<_> = tried.into_iter().map(|candidate| candidate.origin).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::super::{ApiVersion, Configuration, Demand, Refusal, Registry};
+use super::super::{ApiVersion, Configuration, OpenError, OpenRequirements, Registry};
 use super::{Fake, assert_contains, registry, resolved};
 use crate::error::{ReturnType, Subtype};
 
@@ -170,7 +170,7 @@ fn names_have_from_1_to_255_bytes() {
 #[test]
 fn an_unreadable_configuration_is_part_of_the_reason() {
     let missing = std::path::Path::new("/nowhere/dat.conf");
-    let configuration = Configuration::from_places(Some(missing.as_os_str()), missing);
+    let configuration = Configuration::from_paths(Some(missing.as_os_str()), missing);
     let registry = Registry::with_configuration(configuration);
     let error = resolved(&registry, "ib0", ApiVersion::ANY).expect_err("nothing is there");
     assert_contains(
@@ -201,10 +201,10 @@ fn only_what_can_be_opened_is_suggested() {
         ofa-v2-mlx5_0-1 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"mlx5_0 1\" \"\"\n\
         goood u2.0 nonthreadsafe default libgood.so dapl.2.0 \"\" \"\"\n\
         broken u2.0 threadsafe default fake dapl.2.0\n";
-    let registry = registry(lines, &[Fake::new("fake", &["here"])]).hosting();
+    let registry = registry(lines, &[Fake::new("fake", &["here"])]).allow_c_providers();
     let error = |name| {
-        let open = |_| -> Result<(), Refusal> { panic!("nothing to open") };
-        registry.find(name, Demand::ANY, open).expect_err("unknown")
+        let open = |_| -> Result<(), OpenError> { panic!("nothing to open") };
+        registry.find(name, OpenRequirements::ANY, open).expect_err("unknown")
     };
     // A line of a C library that merely contains the name may be that of an absent device.
     let absent = error("mlx5_0");

@@ -36,12 +36,12 @@ impl Drop for Folder {
 }
 
 fn read(overriding: Option<&OsStr>, etc: &Path) -> Vec<String> {
-    let configuration = Configuration::from_places(overriding, etc);
+    let configuration = Configuration::from_paths(overriding, etc);
     Registry::with_configuration(configuration).list().iter().map(short).collect()
 }
 
 fn names(overriding: Option<&Path>, etc: &Path) -> Vec<String> {
-    let configuration = Configuration::from_places(overriding.map(Path::as_os_str), etc);
+    let configuration = Configuration::from_paths(overriding.map(Path::as_os_str), etc);
     Registry::with_configuration(configuration).list().into_iter().map(|it| it.name).collect()
 }
 
@@ -55,7 +55,7 @@ fn the_file_comes_before_the_folder_and_that_in_the_order_of_names() {
     etc.write("dat.conf.d/30-c.conf.bak", "backup");
     etc.write("dat.conf", "main");
     assert_eq!(names(None, &etc.0), ["main", "a", "b"]);
-    let entries = Registry::with_configuration(Configuration::from_places(None, &etc.0)).list();
+    let entries = Registry::with_configuration(Configuration::from_paths(None, &etc.0)).list();
     let place = etc.0.join("dat.conf.d/10-a.conf");
     assert_eq!(entries[1].origin.to_string(), format!("{}:1", place.display()));
 }
@@ -63,7 +63,7 @@ fn the_file_comes_before_the_folder_and_that_in_the_order_of_names() {
 #[test]
 fn all_files_are_optional() {
     assert!(read(None, Path::new("/nowhere/at/all")).is_empty());
-    assert!(Configuration::empty().records().is_empty());
+    assert!(Configuration::empty().items().is_empty());
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn a_file_that_cannot_be_read_is_listed_and_the_others_are_read() {
     // A folder can be opened but not read, even by root.
     fs::create_dir(etc.0.join("dat.conf.d/a.conf")).expect("a folder of the test");
     fs::write(etc.0.join("dat.conf.d/b.conf"), vec![b'#'; (1 << 20) + 1]).expect("a large file");
-    let entries = Registry::with_configuration(Configuration::from_places(None, &etc.0)).list();
+    let entries = Registry::with_configuration(Configuration::from_paths(None, &etc.0)).list();
     let short: Vec<String> = entries.iter().map(short).collect();
     assert_eq!(entries.len(), 4, "{short:?}");
     assert_eq!((entries[0].name.as_str(), entries[3].name.as_str()), ("main", "z"));
-    let folder = entries[1].fate.reason().expect("a reason");
+    let folder = entries[1].status.reason().expect("a reason");
     assert_eq!(folder.raw_os_error(), Some(nix::errno::Errno::EISDIR as i32));
     assert_contains(
         &folder.to_string(),

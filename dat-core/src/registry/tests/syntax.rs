@@ -1,6 +1,6 @@
 //! The grammar of a line.
 
-use super::super::{Configuration, Line, LineVersion, ProviderVersion, Record, Space};
+use super::super::{ConfigItem, Configuration, ConsumerSpace, Line, LineVersion, ProviderVersion};
 
 const GOOD: &str = r#"ofa-ib0 u2.0 threadsafe default libx.so.2 dapl.2.1 "ib0 0" """#;
 
@@ -14,7 +14,7 @@ fn fields(text: impl AsRef<[u8]>) -> Line {
 fn a_line_has_eight_fields() {
     let expected = Line {
         name: "ofa-ib0".to_owned(),
-        api_version: LineVersion { space: Space::User, major: 2, minor: 0 },
+        api_version: LineVersion { space: ConsumerSpace::User, major: 2, minor: 0 },
         thread_safe: true,
         is_default: true,
         library: "libx.so.2".to_owned(),
@@ -25,7 +25,7 @@ fn a_line_has_eight_fields() {
     assert_eq!(fields(GOOD), expected);
     assert_eq!(expected.to_string(), GOOD);
     let other = fields("a k1.2 nonthreadsafe nondefault lib a.b.1.2 x y");
-    assert_eq!(other.api_version.space, Space::Kernel);
+    assert_eq!(other.api_version.space, ConsumerSpace::Kernel);
     assert_eq!((other.thread_safe, other.is_default), (false, false));
     assert_eq!((other.provider_version.id.as_str(), other.provider_version.major), ("a.b", 1));
 }
@@ -169,15 +169,15 @@ fn a_line_in_error_hides_no_other() {
     let text = format!("# head\n{GOOD}\n\nbad line\r\n  \n{}", GOOD.replace("ib0", "ib1"));
     let configuration = Configuration::from_text("conf", text);
     let seen: Vec<(usize, String)> = configuration
-        .records()
+        .items()
         .iter()
-        .map(|record| match record {
-            Record::Line { file, number, content } => {
+        .map(|item| match item {
+            ConfigItem::Line { file, number, content } => {
                 assert_eq!(file.to_str(), Some("conf"));
                 let name = content.as_ref().map(|line| line.name.clone());
                 (*number, name.unwrap_or_else(|error| error.text()))
             }
-            Record::File { reason, .. } => panic!("{reason}"),
+            ConfigItem::File { reason, .. } => panic!("{reason}"),
         })
         .collect();
     let expected = [(2, "ofa-ib0"), (4, "bad line\u{240d}"), (6, "ofa-ib1")];

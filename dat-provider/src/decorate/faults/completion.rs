@@ -163,11 +163,11 @@ impl CompletionPoller for Poller {
         self.0.state.lock().inner.as_mut()?.descriptor()
     }
 
-    fn watch(&mut self) {
+    fn arm_descriptor(&mut self) {
         let mut state = self.0.state.lock();
         state.mode = Notify::Signalled;
         if let Some(inner) = &mut state.inner {
-            inner.watch();
+            inner.arm_descriptor();
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use dat_sync::{Mutex, PerProcess, Process};
 
 use crate::error::Result;
-use crate::{Adapter, Address, Incoming, ListenSink, ListenerParts};
+use crate::{Adapter, Address, IncomingRequest, ListenSink, ListenerParts};
 
 /// A listener that never accepts: the destination of an attempt that is to fail.
 pub(super) struct DeadEnd {
@@ -20,7 +20,7 @@ pub(super) struct DeadEnd {
 struct Caller {
     /// Keeps the request unanswered instead of giving it back.
     silent: bool,
-    kept: Mutex<Option<Incoming>>,
+    kept: Mutex<Option<IncomingRequest>>,
 }
 
 impl DeadEnd {
@@ -36,7 +36,10 @@ impl DeadEnd {
 }
 
 impl ListenSink for Caller {
-    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming> {
+    fn connection_request(
+        &self,
+        incoming: IncomingRequest,
+    ) -> std::result::Result<(), IncomingRequest> {
         if !self.silent {
             return Err(incoming);
         }

@@ -149,8 +149,8 @@ impl Hooks for FaultHooks {
         Ok(())
     }
 
-    fn retire(&self, pair: &FaultyPair, inner: &dyn QueuePair) {
-        inner.retire();
+    fn shutdown(&self, pair: &FaultyPair, inner: &dyn QueuePair) {
+        inner.shutdown();
         pair.leave();
     }
 

@@ -70,7 +70,7 @@ use std::sync::Arc;
 use super::adapter;
 use super::parameters::parts;
 use crate::error::Result;
-use crate::{Adapter, Description, Discovered, OpenRequest, Provider, Relationship};
+use crate::{Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Relationship};
 use hooks::FaultHooks;
 
 /// A provider whose adapters fail as planned.
@@ -96,7 +96,7 @@ impl FaultyProvider {
 
     /// Whether IA parameters request faults.
     #[must_use]
-    pub fn is_asked_by(parameters: &str) -> bool {
+    pub fn is_requested_by(parameters: &str) -> bool {
         parts(parameters).any(|(part, _)| part.starts_with(plan::PREFIX))
     }
 }
@@ -106,17 +106,17 @@ impl Provider for FaultyProvider {
         self.inner.describe()
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         self.inner.discover()
     }
 
-    fn may_have(&self, name: &str) -> bool {
-        self.inner.may_have(name)
+    fn claims_name(&self, name: &str) -> bool {
+        self.inner.claims_name(name)
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let sink = Arc::clone(&request.sink);
-        if !Self::is_asked_by(request.parameters) {
+        if !Self::is_requested_by(request.parameters) {
             let hooks = FaultHooks::new(Arc::clone(&self.faults), &sink);
             return adapter::open(&*self.inner, request, hooks);
         }

@@ -23,9 +23,9 @@ fn parameters_change_the_plan_and_leave_the_rest_unchanged() {
     for text in ["", "x", " , ", "afault.delay=3", "fault", "nofault.x=1,y"] {
         let parsed = FaultPlan::new().with_parameters(text).unwrap();
         assert_eq!(parsed, (FaultPlan::new(), text.to_owned()));
-        assert!(!FaultyProvider::is_asked_by(text), "{text:?}");
+        assert!(!FaultyProvider::is_requested_by(text), "{text:?}");
     }
-    assert!(FaultyProvider::is_asked_by("a=1,fault.x"));
+    assert!(FaultyProvider::is_requested_by("a=1,fault.x"));
 }
 
 #[test]

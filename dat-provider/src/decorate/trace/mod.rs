@@ -22,7 +22,7 @@ use super::adapter;
 use super::call::Call;
 use super::object::Object;
 use crate::error::{Error, Result};
-use crate::{Adapter, Description, Discovered, OpenRequest, Provider, Relationship};
+use crate::{Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Relationship};
 use hooks::TraceHooks;
 
 /// Receives the records. It is called inside the calls and upcalls, from any thread, possibly while
@@ -64,7 +64,7 @@ impl Record<'_> {
 
     /// The key figures: `key=value` pairs separated by blanks.
     #[must_use]
-    pub fn figures(&self) -> String {
+    pub fn fields(&self) -> String {
         self.call.to_string().trim_start().to_owned()
     }
 }
@@ -106,12 +106,12 @@ impl Provider for TracingProvider {
         self.inner.describe()
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         self.inner.discover()
     }
 
-    fn may_have(&self, name: &str) -> bool {
-        self.inner.may_have(name)
+    fn claims_name(&self, name: &str) -> bool {
+        self.inner.claims_name(name)
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {

@@ -1,12 +1,12 @@
 //! The server of the tutorial: lets the client write to its memory.
 
-use dat_core::{ConnectionEventKind, Event, PspMaker, Result};
+use dat_core::{ConnectionEventKind, EpProvision, Event, Result};
 use dat_tutorial::{PORT, SIZE, Side, to_bytes};
 
 fn main() -> Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "tcp-lo".to_owned());
     let side = Side::open(&name)?;
-    let _psp = side.ia.psp_create(PORT, &side.evd, PspMaker::Consumer)?;
+    let _psp = side.ia.psp_create(PORT, &side.evd, EpProvision::Consumer)?;
     println!("listening");
 
     // Before the client can send.

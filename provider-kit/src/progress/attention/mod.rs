@@ -11,7 +11,7 @@ use super::lease_history::{LeaseEnd, LeaseHistory};
 use super::link_state::LinkState;
 use crate::completion_queue::Cq;
 use crate::link::{Armed, Reader};
-use crate::polled_links::{PolledLink, Signal, Visit};
+use crate::polled_links::{PollInfo, PolledLink, Signal};
 use crate::protocol::Transmit;
 use crate::work_queues::WorkQueues;
 
@@ -227,31 +227,31 @@ impl Attention {
         self.idle_checks >= MAX_IDLE_CHECKS
     }
 
-    /// Whether [`note_visit`](Self::note_visit) would change nothing.
+    /// Whether [`note_poll`](Self::note_poll) would change nothing.
     #[inline]
-    pub(crate) fn has_noted(&self, queues: &WorkQueues, visit: Visit) -> bool {
+    pub(crate) fn has_noted(&self, queues: &WorkQueues, info: PollInfo) -> bool {
         let is_known = |(queue, is_hot): (&Arc<Cq>, bool)| {
-            queue.links.number() == visit.queue && is_hot == visit.is_hot
+            queue.links.number() == info.queue && is_hot == info.is_hot
         };
-        visit.is_hot && self.hot == [true; 2]
+        info.is_hot && self.hot == [true; 2]
             || queues.completion_queues().zip(self.hot).any(is_known)
     }
 
     /// A completion queue says whether each of its polls reads the link. If one begins to, the other
     /// one shall, too; `link` is its queue pair. Returns whether this is news.
-    pub(crate) fn note_visit(
+    pub(crate) fn note_poll(
         &mut self,
         queues: &WorkQueues,
-        visit: Visit,
+        info: PollInfo,
         link: impl Fn() -> Weak<dyn PolledLink>,
     ) -> bool {
-        if self.has_noted(queues, visit) {
+        if self.has_noted(queues, info) {
             return false;
         }
         for (queue, is_hot) in queues.completion_queues().zip(&mut self.hot) {
-            if queue.links.number() == visit.queue && *is_hot != visit.is_hot {
-                *is_hot = visit.is_hot;
-                if visit.is_hot && queue.links.is_selective() {
+            if queue.links.number() == info.queue && *is_hot != info.is_hot {
+                *is_hot = info.is_hot;
+                if info.is_hot && queue.links.is_selective() {
                     self.suggest(queues, link);
                 }
                 return true;
@@ -364,7 +364,7 @@ impl Attention {
 mod tests {
     use super::super::lease_history::WORTHWHILE;
     use super::*;
-    use crate::memory_link::{Wire, links};
+    use crate::memory_link::{MemoryLinkConfig, links};
     use crate::polled_links::quiet_link::QuietLink;
 
     /// Otherwise the driver would leave the first frames to a poller that no longer polls.
@@ -374,7 +374,7 @@ mod tests {
         let polled = &queues.requests.queue().links;
         polled.add(Arc::new(QuietLink));
         assert!(!polled.poll(), "the link is quiet");
-        let [(reader, _), _] = links(Wire::default());
+        let [(reader, _), _] = links(MemoryLinkConfig::default());
         let mut attention = Attention::new(&*reader);
         attention.note_polls(&queues);
         assert!(!attention.lend(&queues, 0));
@@ -387,7 +387,7 @@ mod tests {
         let polled = &queues.requests.queue().links;
         polled.add(Arc::new(QuietLink));
         assert!(!polled.poll(), "the link is quiet");
-        let [(reader, _), _] = links(Wire::default());
+        let [(reader, _), _] = links(MemoryLinkConfig::default());
         (Attention::new(&*reader), queues)
     }
 

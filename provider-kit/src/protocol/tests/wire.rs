@@ -6,9 +6,9 @@ use dat_provider::mem::{Memory, Span};
 
 use super::choices::Choices;
 use crate::bytes;
-use crate::direct::{Access, Accessed, Direction, Offer};
+use crate::direct::{Access, AccessResult, Direction, Offer};
 use crate::frame::{AckHead, Body, Frame, MessageHead};
-use crate::link::{End, Writer, Written};
+use crate::link::{End, WriteResult, Writer};
 use crate::protocol::{RequestFrame, Sent, Transmit};
 
 /// A frame with its payload.
@@ -192,7 +192,7 @@ impl Stub {
 }
 
 impl Writer for Stub {
-    fn write(&mut self, _: &Frame, _: &[Span]) -> Result<Written, End> {
+    fn write(&mut self, _: &Frame, _: &[Span]) -> Result<WriteResult, End> {
         unreachable!("the protocol writes its frames to `Transmit`")
     }
 
@@ -208,13 +208,13 @@ impl Writer for Stub {
         self.piece
     }
 
-    fn access(&mut self, access: &Access<'_>) -> Accessed {
+    fn access(&mut self, access: &Access<'_>) -> AccessResult {
         if !self.accesses || access.remote.context != self.key || self.choices.choose(2) == 1 {
-            return Accessed::NotDirectly;
+            return AccessResult::NotDirectly;
         }
         match self.copy(access.direction, access.remote.address, access.local) {
-            Some(()) => Accessed::Done,
-            None => Accessed::NotDirectly,
+            Some(()) => AccessResult::Done,
+            None => AccessResult::NotDirectly,
         }
     }
 
@@ -226,15 +226,15 @@ impl Writer for Stub {
         self.offers.map(|_| 1)
     }
 
-    fn fetch(&mut self, offer: &Offer<'_>) -> Accessed {
+    fn fetch(&mut self, offer: &Offer<'_>) -> AccessResult {
         let may_fail = self.offers.unwrap_or(true);
-        let [extent] = offer.extents else { return Accessed::NotDirectly };
+        let [extent] = offer.extents else { return AccessResult::NotDirectly };
         if may_fail && self.choices.choose(2) == 1 {
-            return Accessed::NotDirectly;
+            return AccessResult::NotDirectly;
         }
         match self.copy(Direction::Read, extent.address, offer.local) {
-            Some(()) => Accessed::Done,
-            None => Accessed::NotDirectly,
+            Some(()) => AccessResult::Done,
+            None => AccessResult::NotDirectly,
         }
     }
 }

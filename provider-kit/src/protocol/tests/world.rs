@@ -9,7 +9,9 @@ use super::choices::Choices;
 use super::place::Place;
 use super::script::{Acks, Post, Scenario, Step};
 use super::side::Side;
-use crate::handshake::{Active, Hello, Message, Passive, SideInfo, Step as HandshakeStep};
+use crate::handshake::{
+    Active, ConnectionParameters, Hello, Message, Passive, Step as HandshakeStep,
+};
 use crate::link::End;
 use crate::protocol::{EndCause, Stage};
 
@@ -85,7 +87,7 @@ impl<'a> World<'a> {
     }
 
     fn shake_hands(&mut self) {
-        let infos = [0, 1].map(|side| SideInfo {
+        let infos = [0, 1].map(|side| ConnectionParameters {
             posted: self.sides[side].protocol.counts.posted,
             is_shared: self.scenario.shared[side],
             reads: self.scenario.reads,

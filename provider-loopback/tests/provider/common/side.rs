@@ -59,7 +59,7 @@ pub(crate) struct Side {
 impl Drop for Side {
     fn drop(&mut self) {
         // The core does so before it drops a queue pair.
-        self.qp.retire();
+        self.qp.shutdown();
     }
 }
 

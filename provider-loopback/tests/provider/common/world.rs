@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{Buffer, Event, Setup, Side, fresh_address, try_open};
 use dat_core::flags::Privileges;
-use dat_core::provider::{Adapter, Incoming, ListenSink, ListenerParts, ProtectionDomain};
+use dat_core::provider::{Adapter, IncomingRequest, ListenSink, ListenerParts, ProtectionDomain};
 
 /// An adapter with an address that no other test uses, a domain and a listener.
 pub(crate) struct World {
@@ -59,7 +59,7 @@ impl World {
         let attempt = self.connect(a, &[]);
         let incoming = self.requests.take();
         let accepted = b.next_attempt();
-        incoming.answer.accept(&*b.qp, accepted, &[]).expect("accept");
+        incoming.responder.accept(&*b.qp, accepted, &[]).expect("accept");
         for (side, attempt) in [(a, attempt), (b, accepted)] {
             assert!(matches!(side.last_event(), (n, Event::Established { .. }) if n == attempt));
         }
@@ -72,16 +72,16 @@ impl World {
 
 /// The sink of a listener. It keeps the requests.
 #[derive(Default)]
-pub(crate) struct Requests(Mutex<VecDeque<Incoming>>);
+pub(crate) struct Requests(Mutex<VecDeque<IncomingRequest>>);
 
 impl Requests {
-    pub(crate) fn take(&self) -> Incoming {
+    pub(crate) fn take(&self) -> IncomingRequest {
         self.0.lock().unwrap().pop_front().expect("a request for a connection")
     }
 }
 
 impl ListenSink for Requests {
-    fn connection_request(&self, incoming: Incoming) -> Result<(), Incoming> {
+    fn connection_request(&self, incoming: IncomingRequest) -> Result<(), IncomingRequest> {
         self.0.lock().unwrap().push_back(incoming);
         Ok(())
     }
@@ -91,7 +91,7 @@ impl ListenSink for Requests {
 pub(crate) struct Refuse;
 
 impl ListenSink for Refuse {
-    fn connection_request(&self, incoming: Incoming) -> Result<(), Incoming> {
+    fn connection_request(&self, incoming: IncomingRequest) -> Result<(), IncomingRequest> {
         Err(incoming)
     }
 }

@@ -17,7 +17,7 @@ fn both_sides_learn_the_address_and_private_data_of_the_other() {
         assert_eq!(*incoming.private_data, *b"hello");
         let asking = incoming.peer;
         assert_eq!(asking.address, here.address);
-        incoming.answer.accept(&*b.qp, 900, b"welcome").unwrap();
+        incoming.responder.accept(&*b.qp, 900, b"welcome").unwrap();
         let qualifier = there.listener.qualifier;
         let passive =
             Event::Established { private_data: vec![], peer: asking, local_port: qualifier };
@@ -80,8 +80,8 @@ fn an_attempt_fails_with_its_reason_after_the_flush() {
         let refused = failed(world, |side| {
             let attempt = world.connect(side, &[]);
             let incoming = world.requests.take();
-            incoming.answer.reject(b"go away").unwrap();
-            assert!(incoming.answer.reject(&[]).unwrap_err().is(ReturnType::InvalidState));
+            incoming.responder.reject(b"go away").unwrap();
+            assert!(incoming.responder.reject(&[]).unwrap_err().is(ReturnType::InvalidState));
             attempt
         });
         assert_eq!(refused, Event::PeerRejected(b"go away".to_vec()));
@@ -94,7 +94,7 @@ fn accepting_an_abandoned_attempt_fails() {
         let give_up: [fn(&Side); 3] = [
             |side| side.qp.disconnect(Close::Abrupt),
             |side| side.qp.disconnect(Close::Graceful),
-            |side| side.qp.retire(),
+            |side| side.qp.shutdown(),
         ];
         for give_up in give_up {
             let (a, b) = (world.side(), world.side());
@@ -103,7 +103,7 @@ fn accepting_an_abandoned_attempt_fails() {
             world.connect(&a, &[]);
             give_up(&a);
             assert_eq!(a.done(), [(Receive, 1, 0, Flushed)], "and no event");
-            world.requests.take().answer.accept(&*b.qp, 5, &[]).unwrap();
+            world.requests.take().responder.accept(&*b.qp, 5, &[]).unwrap();
             assert_eq!(
                 b.ended(),
                 (vec![(Receive, 2, Flushed)], Event::AcceptFailed(RefusalCause::Abandoned))
@@ -117,9 +117,9 @@ fn accepting_an_abandoned_attempt_fails() {
         a.qp.reset().unwrap();
         world.connect(&a, &[]);
         let (first, second) = (world.requests.take(), world.requests.take());
-        first.answer.accept(&*b.qp, 1, &[]).unwrap();
+        first.responder.accept(&*b.qp, 1, &[]).unwrap();
         assert_eq!(b.last_event(), (1, Event::AcceptFailed(RefusalCause::Abandoned)));
-        second.answer.accept(&*c.qp, 2, &[]).unwrap();
+        second.responder.accept(&*c.qp, 2, &[]).unwrap();
         assert!(matches!(a.last_event(), (2, Event::Established { .. })));
     });
 }
@@ -131,11 +131,11 @@ fn an_accept_with_an_unusable_queue_pair_keeps_the_request() {
         world.connect(&a, &[]);
         let incoming = world.requests.take();
         assert!(
-            incoming.answer.accept(&*busy.qp, 1, &[]).unwrap_err().is(ReturnType::InvalidState)
+            incoming.responder.accept(&*busy.qp, 1, &[]).unwrap_err().is(ReturnType::InvalidState)
         );
-        assert!(incoming.answer.accept(&*a.qp, 1, &[]).is_err(), "not with itself");
-        incoming.answer.accept(&*b.qp, 1, &[]).unwrap();
-        assert!(incoming.answer.accept(&*b.qp, 1, &[]).is_err(), "not twice");
+        assert!(incoming.responder.accept(&*a.qp, 1, &[]).is_err(), "not with itself");
+        incoming.responder.accept(&*b.qp, 1, &[]).unwrap();
+        assert!(incoming.responder.accept(&*b.qp, 1, &[]).is_err(), "not twice");
         assert!(matches!(a.last_event().1, Event::Established { .. }));
         assert!(matches!(b.last_event().1, Event::Established { .. }));
     });

@@ -130,8 +130,8 @@ fn retire_and_drop_end_a_connection_without_a_local_event() {
                 drop(a);
                 assert_eq!(Arc::strong_count(&recorder), 1, "the sink was released");
             } else {
-                a.qp.retire();
-                a.qp.retire();
+                a.qp.shutdown();
+                a.qp.shutdown();
                 let done = [(Send, 2, 0, Success), (Receive, 1, 0, Success)];
                 assert_eq!(a.done(), done);
                 a.receive(6, &[]);

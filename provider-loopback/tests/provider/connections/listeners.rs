@@ -35,7 +35,7 @@ fn a_dropped_listener_gets_no_requests_and_earlier_ones_stay_valid() {
         drop(listener);
         c.connect(address, qualifier, &[]);
         assert_eq!(c.last_event().1, Event::NonPeerRejected);
-        requests.take().answer.accept(&*b.qp, 1, &[]).unwrap();
+        requests.take().responder.accept(&*b.qp, 1, &[]).unwrap();
         assert!(matches!(a.last_event().1, Event::Established { .. }));
         drop((a, b));
         c.qp.reset().unwrap();

@@ -40,9 +40,9 @@ fn a_queue_pair_gets_its_domain_by_modify() {
         b.qp.modify(spec).unwrap();
         world.connect(&a, &[]);
         let incoming = world.requests.take();
-        assert!(incoming.answer.accept(&*b.qp, 1, &[]).is_err(), "no domain");
+        assert!(incoming.responder.accept(&*b.qp, 1, &[]).is_err(), "no domain");
         b.qp.modify(b.spec.clone()).unwrap();
-        incoming.answer.accept(&*b.qp, 1, &[]).unwrap();
+        incoming.responder.accept(&*b.qp, 1, &[]).unwrap();
         assert!(matches!(a.last_event().1, Event::Established { .. }));
     });
 }

@@ -52,7 +52,7 @@ fn exchange(site: &Site) {
     // An endpoint whose dispatchers are changed before it connects.
     let c = site.end();
     let other = site.evd(dat_core::EvdFlags::COMPLETIONS);
-    let change = dat_core::EpChange::new().recv_evd(Some(&other)).request_evd(Some(&other));
+    let change = dat_core::EpUpdate::new().recv_evd(Some(&other)).request_evd(Some(&other));
     c.ep.modify(&change).unwrap();
     let c = End { dto: other, ..c };
     let d = site.end();

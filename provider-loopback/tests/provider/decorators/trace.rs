@@ -180,7 +180,7 @@ fn a_sink_sees_the_parts_of_a_record() {
             if record.object.kind == Kind::QueuePair && record.operation().contains("send") {
                 let failed = record.error.is_some();
                 assert!(!record.is_upcall() && record.adapter == "loopback");
-                let entry = (record.object.number, record.operation(), record.figures(), failed);
+                let entry = (record.object.number, record.operation(), record.fields(), failed);
                 self.0.lock().unwrap().push(entry);
             }
         }

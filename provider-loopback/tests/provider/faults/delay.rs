@@ -115,7 +115,7 @@ fn an_endpoint_whose_dispatchers_were_changed_flushes_to_the_new_ones() {
     bounded(|| {
         let (site, faults) = planned(FaultPlan::new());
         let (a, b, dto) = (site.end(), site.end(), site.evd(EvdFlags::COMPLETIONS));
-        let change = dat_core::EpChange::new().recv_evd(Some(&dto)).request_evd(Some(&dto));
+        let change = dat_core::EpUpdate::new().recv_evd(Some(&dto)).request_evd(Some(&dto));
         a.ep.modify(&change).unwrap();
         let a = End { dto, ..a };
         site.join(&a, &b);

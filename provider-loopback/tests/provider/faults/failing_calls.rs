@@ -1,7 +1,7 @@
 //! Calls that fail: registrations, posts, creations.
 
 use super::*;
-use dat_core::{EvdOptions, PspMaker, SrqAttributes, Subtype};
+use dat_core::{EpProvision, EvdOptions, SrqAttributes, Subtype};
 
 #[test]
 fn the_nth_registration_fails_once() {
@@ -50,7 +50,7 @@ fn the_nth_creation_fails_with_its_resource() {
         let ia = &site.ia;
         let evd = || ia.evd_create(&EvdOptions::new(4, EvdFlags::DTO)).map(drop);
         let srq = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-        let psp = || ia.psp_create_any(&site.requests, PspMaker::Consumer).map(drop);
+        let psp = || ia.psp_create_any(&site.requests, EpProvision::Consumer).map(drop);
         let creations: [(&dyn Fn() -> dat_core::Result<()>, Subtype); 5] = [
             (&|| ia.pz_create().map(drop), Subtype::ResourceProtectionDomain),
             (&evd, Subtype::ResourceTevd),

@@ -86,7 +86,7 @@ fn deregistering_while_connections_begin_and_end_does_not_deadlock() {
                 match round % 3 {
                     0 => a.break_off(),
                     1 => drop(b),
-                    _ => b.qp.retire(),
+                    _ => b.qp.shutdown(),
                 }
             }
             stop.store(true, Ordering::Relaxed);

@@ -51,7 +51,7 @@ fn freeing_and_breaking_at_the_same_time_is_one_end() {
             thread::scope(|scope| {
                 scope.spawn(|| {
                     if round % 2 == 0 {
-                        a.qp.retire();
+                        a.qp.shutdown();
                     } else {
                         drop(a);
                     }
@@ -85,8 +85,8 @@ fn attempts_answered_while_they_are_abandoned_have_one_outcome() {
                 scope.spawn(|| {
                     barrier.wait();
                     match round % 4 {
-                        3 => incoming.answer.reject(&[]).unwrap(),
-                        _ => incoming.answer.accept(&*b.qp, accepted, &[]).unwrap(),
+                        3 => incoming.responder.reject(&[]).unwrap(),
+                        _ => incoming.responder.accept(&*b.qp, accepted, &[]).unwrap(),
                     }
                 });
                 scope.spawn(|| {

@@ -1,7 +1,7 @@
 //! Each failure of an attempt has its event and its cause.
 
 use super::*;
-use crate::verbs::Subject;
+use crate::verbs::ErrorObject;
 
 /// The words of the text of a failure, for a status with which the connection manager reports it.
 const EVENTS: &[(EventKind, i32, &str, &str)] = &[
@@ -36,7 +36,7 @@ fn text(event: ConnectionUpcall<'_>) -> String {
 }
 
 fn call(step: Step, errno: i32) -> ConnectionUpcall<'static> {
-    of_call(step, Failure { call: "rdma_connect", errno, subject: Subject::None })
+    of_call(step, Failure { call: "rdma_connect", errno, object: ErrorObject::None })
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn a_free_is_refused_while_a_thread_waits() {
     let thread = Background::with(&cno, move |cno| cno.wait(LIMIT.into()));
     until_waited_on(&cno);
     // The page wakes waiters by a software event on an attached dispatcher.
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     assert_eq!(thread.join(), Ok(Some(evd.clone())));
     evd.free().expect("unused");
     cno.free().expect("no thread waits");
@@ -118,7 +118,7 @@ fn a_free_is_refused_while_a_thread_waits() {
 
 fn an_event_triggers_the_object_and_stays_on_its_dispatcher() {
     let (_ia, cno, evd) = triggering();
-    evd.post_se(5).expect("within the limit");
+    evd.post_software_event(5).expect("within the limit");
     triggered_by(&cno, &evd);
     not_triggered(&cno);
     assert_eq!(drain(&evd), [Event::Software(5)], "waking does not dequeue");
@@ -139,7 +139,7 @@ fn many_dispatchers_trigger_one_object() {
             evds.contains(&&hint)
         });
     };
-    own.post_se(1).expect("within the limit");
+    own.post_software_event(1).expect("within the limit");
     becomes_triggered_by(&[&own]);
     post_message((&client, 2), (&server, 1));
     becomes_triggered_by(&[&node.recv, &node.request]);
@@ -161,10 +161,10 @@ fn a_waiter_on_the_dispatcher_takes_precedence() {
     let (_ia, cno, evd) = triggering();
     let thread = waiter(&evd, 1);
     until_owned(&evd);
-    evd.post_se(1).expect("within the limit");
-    assert_eq!(thread.join(), Ok((Waited::Event { more: 0 }, Event::Software(1))));
+    evd.post_software_event(1).expect("within the limit");
+    assert_eq!(thread.join(), Ok((WaitResult::Event { more: 0 }, Event::Software(1))));
     not_triggered(&cno);
-    evd.post_se(2).expect("within the limit");
+    evd.post_software_event(2).expect("within the limit");
     triggered_by(&cno, &evd);
 }
 
@@ -172,19 +172,19 @@ fn a_disabled_dispatcher_triggers_nothing() {
     let (_ia, cno, evd) = triggering();
     evd.disable().expect("live");
     evd.disable().expect("no operation");
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     not_triggered(&cno);
     assert_eq!(expect_event(&evd, &[]), Event::Software(1), "direct waiters see no difference");
     evd.enable().expect("live");
     evd.enable().expect("no operation");
-    evd.post_se(2).expect("within the limit");
+    evd.post_software_event(2).expect("within the limit");
     triggered_by(&cno, &evd);
 }
 
 fn an_unwaitable_dispatcher_still_triggers() {
     let (_ia, cno, evd) = triggering();
     evd.set_unwaitable().expect("live");
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     triggered_by(&cno, &evd);
 }
 
@@ -194,11 +194,11 @@ fn a_dispatcher_moves_from_one_object_to_another() {
     let evd = attached(&ia, &first);
     evd.modify_cno(Some(&second)).expect("live");
     assert_eq!(evd.query().expect("live").cno.as_ref(), Some(&second));
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     not_triggered(&first);
     triggered_by(&second, &evd);
     evd.modify_cno(None).expect("live");
-    evd.post_se(2).expect("within the limit");
+    evd.post_software_event(2).expect("within the limit");
     not_triggered(&second);
     free_all(&[&first, &second]);
 }
@@ -231,12 +231,12 @@ fn every_trigger_wakes_a_waiter() {
         Background::run(move || {
             for value in 0..TRIGGERS {
                 assert_eq!(next_event(&ping, &cno), Event::Software(value));
-                answer.post_se(value).expect("within the limit");
+                answer.post_software_event(value).expect("within the limit");
             }
         })
     };
     for value in 0..TRIGGERS {
-        ping.post_se(value).expect("within the limit");
+        ping.post_software_event(value).expect("within the limit");
         assert_eq!(next_event(&answer, &pong), Event::Software(value));
     }
     thread.join();
@@ -248,17 +248,17 @@ fn the_proxy_agent_and_the_waiters_get_the_dispatcher() {
     let cno = ia.cno_create(Some(agent(sender))).expect("made");
     let evd = attached(&ia, &cno);
     assert!(calls.try_recv().is_err(), "not before a trigger");
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     assert_eq!(calls.recv_timeout(LIMIT), Ok(Some(evd.clone())));
     triggered_by(&cno, &evd);
     let (sender, others) = unbounded();
     cno.modify_agent(Some(agent(sender))).expect("live");
-    evd.post_se(2).expect("within the limit");
+    evd.post_software_event(2).expect("within the limit");
     assert_eq!(others.recv_timeout(LIMIT), Ok(Some(evd.clone())));
     assert!(calls.try_recv().is_err(), "the former agent is not called");
     triggered_by(&cno, &evd);
     cno.modify_agent(None).expect("live");
-    evd.post_se(3).expect("within the limit");
+    evd.post_software_event(3).expect("within the limit");
     triggered_by(&cno, &evd);
     assert!(others.try_recv().is_err());
 }
@@ -272,13 +272,13 @@ fn the_proxy_agent_may_dequeue_and_post() {
             let mut event = Event::default();
             if let Some(evd) = evd {
                 assert_eq!(evd.dequeue(&mut event), Ok(true));
-                other.post_se(9).expect("within the limit");
+                other.post_software_event(9).expect("within the limit");
             }
         })))
         .expect("made")
     };
     let evd = attached(&ia, &cno);
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     assert_eq!(expect_event(&other, &[]), Event::Software(9));
     expect_no_event(&evd);
 }
@@ -340,14 +340,14 @@ fn waiters_are_unblocked_when_all_dispatchers_are_freed() {
 
 fn an_object_that_lost_its_dispatchers_can_be_used_again() {
     let (ia, cno, evd) = triggering();
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     evd.free().expect("unused");
     // The dispatcher of the trigger is freed, so the wait cannot return it.
     assert_eq!(cno.wait(LIMIT.into()), Ok(None));
     not_triggered(&cno);
     let next = attached(&ia, &cno);
     not_triggered(&cno);
-    next.post_se(2).expect("within the limit");
+    next.post_software_event(2).expect("within the limit");
     triggered_by(&cno, &next);
 }
 
@@ -357,7 +357,7 @@ fn no_waiter_stays_asleep_when_a_trigger_races_with_a_free() {
         let waiters =
             [(); 3].map(|()| Background::with(&cno, move |cno| cno.wait(Timeout::Infinite)));
         until_waited_on(&cno);
-        let poster = Background::with(&evd, move |evd| evd.post_se(1));
+        let poster = Background::with(&evd, move |evd| evd.post_software_event(1));
         if round % 2 == 0 {
             ia.close(Close::Abrupt).expect("always possible");
         } else {
@@ -370,7 +370,7 @@ fn no_waiter_stays_asleep_when_a_trigger_races_with_a_free() {
             until("all waiters return", || {
                 if round % 2 == 1 {
                     let next = attached(&ia, &cno);
-                    next.post_se(2).expect("within the limit");
+                    next.post_software_event(2).expect("within the limit");
                 }
                 waiter.has_ended()
             });
@@ -381,17 +381,17 @@ fn no_waiter_stays_asleep_when_a_trigger_races_with_a_free() {
 fn the_descriptor_is_readable_while_a_trigger_is_pending() {
     let (ia, cno, evd) = triggering();
     assert!(!is_readable(&cno));
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     assert!(is_readable(&cno));
     triggered_by(&cno, &evd);
     assert!(!is_readable(&cno));
-    let producer = Background::with(&evd, move |evd| evd.post_se(2));
+    let producer = Background::with(&evd, move |evd| evd.post_software_event(2));
     assert!(becomes_readable(&cno));
     producer.join().expect("within the limit");
     // A descriptor that is opened after the trigger is readable too.
     let late = ia.cno_create(None).expect("made");
     evd.modify_cno(Some(&late)).expect("live");
-    evd.post_se(3).expect("within the limit");
+    evd.post_software_event(3).expect("within the limit");
     assert!(is_readable(&late));
 }
 

@@ -49,7 +49,7 @@ fn nothing(cno: &Cno) {
 fn the_descriptor_is_readable_from_the_trigger_until_it_is_consumed() {
     let (node, cno, evd) = triggering();
     assert!(!shows(&cno));
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     assert!(shows(&cno));
     assert!(shows(&cno), "a poll takes nothing");
     assert_eq!(cno.trigger(), Ok(Some(evd.clone())));
@@ -63,7 +63,7 @@ fn the_descriptor_never_changes() {
     let number = cno.fd().expect("a descriptor").as_raw_fd();
     let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
     for round in 0..3 {
-        evd.post_se(round).expect("within the limit");
+        evd.post_software_event(round).expect("within the limit");
         assert_eq!(cno.fd().expect("a descriptor").as_raw_fd(), number);
         assert_eq!(cno.clone().as_fd().as_raw_fd(), number);
         cno.trigger().expect("triggered");
@@ -76,7 +76,7 @@ fn an_event_of_any_stream_triggers() {
     let completions = watched(&node, &cno, EvdFlags::DTO);
     let connections = watched(&node, &cno, EvdFlags::CONNECTION);
     let (client, server) = (node.ep(), node.ep());
-    let change = EpChange::new().recv_evd(Some(&completions));
+    let change = EpUpdate::new().recv_evd(Some(&completions));
     server.modify(&change.connect_evd(Some(&connections))).expect("unconnected");
     link(&node, &client, &node, &server);
     until("a trigger of the connection", || shows(&cno));
@@ -90,14 +90,14 @@ fn an_event_of_any_stream_triggers() {
 fn a_disabled_dispatcher_does_not_trigger() {
     let (_node, cno, evd) = triggering();
     evd.disable().expect("live");
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     nothing(&cno);
     evd.enable().expect("live");
-    evd.post_se(2).expect("within the limit");
+    evd.post_software_event(2).expect("within the limit");
     assert!(shows(&cno));
     evd.modify_cno(None).expect("live");
     cno.trigger().expect("it came before");
-    evd.post_se(3).expect("within the limit");
+    evd.post_software_event(3).expect("within the limit");
     assert!(!shows(&cno), "the dispatcher has no notification object now");
 }
 
@@ -105,14 +105,14 @@ fn an_event_that_goes_to_a_waiter_does_not_trigger() {
     let (_node, cno, evd) = triggering();
     let waiter = waiter(&evd, 1);
     until_owned(&evd);
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     assert!(waiter.join().expect("woken").0.is_event());
     nothing(&cno);
 }
 
 fn a_trigger_call_consumes_the_trigger_but_not_the_event() {
     let (_node, cno, evd) = triggering();
-    evd.post_se(77).expect("within the limit");
+    evd.post_software_event(77).expect("within the limit");
     cno.trigger().expect("triggered");
     nothing(&cno);
     assert_eq!(drain(&evd), [Event::Software(77)]);
@@ -143,14 +143,14 @@ fn many_events_make_one_trigger() {
 
 fn a_wait_consumes_the_trigger() {
     let (_node, cno, evd) = triggering();
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     assert_eq!(cno.wait(LIMIT.into()), Ok(Some(evd.clone())));
     nothing(&cno);
 }
 
 fn a_freed_object_has_no_triggers() {
     let (node, cno, evd) = triggering();
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     refused(cno.free(), Subtype::InvalidStateCnoInUse);
     evd.free().expect("live");
     cno.free().expect("nothing refers to it");
@@ -164,7 +164,7 @@ fn no_trigger_is_lost_to_a_poller_of_the_descriptor() {
     let (_node, cno, evd) = triggering();
     let poster = Background::with(&evd, move |evd| {
         for value in 0..EVENTS {
-            until("the queue has space", || evd.post_se(value).is_ok());
+            until("the queue has space", || evd.post_software_event(value).is_ok());
         }
     });
     let mut event = Event::default();
@@ -193,7 +193,7 @@ fn a_close_wakes_every_waiter() {
             })
         });
         std::thread::sleep(Duration::from_micros(200));
-        evd.post_se(1).expect("within the limit");
+        evd.post_software_event(1).expect("within the limit");
         node.ia.close(Close::Abrupt).expect("open");
         for waiter in waiters {
             waiter.join();

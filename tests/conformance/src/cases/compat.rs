@@ -105,7 +105,7 @@ fn on_dispatchers_of(user: &Node, owner: &Node) -> Endpoint {
 /// Connects a client to an endpoint of a peer, whose requests come to a dispatcher; takes the event
 /// of the peer.
 fn connect(peer: &Node, requests: &EventDispatcher, client: &Endpoint, server: &Endpoint) {
-    let psp = peer.ia.psp_create_any(requests, PspMaker::Consumer).expect("a service point");
+    let psp = peer.ia.psp_create_any(requests, EpProvision::Consumer).expect("a service point");
     client.connect(&Connect::to(peer.address(), psp.qualifier())).expect("an attempt to connect");
     expect_request(requests).request.accept(Some(server), b"").expect("an unconnected endpoint");
     psp.free().expect("live");

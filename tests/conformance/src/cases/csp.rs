@@ -128,10 +128,10 @@ fn a_port_has_one_listener() {
     refused(node.ia.csp_create(comm, place, &node.requests), ReturnType::PortInUse);
     // Its port is a connection qualifier, in the same number space as those of other service points.
     let qualifier = u64::from(place.port());
-    let psp = node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer);
+    let psp = node.ia.psp_create(qualifier, &node.requests, EpProvision::Consumer);
     refused(psp, ReturnType::ConnQualInUse);
     csp.free().expect("live");
-    let psp = node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer);
+    let psp = node.ia.psp_create(qualifier, &node.requests, EpProvision::Consumer);
     let psp = psp.expect("free again");
     refused(node.ia.csp_create(comm, place, &node.requests), ReturnType::PortInUse);
     node.finish_with(&[&psp]);

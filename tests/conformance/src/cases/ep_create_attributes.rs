@@ -508,7 +508,7 @@ fn ignored(set: impl Fn(&mut EpAttributes, u32), check: impl Fn(&Node, EpAttribu
         let wanted = node.attributes_with(|it| set(it, left));
         let (ep, found) = made(&node, &wanted);
         check(&node, found);
-        ep.modify(&EpChange::new().attributes(&wanted)).expect("ignored");
+        ep.modify(&EpUpdate::new().attributes(&wanted)).expect("ignored");
         ep.free().expect("unconnected");
     }
     node.finish();

@@ -29,7 +29,7 @@ fn its_parameters_and_status_can_be_queried() {
 
 fn it_can_be_modified() {
     let (_node, ep) = unconnected();
-    ep.modify(&EpChange::new().recv_evd(None)).expect("unconnected");
+    ep.modify(&EpUpdate::new().recv_evd(None)).expect("unconnected");
     assert_eq!(ep.query().expect("a live endpoint").recv_evd, None);
     assert_eq!(state(&ep), EpState::Unconnected);
 }
@@ -47,7 +47,7 @@ fn it_is_freed_once() {
         refused(ep.disconnect(how), Subtype::InvalidHandleEp);
     }
     refused(ep.reset(), Subtype::InvalidHandleEp);
-    refused(ep.modify(&EpChange::new()), Subtype::InvalidHandleEp);
+    refused(ep.modify(&EpUpdate::new()), Subtype::InvalidHandleEp);
     refused(ep.post_recv(&[], 0, NONE), Subtype::InvalidHandleEp);
     refused(ep.post_send(&[], 0, NONE), Subtype::InvalidHandleEp);
     node.finish();

@@ -47,7 +47,7 @@ cases! {
 fn change(ep: &Endpoint, set: impl FnOnce(&mut EpAttributes)) -> Result<()> {
     let mut wanted = ep.query().expect("live").attributes;
     set(&mut wanted);
-    ep.modify(&EpChange::new().attributes(&wanted))
+    ep.modify(&EpUpdate::new().attributes(&wanted))
 }
 
 /// A node on an adapter with 20 RDMA reads in each direction.
@@ -68,7 +68,7 @@ fn apart_from_attributes(param: EpParam) -> EpParam {
 fn an_empty_change_changes_nothing() {
     let (_node, ep) = unconnected();
     let before = ep.query().expect("a live endpoint");
-    ep.modify(&EpChange::new()).expect("nothing to refuse");
+    ep.modify(&EpUpdate::new()).expect("nothing to refuse");
     assert_eq!(ep.query().expect("a live endpoint"), before);
 }
 
@@ -76,7 +76,7 @@ fn the_zone() {
     let node = Node::new();
     let other = node.ia.pz_create().expect("a zone");
     let (client, server) = (node.ep(), node.ep());
-    client.modify(&EpChange::new().pz(&other)).expect("unconnected");
+    client.modify(&EpUpdate::new().pz(&other)).expect("unconnected");
     assert_eq!(client.query().expect("live").pz.as_ref(), Some(&other));
     refused(other.free(), Subtype::InvalidStatePzInUse);
     link(&node, &client, &node, &server);
@@ -90,9 +90,9 @@ fn the_old_zone_is_no_longer_in_use() {
     let node = Node::new();
     let (first, second) = (node.ia.pz_create().expect("a zone"), node.ia.pz_create().expect("one"));
     let ep = node.ep_of(&EpSpec::new(&first));
-    ep.modify(&EpChange::new().pz(&second)).expect("unconnected");
+    ep.modify(&EpUpdate::new().pz(&second)).expect("unconnected");
     first.free().expect("unused");
-    ep.modify(&EpChange::new().pz(&second)).expect("the same again");
+    ep.modify(&EpUpdate::new().pz(&second)).expect("the same again");
     node.finish_with(&[&ep, &second]);
 }
 
@@ -102,7 +102,7 @@ fn receives_of_the_old_zone_fail_when_a_message_arrives() {
     let (client, server) = (node.ep(), node.ep());
     let memory = node.buffer(8);
     server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("a region of the current zone");
-    server.modify(&EpChange::new().pz(&other)).expect("unconnected");
+    server.modify(&EpUpdate::new().pz(&other)).expect("unconnected");
     link(&node, &client, &node, &server);
     let source = node.buffer_of(b"message!");
     client.post_send(&[source.piece(0, 8)], 2, NONE).expect("connected");
@@ -116,7 +116,7 @@ fn the_dispatcher_of_receives() {
     let (client, server) = (node.ep(), node.ep());
     let memory = node.buffer(16);
     server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("before the change");
-    server.modify(&EpChange::new().recv_evd(Some(&other))).expect("unconnected");
+    server.modify(&EpUpdate::new().recv_evd(Some(&other))).expect("unconnected");
     server.post_recv(&[memory.piece(8, 8)], 2, NONE).expect("after it");
     assert_eq!(server.query().expect("live").recv_evd.as_ref(), Some(&other));
     assert!(!server.status().expect("live").recv_idle, "what was posted stays");
@@ -135,7 +135,7 @@ fn the_dispatcher_of_requests() {
     let node = Node::new();
     let other = node.evd(EvdFlags::COMPLETIONS);
     let (client, server) = (node.ep(), node.ep());
-    client.modify(&EpChange::new().request_evd(Some(&other))).expect("unconnected");
+    client.modify(&EpUpdate::new().request_evd(Some(&other))).expect("unconnected");
     link(&node, &client, &node, &server);
     post_message((&client, 4), (&server, 0));
     assert_eq!(expect_dto(&other, &[&client, &server]).cookie, 4);
@@ -146,7 +146,7 @@ fn the_dispatcher_of_connection_events() {
     let node = Node::new();
     let other = node.evd(EvdFlags::CONNECTION);
     let (client, server) = (node.ep(), node.ep());
-    client.modify(&EpChange::new().connect_evd(Some(&other))).expect("unconnected");
+    client.modify(&EpUpdate::new().connect_evd(Some(&other))).expect("unconnected");
     link(&node, &client, &node, &server);
     expect_connection(&other, &client, ConnectionEventKind::Established);
     expect_no_event(&node.connect);
@@ -154,7 +154,7 @@ fn the_dispatcher_of_connection_events() {
 
 fn a_dispatcher_can_be_removed() {
     let (node, client, server) = unconnected_pair();
-    let none = EpChange::new().recv_evd(None).request_evd(None).connect_evd(None);
+    let none = EpUpdate::new().recv_evd(None).request_evd(None).connect_evd(None);
     server.modify(&none).expect("unconnected");
     client.free().expect("unconnected");
     free_all(&[&node.recv, &node.request, &node.connect]);
@@ -188,7 +188,7 @@ macro_rules! items {
             if wanted == before.attributes {
                 skip("the adapter has one value of this only");
             }
-            ep.modify(&EpChange::new().attributes(&wanted)).expect("unconnected");
+            ep.modify(&EpUpdate::new().attributes(&wanted)).expect("unconnected");
             let after = ep.query().expect("a live endpoint");
             assert_eq!(after.attributes, wanted);
             assert_eq!(apart_from_attributes(after), apart_from_attributes(before));
@@ -245,7 +245,7 @@ fn posts_are_limited_by_the_changed_attributes() {
     (wanted.max_rdma_read_iov, wanted.max_rdma_write_iov) = (1, 1);
     wanted.request_completion_flags = CompletionFlags::UNSIGNALLED;
     let other = node.evd(EvdFlags::DTO);
-    let changed = EpChange::new().attributes(&wanted).request_evd(Some(&other));
+    let changed = EpUpdate::new().attributes(&wanted).request_evd(Some(&other));
     client.modify(&changed).expect("unconnected");
     change(&server, |it| it.max_recv_dtos = 1).expect("unconnected");
     server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("the first");
@@ -330,7 +330,7 @@ fn the_modes_of_other_endpoints_limit_a_change() {
 
 /// Makes a change that must fail and leave the endpoint as it was.
 #[track_caller]
-fn fails_and_leaves_everything(node: &Node, ep: &Endpoint, change: &EpChange) {
+fn fails_and_leaves_everything(node: &Node, ep: &Endpoint, change: &EpUpdate) {
     let look = || {
         let evds = [&node.recv, &node.request, &node.connect];
         (ep.query().expect("live"), evds.map(|evd| evd.query().expect("live")))
@@ -354,7 +354,7 @@ fn a_refused_change_changes_nothing() {
     (more.max_rdma_read_in, more.max_rdma_read_out) = (16, 16);
     let mut too_long = more.clone();
     too_long.max_message_size = u64::MAX;
-    let good = EpChange::new().pz(&pz).recv_evd(Some(&node.request)).attributes(&more);
+    let good = EpUpdate::new().pz(&pz).recv_evd(Some(&node.request)).attributes(&more);
     fails_and_leaves_everything(&node, &ep, &good.clone().connect_evd(Some(&freed)));
     fails_and_leaves_everything(&node, &ep, &good.clone().attributes(&too_long));
     // Unsignalled receives cannot share a dispatcher with other streams.
@@ -383,7 +383,7 @@ fn a_failure_of_the_provider_changes_nothing() {
     wanted.max_recv_dtos = 1;
     let pz = node.ia.pz_create().expect("a zone");
     let other = node.evd(EvdFlags::COMPLETIONS);
-    let change = EpChange::new().pz(&pz).request_evd(Some(&other)).attributes(&wanted);
+    let change = EpUpdate::new().pz(&pz).request_evd(Some(&other)).attributes(&wanted);
     fails_and_leaves_everything(&node, &ep, &change);
     free_all(&[&pz, &other]);
 }
@@ -393,13 +393,13 @@ fn a_change_of_rdma_reads_updates_the_totals_of_the_adapter() {
     let with = |reads| with_reads(&node, reads);
     let first = node.ep_of(&node.spec().attributes(&with(16)));
     let second = node.ep_of(&node.spec().attributes(&with(4)));
-    let more = EpChange::new().attributes(&with(5));
+    let more = EpUpdate::new().attributes(&with(5));
     refused(second.modify(&more), Subtype::ResourceTep);
-    first.modify(&EpChange::new().attributes(&with(10))).expect("fewer");
-    second.modify(&EpChange::new().attributes(&with(10))).expect("what the first gave back");
-    refused(first.modify(&EpChange::new().attributes(&with(11))), Subtype::ResourceTep);
+    first.modify(&EpUpdate::new().attributes(&with(10))).expect("fewer");
+    second.modify(&EpUpdate::new().attributes(&with(10))).expect("what the first gave back");
+    refused(first.modify(&EpUpdate::new().attributes(&with(11))), Subtype::ResourceTep);
     first.free().expect("unconnected");
-    second.modify(&EpChange::new().attributes(&with(16))).expect("all of one endpoint");
+    second.modify(&EpUpdate::new().attributes(&with(16))).expect("all of one endpoint");
     node.finish_with(&[&second]);
 }
 
@@ -430,14 +430,14 @@ fn invalid_handles_are_refused_as_in_a_create() {
     let wrong = node.evd(EvdFlags::SOFTWARE);
     for evd in [&freed, &wrong, &other.recv] {
         for (change, subtype) in [
-            (EpChange::new().recv_evd(Some(evd)), Subtype::InvalidHandleEvdRecv),
-            (EpChange::new().request_evd(Some(evd)), Subtype::InvalidHandleEvdRequest),
-            (EpChange::new().connect_evd(Some(evd)), Subtype::InvalidHandleEvdConn),
+            (EpUpdate::new().recv_evd(Some(evd)), Subtype::InvalidHandleEvdRecv),
+            (EpUpdate::new().request_evd(Some(evd)), Subtype::InvalidHandleEvdRequest),
+            (EpUpdate::new().connect_evd(Some(evd)), Subtype::InvalidHandleEvdConn),
         ] {
             refused(ep.modify(&change), subtype);
         }
     }
-    refused(ep.modify(&EpChange::new().pz(&other.pz)), Subtype::InvalidHandlePz);
+    refused(ep.modify(&EpUpdate::new().pz(&other.pz)), Subtype::InvalidHandlePz);
     node.finish_with(&[&ep, &wrong]);
     other.finish();
 }
@@ -463,10 +463,10 @@ fn the_state_decides_what_can_be_modified() {
         attributes.max_recv_dtos = 44;
         let evd = node.evd(EvdFlags::all());
         let parts = [
-            ("recv_evd", EpChange::new().recv_evd(Some(&evd))),
-            ("request_evd", EpChange::new().request_evd(Some(&evd))),
-            ("connect_evd", EpChange::new().connect_evd(Some(&evd))),
-            ("attributes", EpChange::new().attributes(&attributes)),
+            ("recv_evd", EpUpdate::new().recv_evd(Some(&evd))),
+            ("request_evd", EpUpdate::new().request_evd(Some(&evd))),
+            ("connect_evd", EpUpdate::new().connect_evd(Some(&evd))),
+            ("attributes", EpUpdate::new().attributes(&attributes)),
         ];
         for (name, change) in parts {
             let changed = ep.modify(&change);
@@ -484,7 +484,7 @@ fn the_state_decides_what_can_be_modified() {
             assert_eq!(ep.query().expect("live"), before);
         }
         let pz = node.ia.pz_create().expect("a zone");
-        let changed = ep.modify(&EpChange::new().pz(&pz));
+        let changed = ep.modify(&EpUpdate::new().pz(&pz));
         if zone {
             changed.unwrap_or_else(|error| panic!("the zone in {wanted}: {error}"));
             assert_eq!(ep.query().expect("live").pz, Some(pz));
@@ -500,7 +500,7 @@ fn a_change_that_the_state_allows_only_in_part_is_refused() {
     let node = Node::new();
     let EpInState { ep, rsp, .. } = ep_in_state(&node, EpState::Reserved);
     let pz = node.ia.pz_create().expect("a zone");
-    fails_and_leaves_everything(&node, &ep, &EpChange::new().recv_evd(None).pz(&pz));
+    fails_and_leaves_everything(&node, &ep, &EpUpdate::new().recv_evd(None).pz(&pz));
     pz.free().expect("unused");
     rsp.expect("reserved").free().expect("live");
     until("the endpoint is given back", || state(&ep) == EpState::Unconnected);

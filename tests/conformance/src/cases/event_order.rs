@@ -138,7 +138,7 @@ fn on_two_dispatchers_the_accepted_connection_is_queued_before_its_first_receive
         assert!(!early, "no connection event before a receive completes");
         if waits {
             let waited = node.recv.wait(Timeout::Infinite, 1, &mut event);
-            assert_eq!(waited.expect("an event"), Waited::Event { more: 0 });
+            assert_eq!(waited.expect("an event"), WaitResult::Event { more: 0 });
         } else {
             event = expect_event(&node.recv, &[&server]);
         }
@@ -171,7 +171,7 @@ fn a_threshold_counts_the_connection_and_the_receive() {
     until_owned(&evd);
     let _client = half_way(&node, &server);
     let (waited, event) = waiter.join().expect("two events");
-    assert_eq!(waited, Waited::Event { more: 1 });
+    assert_eq!(waited, WaitResult::Event { more: 1 });
     expect_established(&event, &server);
     expect_receive(&expect_event(&evd, &[&server]), &server, 1);
 }

@@ -40,7 +40,7 @@ fn hand_over(request: &ConnectionRequest, qualifier: u64, evd: &EventDispatcher)
 
 /// A public service point whose requests come to a dispatcher.
 fn point(node: &Node, evd: &EventDispatcher) -> Psp {
-    node.ia.psp_create_any(evd, PspMaker::Consumer).expect("a service point")
+    node.ia.psp_create_any(evd, EpProvision::Consumer).expect("a service point")
 }
 
 /// Connects an endpoint and returns it with the request.
@@ -137,7 +137,8 @@ fn an_unused_qualifier_is_refused() {
 fn a_qualifier_of_another_adapter_is_refused() {
     let (node, other) = (Node::new(), Node::new());
     let from = point(&node, &node.requests);
-    let elsewhere = other.ia.psp_create(7002, &other.requests, PspMaker::Consumer).expect("free");
+    let elsewhere =
+        other.ia.psp_create(7002, &other.requests, EpProvision::Consumer).expect("free");
     let (client, request) = ask(&node, from.qualifier());
     refused(request.handoff(elsewhere.qualifier()), Subtype::InvalidArg2);
     expect_no_event(&other.requests);
@@ -222,7 +223,7 @@ fn a_reserved_service_point_takes_only_one_request() {
 
 /// A service point with endpoints of the provider.
 fn provider_point(node: &Node, evd: &EventDispatcher) -> Psp {
-    match node.ia.psp_create_any(evd, PspMaker::Provider) {
+    match node.ia.psp_create_any(evd, EpProvision::Provider) {
         Err(error) if error.is(ReturnType::ModelNotSupported) => {
             skip("the provider makes no endpoints for requests")
         }

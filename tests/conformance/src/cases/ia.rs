@@ -50,7 +50,7 @@ fn invalid_parameters_and_queue_lengths_are_refused() {
     let error = fails_with(try_open("max_eps=0"), ReturnType::InvalidParameter);
     assert!(error.reason().contains("max_eps"), "{error}");
     refused(registry.open("no such adapter"), Subtype::NameNotRegistered);
-    let async_evd = AsyncErrors::Make { min_qlen: Some(0) };
+    let async_evd = AsyncEvd::Create { min_qlen: Some(0) };
     let options = IaOptions { async_evd, ..IaOptions::default() };
     refused(registry.open_with(&target().name, &options), Subtype::InvalidArg2);
 }
@@ -66,7 +66,7 @@ fn the_asynchronous_dispatcher_belongs_to_the_adapter() {
 }
 
 fn an_open_without_an_asynchronous_dispatcher_creates_none() {
-    let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
+    let options = IaOptions { async_evd: AsyncEvd::Foreign, ..IaOptions::default() };
     let ia = target().registry.open_with(&target().name, &options).expect("opened");
     assert_eq!(ia.async_evd(), None);
     ia.close(Close::Graceful).expect("nothing is on it");

@@ -194,7 +194,7 @@ fn invalidating_a_context_of_another_zone_breaks_the_connection() {
     let (node, client, server) = node().paired();
     let other = node.ia.pz_create().expect("a zone");
     let (peer, theirs) = (node.ep(), node.ep());
-    theirs.modify(&EpChange::new().pz(&other)).expect("unconnected");
+    theirs.modify(&EpUpdate::new().pz(&other)).expect("unconnected");
     link(&node, &peer, &node, &theirs);
     let memory = Buffer::new(&node.ia, &other, 16);
     let rmr = region(&node, &other);

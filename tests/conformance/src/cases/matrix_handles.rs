@@ -253,15 +253,15 @@ const ARGUMENTS: &[Row] = rows! {
         |good, bad| good.ia().ep_create(&good.node.spec().request_evd(&bad.dto));
     "dat_ep_create: connect_evd_handle", CONNECT,
         |good, bad| good.ia().ep_create(&good.node.spec().connect_evd(&bad.connection));
-    "dat_ep_modify: pz_handle", PZ, |good, bad| good.ep.modify(&EpChange::new().pz(&bad.pz));
+    "dat_ep_modify: pz_handle", PZ, |good, bad| good.ep.modify(&EpUpdate::new().pz(&bad.pz));
     "dat_ep_modify: recv_evd_handle", RECV,
-        |good, bad| good.ep.modify(&EpChange::new().recv_evd(Some(&bad.dto)));
+        |good, bad| good.ep.modify(&EpUpdate::new().recv_evd(Some(&bad.dto)));
     "dat_ep_modify: request_evd_handle", REQUEST,
-        |good, bad| good.ep.modify(&EpChange::new().request_evd(Some(&bad.dto)));
+        |good, bad| good.ep.modify(&EpUpdate::new().request_evd(Some(&bad.dto)));
     "dat_ep_modify: connect_evd_handle", CONNECT,
-        |good, bad| good.ep.modify(&EpChange::new().connect_evd(Some(&bad.connection)));
+        |good, bad| good.ep.modify(&EpUpdate::new().connect_evd(Some(&bad.connection)));
     "dat_ep_modify: all of a change or nothing", CONNECT, |good, bad| {
-        let change = EpChange::new().pz(&good.pz).recv_evd(None).request_evd(Some(&good.dto));
+        let change = EpUpdate::new().pz(&good.pz).recv_evd(None).request_evd(Some(&good.dto));
         good.ep.modify(&change.connect_evd(Some(&bad.connection)))
     };
     "dat_ep_dup_connect: dup_ep_handle", EP, |good, bad| {
@@ -282,9 +282,9 @@ const ARGUMENTS: &[Row] = rows! {
         good.ia().lmr_create(MemorySource::Lmr(&bad.buffer.lmr), &good.pz, Privileges::ALL)
     };
     "dat_psp_create: evd_handle", REQUESTS,
-        |good, bad| good.ia().psp_create(fresh_port().into(), &bad.requests, PspMaker::Consumer);
+        |good, bad| good.ia().psp_create(fresh_port().into(), &bad.requests, EpProvision::Consumer);
     "dat_psp_create_any: evd_handle", REQUESTS,
-        |good, bad| good.ia().psp_create_any(&bad.requests, PspMaker::Consumer);
+        |good, bad| good.ia().psp_create_any(&bad.requests, EpProvision::Consumer);
     "dat_rsp_create: evd_handle", REQUESTS,
         |good, bad| good.ia().rsp_create(fresh_port().into(), Some(&good.ep), &bad.requests);
     "dat_rsp_create without an endpoint: evd_handle", REQUESTS,
@@ -328,8 +328,8 @@ const CALLS: &[Row] = rows! {
     "dat_ep_free, of a connected one", EP, |_, bad| bad.client.free();
     "dat_ep_free, of a reserved one", EP, |_, bad| bad.reserved.free();
     "dat_ep_reset", EP, |_, bad| bad.ep.reset();
-    "dat_ep_modify", EP, |_, bad| bad.ep.modify(&EpChange::new());
-    "dat_ep_modify: a good zone", EP, |good, bad| bad.ep.modify(&EpChange::new().pz(&good.pz));
+    "dat_ep_modify", EP, |_, bad| bad.ep.modify(&EpUpdate::new());
+    "dat_ep_modify: a good zone", EP, |good, bad| bad.ep.modify(&EpUpdate::new().pz(&good.pz));
     "dat_ep_connect", EP, |good, bad| {
         bad.ep.connect(&Connect::to(good.node.address(), good.psp.qualifier()))
     };
@@ -350,7 +350,7 @@ const CALLS: &[Row] = rows! {
     "dat_ep_set_watermark", EP, |_, bad| bad.ep.set_watermark(Some(1), Some(2));
     "dat_evd_dequeue", EVD, |_, bad| bad.software.dequeue(&mut Event::default());
     "dat_evd_wait", EVD, |_, bad| bad.software.wait(Timeout::ZERO, 1, &mut Event::default());
-    "dat_evd_post_se", EVD, |_, bad| bad.software.post_se(1);
+    "dat_evd_post_se", EVD, |_, bad| bad.software.post_software_event(1);
     "dat_evd_query", EVD, |_, bad| bad.software.query();
     "dat_evd_modify_cno", EVD, |good, bad| bad.software.modify_cno(Some(&good.cno));
     "dat_evd_modify_cno, to none", EVD, |_, bad| bad.software.modify_cno(None);
@@ -411,7 +411,7 @@ const SRQ_CALLS: &[Row] = rows! {
     "dat_srq_query", SRQS, |_, bad| srq(bad).query();
     "dat_srq_post_recv", SRQS, |good, bad| srq(bad).post_recv(&[good.local], 1);
     "dat_srq_resize", SRQS, |_, bad| srq(bad).resize(2);
-    "dat_srq_set_lw", SRQS, |_, bad| srq(bad).set_lw(1);
+    "dat_srq_set_lw", SRQS, |_, bad| srq(bad).set_low_watermark(1);
     "dat_srq_free", SRQS, |_, bad| srq(bad).free();
 };
 
@@ -436,9 +436,9 @@ const ADAPTER: &[Row] = rows! {
     "dat_rmr_create_for_ep", IA, |_, bad| bad.ia().rmr_create_for_ep(&bad.pz);
     "dat_srq_create", IA, |_, bad| bad.ia().srq_create(&bad.pz, SRQ);
     "dat_psp_create", IA,
-        |_, bad| bad.ia().psp_create(fresh_port().into(), &bad.requests, PspMaker::Consumer);
+        |_, bad| bad.ia().psp_create(fresh_port().into(), &bad.requests, EpProvision::Consumer);
     "dat_psp_create_any", IA,
-        |_, bad| bad.ia().psp_create_any(&bad.requests, PspMaker::Consumer);
+        |_, bad| bad.ia().psp_create_any(&bad.requests, EpProvision::Consumer);
     "dat_rsp_create", IA,
         |_, bad| bad.ia().rsp_create(fresh_port().into(), Some(&bad.ep), &bad.requests);
     "dat_csp_create", IA, |_, bad| {
@@ -546,7 +546,8 @@ fn asynchronous_dispatchers() {
         if takes_parameters() {
             name = with_parameters(&name, &format!("address={}", fresh_address()));
         }
-        let options = IaOptions { async_evd: AsyncErrors::To(evd.clone()), ..Default::default() };
+        let options =
+            IaOptions { async_evd: AsyncEvd::Existing(evd.clone()), ..Default::default() };
         registry.open_with(&name, &options)
     };
     let wrong = |evd: &EventDispatcher| refused(open_to(evd), Subtype::InvalidHandleEvdAsync);

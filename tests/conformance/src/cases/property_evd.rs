@@ -141,7 +141,7 @@ impl Bench {
         until("the event arrives", || {
             let mut event = Event::default();
             match self.evd.wait(Timeout::ZERO, len + 1, &mut event) {
-                Ok(Waited::TimedOut { queued }) => {
+                Ok(WaitResult::TimedOut { queued }) => {
                     assert!(queued <= len, "{queued} events, of {len}");
                     queued == len
                 }
@@ -176,10 +176,10 @@ impl Bench {
     fn post_software(&mut self, random: &mut Rng) {
         let value = self.fresh();
         if self.len() == self.capacity {
-            refused(self.evd.post_se(value), ReturnType::QueueFull);
+            refused(self.evd.post_software_event(value), ReturnType::QueueFull);
             return;
         }
-        self.evd.post_se(value).expect("the queue has space");
+        self.evd.post_software_event(value).expect("the queue has space");
         self.model.push_back(Expected::Software(value));
         if self.has_room() {
             self.settle(random);
@@ -270,10 +270,10 @@ impl Bench {
         if threshold == 0 || threshold > self.capacity {
             refused(waited, Subtype::InvalidArg3);
         } else if threshold <= self.len() {
-            assert_eq!(waited, Ok(Waited::Event { more: self.len() - 1 }));
+            assert_eq!(waited, Ok(WaitResult::Event { more: self.len() - 1 }));
             self.takes(&event);
         } else {
-            assert_eq!(waited, Ok(Waited::TimedOut { queued: self.len() }));
+            assert_eq!(waited, Ok(WaitResult::TimedOut { queued: self.len() }));
         }
     }
 
@@ -325,7 +325,7 @@ impl Bench {
         until("the thread waits", || {
             let mut event = Event::default();
             match self.evd.wait(Timeout::ZERO, self.capacity, &mut event) {
-                Ok(Waited::TimedOut { .. }) => false,
+                Ok(WaitResult::TimedOut { .. }) => false,
                 Err(error) => {
                     assert_eq!(error.subtype(), Subtype::InvalidStateEvdWaiter, "{error}");
                     true
@@ -336,11 +336,11 @@ impl Bench {
         refused(self.evd.dequeue(&mut Event::default()), Subtype::InvalidStateEvdWaiter);
         for _ in 0..missing {
             let value = self.fresh();
-            self.evd.post_se(value).expect("a waiter does not keep events out");
+            self.evd.post_software_event(value).expect("a waiter does not keep events out");
             self.model.push_back(Expected::Software(value));
         }
         let (waited, event) = waiter.join().expect("woken");
-        assert_eq!(waited, Waited::Event { more: threshold - 1 });
+        assert_eq!(waited, WaitResult::Event { more: threshold - 1 });
         self.takes(&event);
         // The waiter may have returned before the last arrival.
         let _ = self.cno.trigger();
@@ -398,7 +398,7 @@ fn streams_of_many_threads_keep_their_order() {
             let (evd, stop) = (evd.clone(), Arc::clone(&stop));
             Background::run(move || {
                 for number in 0..EACH {
-                    while let Err(error) = evd.post_se(poster << 32 | number) {
+                    while let Err(error) = evd.post_software_event(poster << 32 | number) {
                         assert_eq!(error.return_type(), ReturnType::QueueFull, "{error}");
                         assert!(!stop.load(Ordering::Relaxed), "given up");
                         std::thread::sleep(Duration::from_micros(20));

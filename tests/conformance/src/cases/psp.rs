@@ -33,11 +33,11 @@ cases! {
 
 fn it_listens_at_its_qualifier_and_a_query_returns_it() {
     let node = Node::new();
-    let psp = node.ia.psp_create(1234, &node.requests, PspMaker::Consumer).expect("made");
+    let psp = node.ia.psp_create(1234, &node.requests, EpProvision::Consumer).expect("made");
     assert_eq!(psp.qualifier(), 1234);
     let param = psp.query().expect("live");
     assert_eq!((param.qualifier, &param.evd), (1234, &node.requests));
-    assert_eq!(param.maker, PspMaker::Consumer);
+    assert_eq!(param.ep_provision, EpProvision::Consumer);
     refused(node.requests.free(), Subtype::InvalidStateEvdInUse);
     let _client = node.connecting(1234);
     let arrival = expect_request(&node.requests);
@@ -55,8 +55,8 @@ fn a_request_that_arrives_during_the_create_is_accepted() {
             early.connect(&Connect::to(address, qualifier)).expect("unconnected");
         });
         let psp = match asked {
-            Some(qualifier) => node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer),
-            None => node.ia.psp_create_any(&node.requests, PspMaker::Consumer),
+            Some(qualifier) => node.ia.psp_create(qualifier, &node.requests, EpProvision::Consumer),
+            None => node.ia.psp_create_any(&node.requests, EpProvision::Consumer),
         };
         let psp = psp.expect("made");
         clients[1].connect(&Connect::to(address, psp.qualifier())).expect("unconnected");
@@ -79,7 +79,7 @@ fn a_request_that_arrives_during_the_create_is_accepted() {
 fn a_refused_create_leaves_nothing_in_use() {
     let node = Node::new();
     let other = Node::new();
-    let make = |evd| node.ia.psp_create(7, evd, PspMaker::Consumer);
+    let make = |evd| node.ia.psp_create(7, evd, EpProvision::Consumer);
     refused(make(&node.connect), Subtype::InvalidHandleEvdCr);
     refused(make(&other.requests), Subtype::InvalidHandleEvdCr);
     let freed = node.freed_evd(EvdFlags::CONNECTION_REQUEST);
@@ -90,7 +90,7 @@ fn a_refused_create_leaves_nothing_in_use() {
     }
     refused(node.ia.rsp_create(7, None, &node.requests), ReturnType::ConnQualInUse);
     if other.address() != node.address() {
-        let elsewhere = other.ia.psp_create(7, &other.requests, PspMaker::Consumer);
+        let elsewhere = other.ia.psp_create(7, &other.requests, EpProvision::Consumer);
         elsewhere.expect("at another address").free().expect("live");
     }
     psp.free().expect("live");
@@ -102,7 +102,7 @@ fn a_failure_of_the_provider_leaves_nothing_in_use() {
     let (ia, faults) = fault_provider::open_with_faults("", |_| {});
     let node = Node::on(ia);
     faults.no_listeners.store(true, Ordering::Relaxed);
-    refused(node.ia.psp_create(7, &node.requests, PspMaker::Provider), Subtype::ResourceDevice);
+    refused(node.ia.psp_create(7, &node.requests, EpProvision::Provider), Subtype::ResourceDevice);
     node.finish();
 }
 
@@ -124,12 +124,20 @@ fn the_adapter_chooses_unused_qualifiers() {
 
 fn unsupported_endpoint_creators_are_refused() {
     let creators: [(fault_provider::Change, _, _); 2] = [
-        (|it| it.provider.ep_creator = EpCreator::Never, PspMaker::Provider, PspMaker::Consumer),
-        (|it| it.provider.ep_creator = EpCreator::Always, PspMaker::Consumer, PspMaker::Provider),
+        (
+            |it| it.provider.ep_creator = EpCreator::Never,
+            EpProvision::Provider,
+            EpProvision::Consumer,
+        ),
+        (
+            |it| it.provider.ep_creator = EpCreator::Always,
+            EpProvision::Consumer,
+            EpProvision::Provider,
+        ),
     ];
-    for (change, maker, other) in creators {
+    for (change, ep_provision, other) in creators {
         let node = fault_provider::node(change);
-        refused(node.ia.psp_create(7, &node.requests, maker), ReturnType::ModelNotSupported);
+        refused(node.ia.psp_create(7, &node.requests, ep_provision), ReturnType::ModelNotSupported);
         node.ia.psp_create(7, &node.requests, other).expect("has it").free().expect("live");
         node.finish();
     }
@@ -170,19 +178,23 @@ fn requests_that_arrived_before_a_free_stay_valid() {
 
 fn dropping_the_service_point_stops_listening() {
     let node = Node::new();
-    let psp = node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("made");
+    let psp = node.ia.psp_create(5, &node.requests, EpProvision::Consumer).expect("made");
     drop(psp);
     let client = node.connecting(5);
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
-    node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("free").free().expect("live");
+    node.ia
+        .psp_create(5, &node.requests, EpProvision::Consumer)
+        .expect("free")
+        .free()
+        .expect("live");
     node.finish_with(&[&client]);
 }
 
 fn the_queue_of_the_dispatcher_is_the_backlog() {
     let node = Node::new();
     let evd = node.evd_of(2, EvdFlags::CONNECTION_REQUEST);
-    for maker in [PspMaker::Consumer, PspMaker::Provider] {
-        let psp = node.ia.psp_create_any(&evd, maker).expect("made");
+    for ep_provision in [EpProvision::Consumer, EpProvision::Provider] {
+        let psp = node.ia.psp_create_any(&evd, ep_provision).expect("made");
         let qlen = evd.query().expect("live").qlen;
         let asking: Vec<Endpoint> = (0..=qlen).map(|_| node.connecting(psp.qualifier())).collect();
         // There is one request too many: the last to arrive is rejected.
@@ -220,8 +232,8 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
 
 fn an_endpoint_of_the_provider_must_be_configured_before_the_accept() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
-    assert_eq!(psp.query().expect("live").maker, PspMaker::Provider);
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Provider).expect("made");
+    assert_eq!(psp.query().expect("live").ep_provision, EpProvision::Provider);
     let (client, request) = node.asking(psp.qualifier());
     let ep = request.query().expect("live").local_ep.expect("made by the provider");
     let param = ep.query().expect("live");
@@ -234,7 +246,7 @@ fn an_endpoint_of_the_provider_must_be_configured_before_the_accept() {
     fails_with(request.accept(None, b""), ReturnType::InvalidState);
     assert_eq!(state(&ep), EpState::TentativeConnectionPending);
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
-    ep.modify(&EpChange::new().pz(&node.pz).connect_evd(Some(&node.connect))).expect("tentative");
+    ep.modify(&EpUpdate::new().pz(&node.pz).connect_evd(Some(&node.connect))).expect("tentative");
     request.accept(None, b"").expect("complete now");
     expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
     // The endpoint belongs to the consumer, which has to free it.
@@ -244,7 +256,7 @@ fn an_endpoint_of_the_provider_must_be_configured_before_the_accept() {
 
 fn a_reject_frees_the_endpoint_of_the_provider() {
     let node = Node::new();
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Provider).expect("made");
     for dropped in [false, true] {
         let (client, request) = node.asking(psp.qualifier());
         let ep = request.query().expect("live").local_ep.expect("made by the provider");
@@ -265,7 +277,7 @@ fn a_reject_frees_the_endpoint_of_the_provider() {
 
 fn a_request_is_rejected_if_the_provider_cannot_create_its_endpoint() {
     let node = Node::with("max_eps=1");
-    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
+    let psp = node.ia.psp_create_any(&node.requests, EpProvision::Provider).expect("made");
     let client = node.connecting(psp.qualifier());
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     expect_no_event(&node.requests);
@@ -283,5 +295,5 @@ fn a_closed_adapter_does_not_listen() {
     refused(psp.free(), Subtype::InvalidHandlePsp);
     let ia = open("");
     ia.close(Close::Graceful).expect("nothing is on it");
-    refused(ia.psp_create(1, &near.requests, PspMaker::Consumer), Subtype::InvalidHandleIa);
+    refused(ia.psp_create(1, &near.requests, EpProvision::Consumer), Subtype::InvalidHandleIa);
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::prelude::*;
 use dat_core::provider::stub::StubProvider;
-use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
-use dat_core::registry::{Configuration, Fate, MAX_NAME, Origin};
+use dat_core::provider::{Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach};
+use dat_core::registry::{Configuration, EntryOrigin, EntryStatus, MAX_NAME};
 
 cases! {
     "dat_registry_list_providers(3DAT)":
@@ -48,7 +48,7 @@ fn with(lines: &str) -> Registry {
 fn the_adapter_under_test_is_listed() {
     let target = target();
     let entries = target.registry.list();
-    let usable = |entry: &&dat_core::registry::Entry| entry.fate.is_usable();
+    let usable = |entry: &&dat_core::registry::Entry| entry.status.is_usable();
     let entry = entries.iter().filter(usable).find(|entry| entry.name == plain(&target));
     let entry = entry.unwrap_or_else(|| panic!("no usable entry {:?}: {entries:?}", target.name));
     assert!(!entry.library.is_empty());
@@ -58,23 +58,23 @@ fn the_adapter_under_test_is_listed() {
 
 fn every_unusable_entry_has_a_reason() {
     for entry in target().registry.list() {
-        match entry.fate {
-            Fate::Usable => assert!(!entry.name.is_empty()),
-            Fate::Unusable(reason) => assert!(!reason.reason().is_empty(), "{reason}"),
-            Fate::Shadowed(by) => assert_ne!(by, entry.origin, "{}", entry.name),
+        match entry.status {
+            EntryStatus::Usable => assert!(!entry.name.is_empty()),
+            EntryStatus::Unusable(reason) => assert!(!reason.reason().is_empty(), "{reason}"),
+            EntryStatus::Shadowed(by) => assert_ne!(by, entry.origin, "{}", entry.name),
         }
     }
 }
 
 fn each_name_is_listed_once() {
     let target = target();
-    let announced = target.registry.announced(ApiVersion::ANY);
-    let names: BTreeSet<&str> = announced.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!(names.len(), announced.len(), "a name that is there twice: {announced:?}");
-    match announced.iter().find(|it| it.name == plain(&target)) {
+    let listed = target.registry.listed_adapters(ApiVersion::ANY);
+    let names: BTreeSet<&str> = listed.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names.len(), listed.len(), "a name that is there twice: {listed:?}");
+    match listed.iter().find(|it| it.name == plain(&target)) {
         Some(told) => assert!(told.thread_safe, "{told:?}"),
         // An adapter with the reach of a process, next to others that reach farther.
-        None => assert!(!announced.is_empty()),
+        None => assert!(!listed.is_empty()),
     }
     try_open("").expect("its name opens it, listed or not").close(Close::Graceful).expect("empty");
 }
@@ -87,8 +87,8 @@ impl Provider for Reaching {
         Description { name: self.0, reach: self.1, ..StubProvider.describe() }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        vec![Discovered { name: self.0.to_owned(), summary: String::new(), unusable: None }]
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        vec![DiscoveredAdapter { name: self.0.to_owned(), summary: String::new(), unusable: None }]
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
@@ -109,8 +109,8 @@ fn lines_are_listed_before_discovered_adapters_and_those_by_their_reach() {
         for provider in all {
             registry.add_provider(Arc::new(provider)).expect("another name");
         }
-        let announced = registry.announced(ApiVersion::V2_0).into_iter();
-        announced.map(|it| it.name).collect::<Vec<_>>()
+        let listed = registry.listed_adapters(ApiVersion::V2_0).into_iter();
+        listed.map(|it| it.name).collect::<Vec<_>>()
     };
     assert_eq!(told(""), ["rdma", "tcp", "host"], "an adapter within the process is not listed");
     let lines = "inside u2.0 threadsafe default inside stub.0.1 \"\" \"\"\n\
@@ -142,23 +142,23 @@ fn the_consumer_chooses_the_asynchronous_dispatcher() {
     let mine = node.evd(EvdFlags::ASYNC);
     let to = |async_evd| IaOptions { async_evd, ..IaOptions::default() };
     let open = |options: &IaOptions| target.registry.open_with(&target.name, options);
-    let ia = open(&to(AsyncErrors::To(mine.clone()))).expect("a dispatcher for them");
+    let ia = open(&to(AsyncEvd::Existing(mine.clone()))).expect("a dispatcher for them");
     assert_eq!(ia.async_evd(), Some(mine.clone()));
     refused(mine.free(), Subtype::InvalidStateEvdInUse);
     ia.close(Close::Graceful).expect("the dispatcher is not the adapter's own");
-    let ia = open(&to(AsyncErrors::Elsewhere)).expect("none at all");
+    let ia = open(&to(AsyncEvd::Foreign)).expect("none at all");
     assert_eq!(ia.async_evd(), None);
     ia.close(Close::Graceful).expect("nothing is left");
-    refused(open(&to(AsyncErrors::To(node.recv.clone()))), Subtype::InvalidHandleEvdAsync);
+    refused(open(&to(AsyncEvd::Existing(node.recv.clone()))), Subtype::InvalidHandleEvdAsync);
     mine.free().expect("unused again");
-    refused(open(&to(AsyncErrors::To(mine))), Subtype::InvalidHandleEvdAsync);
+    refused(open(&to(AsyncEvd::Existing(mine))), Subtype::InvalidHandleEvdAsync);
     node.finish();
 }
 
 fn a_bad_queue_length_is_refused() {
     let target = target();
     for min_qlen in [0, u32::MAX] {
-        let async_evd = AsyncErrors::Make { min_qlen: Some(min_qlen) };
+        let async_evd = AsyncEvd::Create { min_qlen: Some(min_qlen) };
         let options = IaOptions { async_evd, ..IaOptions::default() };
         refused(target.registry.open_with(&target.name, &options), Subtype::InvalidArg2);
     }
@@ -228,7 +228,7 @@ fn an_invalid_line_does_not_hide_others() {
     let lines: Vec<_> = entries
         .iter()
         .filter_map(|entry| match entry.origin {
-            Origin::Line { line, .. } => Some((line, entry.fate.is_usable())),
+            EntryOrigin::Line { line, .. } => Some((line, entry.status.is_usable())),
             _ => None,
         })
         .collect();
@@ -244,14 +244,14 @@ fn a_default_line_takes_precedence() {
     let registry = with(lines);
     assert_eq!(parameters(&registry, "twice", ApiVersion::V2_0).as_deref(), Ok("d=1"));
     assert_eq!(parameters(&registry, "once", ApiVersion::V2_0).as_deref(), Ok("n=2"));
-    let fates: Vec<bool> = registry.list()[..3].iter().map(|it| it.fate.is_usable()).collect();
-    assert_eq!(fates, [false, true, true]);
+    let usable: Vec<bool> = registry.list()[..3].iter().map(|it| it.status.is_usable()).collect();
+    assert_eq!(usable, [false, true, true]);
 }
 
 fn a_kernel_line_is_not_usable_here() {
     let registry = with("kern k2.0 threadsafe default stub stub.0.1 \"\" \"\"\n");
     let entry = &registry.list()[0];
-    let reason = entry.fate.reason().expect("not usable");
+    let reason = entry.status.reason().expect("not usable");
     assert!(reason.reason().contains("kernel"), "{reason}");
     refused(registry.open("kern"), Subtype::NameNotRegistered);
 }
@@ -274,7 +274,7 @@ impl Provider for Choosy {
         Description { name: "choosy", ..StubProvider.describe() }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
         Vec::new()
     }
 

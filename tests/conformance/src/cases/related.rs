@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::prelude::*;
 use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{
-    Adapter, Description, Discovered, OpenRequest, Provider, Relationship, unsupported,
+    Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Relationship, unsupported,
 };
 
 cases! {
@@ -46,8 +46,8 @@ impl Provider for Opinionated {
         Description { name: self.name, ..StubProvider.describe() }
     }
 
-    fn discover(&self) -> Vec<Discovered> {
-        let found = |name: &str| Discovered {
+    fn discover(&self) -> Vec<DiscoveredAdapter> {
+        let found = |name: &str| DiscoveredAdapter {
             name: name.to_owned(),
             summary: "answers questions only".to_owned(),
             unusable: None,

@@ -105,7 +105,7 @@ fn only_an_unconnected_endpoint_can_be_reserved() {
                 refused(made, wanted.invalid_state());
                 assert_eq!(staged.ep.query().expect("live"), before);
                 // The failed call did not take the qualifier.
-                let psp = node.ia.psp_create(QUALIFIER, &node.requests, PspMaker::Consumer);
+                let psp = node.ia.psp_create(QUALIFIER, &node.requests, EpProvision::Consumer);
                 psp.expect("free").free().expect("live");
             }
         }
@@ -124,7 +124,7 @@ fn a_refused_create_leaves_the_endpoint_unchanged() {
     let freed = node.ep();
     freed.free().expect("unconnected");
     refused(make(&freed, &node.requests), Subtype::InvalidHandleEp);
-    let psp = node.ia.psp_create(QUALIFIER, &node.requests, PspMaker::Consumer).expect("made");
+    let psp = node.ia.psp_create(QUALIFIER, &node.requests, EpProvision::Consumer).expect("made");
     refused(make(&ep, &node.requests), ReturnType::ConnQualInUse);
     assert_eq!(state(&ep), EpState::Unconnected);
     psp.free().expect("live");
@@ -194,7 +194,7 @@ fn without_an_endpoint_the_provider_creates_one() {
         assert_eq!(state(&ep), EpState::UnconfiguredReserved);
         let param = ep.query().expect("live");
         assert_eq!((param.pz, param.recv_evd, param.connect_evd), (None, None, None));
-        let complete = EpChange::new().pz(&node.pz).connect_evd(Some(&node.connect));
+        let complete = EpUpdate::new().pz(&node.pz).connect_evd(Some(&node.connect));
         if early {
             ep.modify(&complete).expect("reserved");
             assert_eq!(state(&ep), EpState::Reserved);
@@ -227,7 +227,7 @@ fn a_reject_leaves_the_endpoint_of_the_provider_to_the_consumer() {
     assert_eq!(state(&ep), EpState::UnconfiguredUnconnected);
     assert_eq!(ep.query().expect("live").remote_address, None);
     rsp.free().expect("live");
-    ep.modify(&EpChange::new().pz(&node.pz)).expect("unconnected");
+    ep.modify(&EpUpdate::new().pz(&node.pz)).expect("unconnected");
     assert_eq!(state(&ep), EpState::Unconnected);
     node.finish_with(&[&client, &ep]);
 }
@@ -238,7 +238,7 @@ fn a_full_dispatcher_rejects_the_request_and_keeps_the_endpoint_reserved() {
     let evd = node.evd_of(1, flags);
     let ep = node.ep();
     let _rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &evd).expect("unconnected");
-    while evd.post_se(1).is_ok() {}
+    while evd.post_software_event(1).is_ok() {}
     let client = node.connecting(QUALIFIER);
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     assert_eq!(state(&ep), EpState::Reserved);

@@ -105,7 +105,7 @@ fn a_provider_without_support_refuses_the_create() {
     let wanted = SrqAttributes { low_watermark: 1, ..shape(4) };
     refused(node.ia.srq_create(&node.pz, wanted), ReturnType::ModelNotSupported);
     let srq = queue(&node, 4);
-    refused(srq.set_lw(1), ReturnType::ModelNotSupported);
+    refused(srq.set_low_watermark(1), ReturnType::ModelNotSupported);
 }
 
 fn the_number_of_endpoints_of_a_queue_is_limited() {
@@ -132,7 +132,7 @@ fn a_queue_in_use_is_not_freed_and_a_freed_one_is_refused() {
     refused(srq.query(), Subtype::InvalidHandleSrq);
     refused(srq.post_recv(&[], 1), Subtype::InvalidHandleSrq);
     refused(srq.resize(9), Subtype::InvalidHandleSrq);
-    refused(srq.set_lw(1), Subtype::InvalidHandleSrq);
+    refused(srq.set_low_watermark(1), Subtype::InvalidHandleSrq);
     node.finish();
 }
 
@@ -315,7 +315,7 @@ fn a_resize_keeps_outstanding_receives() {
         (0..8).map(|_| expect_dto(&node.recv, &[&client, &server]).cookie).collect();
     cookies.sort_unstable();
     assert_eq!(cookies, (0..8).collect::<Vec<_>>());
-    srq.set_lw(5).expect("within the length");
+    srq.set_low_watermark(5).expect("within the length");
     drain(&node.ia.async_evd().expect("made"));
     refused(srq.resize(4), Subtype::InvalidStateSrqInUse);
     srq.resize(5).expect("not below the watermark");
@@ -327,8 +327,8 @@ fn the_low_watermark_raises_one_event_per_setting() {
     let srq = queue(&node, 4);
     let (client, server) = pair(&node, &srq);
     post_shared(&srq, 0..4);
-    refused(srq.set_lw(5), Subtype::InvalidArg2);
-    srq.set_lw(3).expect("within the length");
+    refused(srq.set_low_watermark(5), Subtype::InvalidArg2);
+    srq.set_low_watermark(3).expect("within the length");
     assert_eq!(srq.query().expect("live").attributes.low_watermark, 3);
     let send = || {
         client.post_send(&[], 0, NONE).expect("connected");
@@ -341,7 +341,7 @@ fn the_low_watermark_raises_one_event_per_setting() {
     send();
     expect_no_event(&asynchronous);
     // If the watermark is set above the count, the event is raised at once.
-    srq.set_lw(2).expect("within the length");
+    srq.set_low_watermark(2).expect("within the length");
     expect_async(&asynchronous, AsyncErrorKind::SrqLowWatermark, srq.id());
     expect_no_event(&asynchronous);
 }

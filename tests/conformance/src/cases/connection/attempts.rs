@@ -60,7 +60,7 @@ pub(super) fn an_unanswered_attempt_times_out() {
         fails(&node, &connect, ConnectionEventKind::TimedOut);
         assert!(began.elapsed() >= time, "not before its time");
         let soon = Timeout::from(Duration::from_secs(1));
-        if let Ok(Waited::Event { .. }) = node.requests.wait(soon, 1, &mut event) {
+        if let Ok(WaitResult::Event { .. }) = node.requests.wait(soon, 1, &mut event) {
             break;
         }
         // On a slow path the time may be over before the request is sent.

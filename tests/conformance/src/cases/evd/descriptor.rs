@@ -7,7 +7,7 @@ pub(super) fn the_next_event_makes_the_armed_descriptor_readable() {
     let evd = software(8);
     assert_eq!(evd.arm(), Ok(false), "nothing is queued: sleep");
     assert!(!is_readable(&evd));
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     assert!(is_readable(&evd));
     assert_eq!(evd.arm(), Ok(true), "something is queued: do not sleep");
     drain(&evd);
@@ -43,7 +43,7 @@ pub(super) fn a_dispatcher_with_a_waiter_cannot_be_armed() {
     let evd = software(8);
     let thread = owner(&evd, 1);
     refused(evd.arm(), Subtype::InvalidStateEvdWaiter);
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     thread.join().expect("woken");
 }
 

@@ -65,7 +65,7 @@ fn software(qlen: u32) -> EventDispatcher {
 
 /// Starts a thread that waits on the dispatcher; returns when it does.
 #[track_caller]
-fn owner(evd: &EventDispatcher, threshold: u32) -> Background<Result<(Waited, Event)>> {
+fn owner(evd: &EventDispatcher, threshold: u32) -> Background<Result<(WaitResult, Event)>> {
     let thread = waiter(evd, threshold);
     until("the thread waits", || {
         // The queue is below the threshold, so the call fails only if a thread owns the dispatcher.
@@ -78,7 +78,7 @@ fn owner(evd: &EventDispatcher, threshold: u32) -> Background<Result<(Waited, Ev
 fn produce(evd: &EventDispatcher, events: u64) -> Background<()> {
     Background::with(evd, move |evd| {
         for value in 0..events {
-            while evd.post_se(value).is_err() {
+            while evd.post_software_event(value).is_err() {
                 std::thread::yield_now();
             }
             if value % 7 == 0 {

@@ -34,7 +34,7 @@ pub(super) fn an_overflow_of_completions_is_reported_once_until_it_is_drained() 
         } else {
             // A consumer that only waits detects an empty queue by the count.
             let mut event = Event::default();
-            while let Waited::Event { more } =
+            while let WaitResult::Event { more } =
                 evd.wait(LIMIT.into(), 1, &mut event).expect("waitable")
             {
                 if more == 0 {
@@ -49,7 +49,7 @@ pub(super) fn an_overflow_by_requests_is_reported_once_until_it_is_drained() {
     let node = Node::new();
     let asynchronous = node.ia.async_evd().expect("made by the open");
     let evd = node.evd_of(1, EvdFlags::CONNECTION_REQUEST);
-    let psp = node.ia.psp_create_any(&evd, PspMaker::Consumer).expect("a service point");
+    let psp = node.ia.psp_create_any(&evd, EpProvision::Consumer).expect("a service point");
     for _ in 0..3 {
         let eps = [0, 1, 2].map(|_| node.connecting(psp.qualifier()));
         expect_async(&asynchronous, AsyncErrorKind::EvdOverflow, evd.id());
@@ -94,7 +94,7 @@ pub(super) fn completions_come_before_the_disconnect_on_one_dispatcher() {
         }
         let mut event = Event::default();
         evd.wait(LIMIT.into(), 10, &mut event).expect("the sends complete");
-        evd.post_se(1).expect("within the limit");
+        evd.post_software_event(1).expect("within the limit");
         client.disconnect(how).expect("connected");
         let mut events = vec![event];
         loop {

@@ -52,13 +52,13 @@ pub(super) fn a_query_returns_the_current_parameters() {
 pub(super) fn a_freed_dispatcher_is_refused() {
     let evd = software(4);
     let clone = evd.clone();
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     clone.free().expect("queued events are lost");
     let mut event = Event::default();
     for error in [
         evd.free().expect_err("freed"),
         evd.query().expect_err("freed"),
-        evd.post_se(2).expect_err("freed"),
+        evd.post_software_event(2).expect_err("freed"),
         evd.dequeue(&mut event).expect_err("freed"),
         evd.wait(Timeout::ZERO, 1, &mut event).expect_err("freed"),
         evd.resize(9).expect_err("freed"),
@@ -79,19 +79,19 @@ pub(super) fn software_events_come_in_order_until_the_queue_is_full() {
     let qlen = u64::from(evd.query().expect("live").qlen);
     post_events(&evd, 0..qlen);
     for _ in 0..2 {
-        refused(evd.post_se(99), ReturnType::QueueFull);
+        refused(evd.post_software_event(99), ReturnType::QueueFull);
     }
     let asynchronous = evd.adapter().async_evd().expect("made by the open");
     expect_no_event(&asynchronous);
     assert_eq!(expect_event(&evd, &[]), Event::Software(0));
-    evd.post_se(qlen).expect("within the limit again");
+    evd.post_software_event(qlen).expect("within the limit again");
     let values: Vec<Event> = (1..=qlen).map(Event::Software).collect();
     assert_eq!(drain(&evd), values);
 }
 
 pub(super) fn software_events_need_their_flag() {
     let node = Node::new();
-    assert!(node.recv.post_se(1).is_err());
+    assert!(node.recv.post_software_event(1).is_err());
     expect_no_event(&node.recv);
 }
 
@@ -112,12 +112,12 @@ pub(super) fn a_resize_keeps_software_events() {
     }
     evd.resize(6).expect("the adapter has more");
     post_events(&evd, 4..6);
-    assert!(evd.post_se(6).is_err());
+    assert!(evd.post_software_event(6).is_err());
     evd.resize(6).expect("exactly what is queued");
     assert_eq!(drain(&evd), (0..6).map(Event::Software).collect::<Vec<_>>());
     evd.resize(1).expect("empty");
-    evd.post_se(7).expect("within the limit");
-    assert!(evd.post_se(8).is_err());
+    evd.post_software_event(7).expect("within the limit");
+    assert!(evd.post_software_event(8).is_err());
 }
 
 pub(super) fn a_resize_keeps_completions() {
@@ -125,7 +125,7 @@ pub(super) fn a_resize_keeps_completions() {
     post_messages(&client, &server, 0..20);
     let mut first = Event::default();
     let waited = node.recv.wait(LIMIT.into(), 20, &mut first).expect("20 messages were sent");
-    assert_eq!(waited, Waited::Event { more: 19 });
+    assert_eq!(waited, WaitResult::Event { more: 19 });
     assert!(matches!(first, Event::Dto(completion) if completion.cookie == 0), "{first:?}");
     fails_with(node.recv.resize(18), ReturnType::InvalidState);
     node.recv.resize(19).expect("exactly what is queued");
@@ -158,7 +158,7 @@ pub(super) fn each_event_is_delivered_once_however_many_threads_dequeue() {
         })
     });
     for value in 0..EVENTS {
-        until("the queue has space", || evd.post_se(value).is_ok());
+        until("the queue has space", || evd.post_software_event(value).is_ok());
     }
     done.store(true, Ordering::Release);
     let mut all = Vec::new();

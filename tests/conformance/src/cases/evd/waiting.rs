@@ -9,14 +9,14 @@ pub(super) fn a_wait_with_a_timeout_of_0_polls() {
     let evd = software(4);
     let mut event = Event::default();
     let wait = |event: &mut Event, threshold| evd.wait(Timeout::ZERO, threshold, event);
-    assert_eq!(wait(&mut event, 1), Ok(Waited::TimedOut { queued: 0 }));
+    assert_eq!(wait(&mut event, 1), Ok(WaitResult::TimedOut { queued: 0 }));
     post_events(&evd, 0..3);
-    assert_eq!(wait(&mut event, 4), Ok(Waited::TimedOut { queued: 3 }));
+    assert_eq!(wait(&mut event, 4), Ok(WaitResult::TimedOut { queued: 3 }));
     assert_eq!(event, Event::None, "nothing is dequeued then");
-    assert_eq!(wait(&mut event, 3), Ok(Waited::Event { more: 2 }));
+    assert_eq!(wait(&mut event, 3), Ok(WaitResult::Event { more: 2 }));
     assert_eq!(event, Event::Software(0));
-    assert_eq!(wait(&mut event, 1), Ok(Waited::Event { more: 1 }));
-    assert_eq!(wait(&mut event, 1), Ok(Waited::Event { more: 0 }));
+    assert_eq!(wait(&mut event, 1), Ok(WaitResult::Event { more: 1 }));
+    assert_eq!(wait(&mut event, 1), Ok(WaitResult::Event { more: 0 }));
     assert_eq!(event, Event::Software(2));
 }
 
@@ -30,7 +30,7 @@ pub(super) fn waits_and_dequeues_in_turn_take_each_completion_in_order() {
     // Once all have arrived, the numbers of remaining events are known.
     let mut waited = node.recv.wait(LIMIT.into(), COUNT, &mut event);
     for cookie in 0..COUNT {
-        assert_eq!(waited, Ok(Waited::Event { more: COUNT - 1 - cookie }));
+        assert_eq!(waited, Ok(WaitResult::Event { more: COUNT - 1 - cookie }));
         let Event::Dto(completion) = event else { panic!("a completion expected: {event:?}") };
         assert_eq!((completion.cookie, completion.status), (cookie.into(), DtoStatus::Success));
         event = Event::default();
@@ -39,22 +39,22 @@ pub(super) fn waits_and_dequeues_in_turn_take_each_completion_in_order() {
             1 => node.recv.wait(Timeout::ZERO, 1, &mut event),
             _ => {
                 let taken = node.recv.dequeue(&mut event);
-                taken.map(|_| Waited::Event { more: COUNT - 2 - cookie })
+                taken.map(|_| WaitResult::Event { more: COUNT - 2 - cookie })
             }
         };
     }
-    assert_eq!((waited, event), (Ok(Waited::TimedOut { queued: 0 }), Event::None));
+    assert_eq!((waited, event), (Ok(WaitResult::TimedOut { queued: 0 }), Event::None));
     client.disconnect(Close::Abrupt).expect("connected");
     expect_completion(&node.recv, &[&server], COUNT.into(), DtoStatus::Flushed);
 }
 
 pub(super) fn a_timeout_elapses_and_returns_the_number_of_events() {
     let evd = software(4);
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     let began = Instant::now();
     let time = Duration::from_millis(20);
     let waited = evd.wait(time.into(), 2, &mut Event::default());
-    assert_eq!(waited, Ok(Waited::TimedOut { queued: 1 }));
+    assert_eq!(waited, Ok(WaitResult::TimedOut { queued: 1 }));
     assert!(began.elapsed() >= time);
     assert_eq!(drain(&evd), [Event::Software(1)]);
 }
@@ -68,7 +68,7 @@ pub(super) fn thresholds_above_the_queue_length_are_refused() {
     }
     evd.resize(qlen + 1).expect("the adapter has more");
     let waited = evd.wait(Timeout::ZERO, qlen + 1, &mut event);
-    assert_eq!(waited, Ok(Waited::TimedOut { queued: 0 }));
+    assert_eq!(waited, Ok(WaitResult::TimedOut { queued: 0 }));
 }
 
 pub(super) fn a_waiter_wakes_at_its_threshold_and_not_before() {
@@ -77,9 +77,9 @@ pub(super) fn a_waiter_wakes_at_its_threshold_and_not_before() {
     post_events(&evd, [1, 2]);
     // The waiter still owns the dispatcher.
     refused(evd.dequeue(&mut Event::default()), Subtype::InvalidStateEvdWaiter);
-    evd.post_se(3).expect("within the limit");
+    evd.post_software_event(3).expect("within the limit");
     let (waited, event) = thread.join().expect("woken");
-    assert_eq!((waited, event), (Waited::Event { more: 2 }, Event::Software(1)));
+    assert_eq!((waited, event), (WaitResult::Event { more: 2 }, Event::Software(1)));
     assert_eq!(drain(&evd), [Event::Software(2), Event::Software(3)]);
 }
 
@@ -90,10 +90,10 @@ pub(super) fn the_threshold_counts_events_of_all_streams() {
     let server = node.linked_to(&client);
     let thread = owner(&evd, 3);
     post_message((&client, 2), (&server, 1));
-    evd.post_se(3).expect("within the limit");
+    evd.post_software_event(3).expect("within the limit");
     post_message((&server, 5), (&client, 4));
     let (waited, event) = thread.join().expect("woken");
-    assert!(matches!(waited, Waited::Event { more } if more >= 2), "{waited:?}");
+    assert!(matches!(waited, WaitResult::Event { more } if more >= 2), "{waited:?}");
     // A transport may complete the send later than the call that posts it.
     let mut found = vec![event];
     found.extend(drain(&evd));
@@ -118,9 +118,9 @@ pub(super) fn a_waiter_has_exclusive_access() {
     }
     refused(evd.dequeue(&mut event), Subtype::InvalidStateEvdWaiter);
     refused(evd.free(), Subtype::InvalidStateEvdWaiter);
-    evd.post_se(1).expect("others may post");
+    evd.post_software_event(1).expect("others may post");
     assert_eq!(thread.join().expect("woken").1, Event::Software(1));
-    evd.post_se(2).expect("within the limit");
+    evd.post_software_event(2).expect("within the limit");
     assert_eq!(evd.dequeue(&mut event), Ok(true), "it is free again");
     evd.free().expect("no thread waits");
 }
@@ -128,7 +128,7 @@ pub(super) fn a_waiter_has_exclusive_access() {
 pub(super) fn a_timeout_releases_the_dispatcher() {
     let evd = software(8);
     let waited = evd.wait(Duration::from_millis(1).into(), 1, &mut Event::default());
-    assert_eq!(waited, Ok(Waited::TimedOut { queued: 0 }));
+    assert_eq!(waited, Ok(WaitResult::TimedOut { queued: 0 }));
     expect_no_event(&evd);
     evd.free().expect("no thread waits");
 }
@@ -141,18 +141,18 @@ pub(super) fn an_unwaitable_dispatcher_only_refuses_waits() {
     for timeout in [Timeout::ZERO, Timeout::Infinite] {
         refused(evd.wait(timeout, 1, &mut event), Subtype::InvalidStateEvdUnwaitable);
     }
-    evd.post_se(1).expect("events arrive");
+    evd.post_software_event(1).expect("events arrive");
     assert_eq!(evd.dequeue(&mut event), Ok(true), "and are dequeued");
     evd.clear_unwaitable().expect("live");
     assert!(evd.query().expect("live").waitable);
-    evd.post_se(2).expect("within the limit");
+    evd.post_software_event(2).expect("within the limit");
     assert_eq!(expect_event(&evd, &[]), Event::Software(2));
 }
 
 pub(super) fn a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable() {
     let evd = software(8);
     let thread = owner(&evd, 2);
-    evd.post_se(1).expect("within the limit");
+    evd.post_software_event(1).expect("within the limit");
     evd.set_unwaitable().expect("live");
     refused(thread.join(), Subtype::InvalidStateEvdUnwaitable);
     assert_eq!(drain(&evd), [Event::Software(1)], "nothing is lost");
@@ -188,7 +188,7 @@ fn unsignalled_pair(node: &Node) -> (Endpoint, Endpoint) {
 }
 
 /// Starts a thread that waits for the completion of a request; returns when it does.
-fn request_waiter(node: &Node) -> Background<Result<(Waited, Event)>> {
+fn request_waiter(node: &Node) -> Background<Result<(WaitResult, Event)>> {
     let thread = waiter(&node.request, 1);
     until("the thread waits", || {
         node.request.free().is_err_and(|error| error.subtype() == Subtype::InvalidStateEvdWaiter)
@@ -207,7 +207,7 @@ pub(super) fn only_signalled_completions_wake_a_waiter() {
     refused(node.request.dequeue(&mut Event::default()), Subtype::InvalidStateEvdWaiter);
     client.post_send(&[], 2, NONE).expect("connected");
     let (waited, event) = thread.join().expect("woken");
-    assert_eq!(waited, Waited::Event { more: 1 });
+    assert_eq!(waited, WaitResult::Event { more: 1 });
     assert!(matches!(event, Event::Dto(completion) if completion.cookie == 1), "the first");
     assert_eq!(expect_dto(&node.request, &[&client]).cookie, 2);
 }

@@ -162,13 +162,13 @@ pub(super) fn modified_attributes_have_the_same_limits() {
         for value in attribute.bad(&node) {
             let before = ep.query();
             let changed = attribute.with(&modest, value);
-            let change = EpChange::new().pz(&node.pz).recv_evd(None).attributes(&changed);
+            let change = EpUpdate::new().pz(&node.pz).recv_evd(None).attributes(&changed);
             let result = ep.modify(&change);
             refused_with(result, Subtype::InvalidArg3, &[&attribute.name, &value, &bound]);
             assert_eq!(ep.query(), before, "all of a change or nothing");
         }
         for value in attribute.good(&node) {
-            let change = EpChange::new().attributes(&attribute.with(&modest, value));
+            let change = EpUpdate::new().attributes(&attribute.with(&modest, value));
             ep.modify(&change).expect("within the bound");
             attribute.check(&ep, value);
         }
@@ -194,11 +194,11 @@ pub(super) fn a_refused_change_of_completion_flags_changes_nothing() {
     let looks = || (ep.query(), node.recv.query(), node.request.query(), other.query());
     let before = looks();
     assert!(node.recv.query().expect("live").config_notify);
-    let result = ep.modify(&EpChange::new().attributes(&plain));
+    let result = ep.modify(&EpUpdate::new().attributes(&plain));
     refused_with(result, Subtype::InvalidArg3, &[&"request_completion_flags"]);
     assert_eq!(looks(), before);
     neighbour.free().expect("unconnected");
-    ep.modify(&EpChange::new().attributes(&plain)).expect("nothing contradicts any more");
+    ep.modify(&EpUpdate::new().attributes(&plain)).expect("nothing contradicts any more");
     assert!(!node.recv.query().expect("live").config_notify);
     node.finish_with(&[&ep, &other]);
 }

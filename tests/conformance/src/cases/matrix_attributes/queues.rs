@@ -37,7 +37,7 @@ pub(super) fn a_resize_has_the_same_limits() {
     let node = small();
     let most = longest_queue(&node);
     let evd = node.evd_of(2, EvdFlags::SOFTWARE);
-    evd.post_se(7).expect("within the limit");
+    evd.post_software_event(7).expect("within the limit");
     for qlen in [0, most + 1, MOST] {
         let before = evd.query();
         refused_with(evd.resize(qlen), Subtype::InvalidArg2, &[&"evd_min_qlen", &qlen, &most]);
@@ -65,11 +65,11 @@ pub(super) fn thresholds_reach_the_queue_length() {
     }
     for value in 0..qlen {
         let waited = evd.wait(Timeout::ZERO, qlen, &mut event);
-        assert_eq!(waited, Ok(Waited::TimedOut { queued: value }));
-        evd.post_se(value.into()).expect("within the limit");
+        assert_eq!(waited, Ok(WaitResult::TimedOut { queued: value }));
+        evd.post_software_event(value.into()).expect("within the limit");
     }
     let waited = evd.wait(Timeout::Infinite, qlen, &mut event);
-    assert_eq!(waited, Ok(Waited::Event { more: qlen - 1 }));
+    assert_eq!(waited, Ok(WaitResult::Event { more: qlen - 1 }));
     assert_eq!(event, Event::Software(0));
     node.finish_with(&[&evd]);
 }
@@ -137,12 +137,12 @@ pub(super) fn low_watermarks_reach_the_queue_length() {
     post_shared(&srq, 0..limit.into());
     for watermark in [limit + 1, MOST] {
         let before = srq.query();
-        let result = srq.set_lw(watermark);
+        let result = srq.set_low_watermark(watermark);
         refused_with(result, Subtype::InvalidArg2, &[&"low_watermark", &watermark, &limit]);
         assert_eq!(srq.query(), before);
     }
     for watermark in [0, 1, limit] {
-        srq.set_lw(watermark).expect("within the queue");
+        srq.set_low_watermark(watermark).expect("within the queue");
         assert_eq!(srq.query().expect("live").attributes.low_watermark, watermark);
     }
     // A full queue is not below its own length; one buffer less is.

@@ -6,7 +6,7 @@ use super::trial::try_everywhere;
 use crate::prelude::*;
 
 pub(super) fn modify_zone() {
-    let call = |scene: &Scene| scene.ep().modify(&EpChange::new().pz(&scene.zone));
+    let call = |scene: &Scene| scene.ep().modify(&EpUpdate::new().pz(&scene.zone));
     try_everywhere(table::ZONE, call, |scene, _, _| {
         assert_eq!(scene.ep().query().expect("live").pz.as_ref(), Some(&scene.zone));
     });
@@ -15,7 +15,7 @@ pub(super) fn modify_zone() {
 pub(super) fn modify_dispatchers() {
     let call = |scene: &Scene| {
         let [recv, request, connect] = &scene.evds;
-        let change = EpChange::new().recv_evd(Some(recv)).request_evd(Some(request));
+        let change = EpUpdate::new().recv_evd(Some(recv)).request_evd(Some(request));
         scene.ep().modify(&change.connect_evd(Some(connect)))
     };
     try_everywhere(table::DISPATCHERS, call, |scene, _, _| {
@@ -33,7 +33,7 @@ pub(super) fn modify_attributes() {
         attributes.max_rdma_read_out /= 2;
         attributes
     }
-    let call = |scene: &Scene| scene.ep().modify(&EpChange::new().attributes(&smaller(scene)));
+    let call = |scene: &Scene| scene.ep().modify(&EpUpdate::new().attributes(&smaller(scene)));
     try_everywhere(table::ATTRIBUTES, call, |scene, _, _| {
         let (after, wanted) = (scene.ep().query().expect("live").attributes, smaller(scene));
         assert!(after.max_message_size >= wanted.max_message_size);
@@ -66,7 +66,7 @@ pub(super) fn status() {
 pub(super) fn recv_query() {
     let call = |scene: &Scene| scene.ep().recv_query().map(|_| ());
     try_everywhere(table::LOOK, call, |scene, _, _| {
-        assert_eq!(scene.ep().recv_query(), Ok(RecvBuffers { allocated: 0, span: 0 }));
+        assert_eq!(scene.ep().recv_query(), Ok(RecvStatus { allocated: 0, span: 0 }));
     });
 }
 

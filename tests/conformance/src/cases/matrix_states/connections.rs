@@ -156,7 +156,7 @@ pub(super) fn accept_on_the_endpoint_of_the_request() {
             let before = scene.snapshot();
             refused(own.accept(None, b""), subtype(from));
             scene.untouched(&before, from.name());
-            scene.ep().modify(&EpChange::new().pz(&scene.node.pz)).expect("it needs a zone");
+            scene.ep().modify(&EpUpdate::new().pz(&scene.node.pz)).expect("it needs a zone");
         }
         own.accept(None, b"").unwrap_or_else(|error| panic!("{from}: {error}"));
         until("the connection is established", || state(scene.ep()) == EpState::Connected);

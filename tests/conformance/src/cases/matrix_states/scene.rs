@@ -31,7 +31,7 @@ pub(super) struct Scene {
 pub(super) struct Snapshot {
     status: EpStatus,
     param: EpParam,
-    buffers: RecvBuffers,
+    buffers: RecvStatus,
     peer: Option<EpParam>,
     spare: EpParam,
     asking: EpParam,

@@ -43,7 +43,7 @@ impl Arena {
     fn new() -> (Arc<Self>, Psp) {
         let node = Node::new();
         let requests = evd(&node, 8_192, EvdFlags::CONNECTION_REQUEST);
-        let psp = node.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a point");
+        let psp = node.ia.psp_create_any(&requests, EpProvision::Consumer).expect("a point");
         let (recv, request) =
             (evd(&node, 8_192, EvdFlags::DTO), evd(&node, 8_192, EvdFlags::COMPLETIONS));
         let connect = evd(&node, 8_192, EvdFlags::CONNECTION);

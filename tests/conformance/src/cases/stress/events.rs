@@ -23,9 +23,9 @@ impl Arena {
         loop {
             let last = self.all_done.load(Ordering::Acquire);
             match evd.wait(Duration::from_millis(2).into(), 1, &mut event) {
-                Ok(Waited::Event { .. }) => self.note(&event),
-                Ok(Waited::TimedOut { .. }) if last => return,
-                Ok(Waited::TimedOut { .. }) => {}
+                Ok(WaitResult::Event { .. }) => self.note(&event),
+                Ok(WaitResult::TimedOut { .. }) if last => return,
+                Ok(WaitResult::TimedOut { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
             while evd.dequeue(&mut event).expect("no thread waits") {

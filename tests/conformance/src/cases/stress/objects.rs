@@ -39,7 +39,7 @@ fn make(random: &mut Rng, node: &Node, memory: &Memory) -> Result<Box<dyn Free +
             let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
             ia.srq_create(&node.pz, attributes).map(boxed)
         }
-        7 => ia.psp_create_any(&node.requests, PspMaker::Consumer).map(boxed),
+        7 => ia.psp_create_any(&node.requests, EpProvision::Consumer).map(boxed),
         _ => {
             let ep = ia.ep_create(&node.spec())?;
             let qualifier = 30_000 + u64::from(random.u32(..20_000));

@@ -21,7 +21,7 @@ pub(super) fn a_shared_receive_queue() {
         .map(|_| {
             let client = node.ep();
             let requests = node.evd(EvdFlags::COMPLETIONS);
-            client.modify(&EpChange::new().request_evd(Some(&requests))).expect("unconnected");
+            client.modify(&EpUpdate::new().request_evd(Some(&requests))).expect("unconnected");
             let server = node.ep_of(&node.spec().srq(&srq));
             link(&node, &client, &node, &server);
             (client, server, requests)

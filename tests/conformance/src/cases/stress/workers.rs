@@ -85,7 +85,7 @@ impl Arena {
                 }
             }
             30 => {
-                let _ = tolerated(ep.modify(&EpChange::new().connect_evd(Some(&self.connect))));
+                let _ = tolerated(ep.modify(&EpUpdate::new().connect_evd(Some(&self.connect))));
             }
             _ => {
                 let asked = (ep.query().map(drop), ep.status().map(drop), ep.recv_query());

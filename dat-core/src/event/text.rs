@@ -2,7 +2,7 @@
 
 /// A description of an event of the C API (`DAT_EVENT_NUMBER`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventWords {
+pub struct EventText {
     /// Its number; see [`Event::number`](super::Event::number).
     pub number: u32,
     /// The name in the C headers.
@@ -13,49 +13,49 @@ pub struct EventWords {
     pub advice: &'static str,
 }
 
-const fn words(
+const fn text(
     number: u32,
     name: &'static str,
     meaning: &'static str,
     advice: &'static str,
-) -> EventWords {
-    EventWords { number, name, meaning, advice }
+) -> EventText {
+    EventText { number, name, meaning, advice }
 }
 
-impl EventWords {
+impl EventText {
     /// Every event that has a number.
     pub const ALL: [Self; 19] = [
-        words(
+        text(
             0x0_0001,
             "DAT_DTO_COMPLETION_EVENT",
             "A send, receive or RDMA operation completed.",
             "Check its status: failures are reported by this event too.",
         ),
-        words(
+        text(
             0x0_1001,
             "DAT_RMR_BIND_COMPLETION_EVENT",
             "The bind of a remote memory region completed.",
             "Check its status before you give the context to the peer.",
         ),
-        words(
+        text(
             0x0_2001,
             "DAT_CONNECTION_REQUEST_EVENT",
             "A connection request arrived at a service point.",
             "Accept or reject it; the peer is waiting.",
         ),
-        words(
+        text(
             0x0_4001,
             "DAT_CONNECTION_EVENT_ESTABLISHED",
             "The connection is established.",
             "You can post sends and RDMA operations.",
         ),
-        words(
+        text(
             0x0_4002,
             "DAT_CONNECTION_EVENT_PEER_REJECTED",
             "The program on the other side rejected the connection.",
             "Its private data may give the reason.",
         ),
-        words(
+        text(
             0x0_4003,
             "DAT_CONNECTION_EVENT_NON_PEER_REJECTED",
             "The connection was not established, and no program rejected it.",
@@ -63,79 +63,79 @@ impl EventWords {
              the other side listens on it. Where adapters have a secret (secret=FILE of tcp), both \
              sides need the same one.",
         ),
-        words(
+        text(
             0x0_4004,
             "DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR",
             "The request was accepted, but the connection could not be established.",
             "Reset the endpoint and wait for the peer to connect again.",
         ),
-        words(
+        text(
             0x0_4005,
             "DAT_CONNECTION_EVENT_DISCONNECTED",
             "One side disconnected.",
             "Reset the endpoint to use it again.",
         ),
-        words(
+        text(
             0x0_4006,
             "DAT_CONNECTION_EVENT_BROKEN",
             "The connection was broken by an error.",
             "The first failed completion that is not a flush shows the cause.",
         ),
-        words(
+        text(
             0x0_4007,
             "DAT_CONNECTION_EVENT_TIMED_OUT",
             "The connection was not established before the timeout expired.",
             "Check that the other side answers requests, or use a longer timeout.",
         ),
-        words(
+        text(
             0x0_4008,
             "DAT_CONNECTION_EVENT_UNREACHABLE",
             "The remote adapter cannot be reached.",
             "Check the address, the route to it and the link.",
         ),
-        words(
+        text(
             0x0_8001,
             "DAT_ASYNC_ERROR_EVD_OVERFLOW",
             "An event dispatcher overflowed: events were lost.",
             "Create it with a longer queue, or dequeue events sooner.",
         ),
-        words(
+        text(
             0x0_8002,
             "DAT_ASYNC_ERROR_IA_CATASTROPHIC",
             "The interface adapter failed and cannot be used any more.",
             "Close it abruptly and open it again.",
         ),
-        words(
+        text(
             0x0_8003,
             "DAT_ASYNC_ERROR_EP_BROKEN",
             "An endpoint failed.",
             "Check its completions, then disconnect and free it.",
         ),
-        words(
+        text(
             0x0_8004,
             "DAT_ASYNC_ERROR_TIMED_OUT",
             "An internal operation of the adapter timed out.",
             "Check the device and the system log.",
         ),
-        words(
+        text(
             0x0_8005,
             "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR",
             "The provider had an internal error.",
             "Close the adapter, and report the provider's log.",
         ),
-        words(
+        text(
             0x0_8101,
             "DAT_HA_DOWN_TO_1",
             "A multipath connection has only one path left.",
             "Repair the other paths before the last one fails.",
         ),
-        words(
+        text(
             0x0_8102,
             "DAT_HA_UP_TO_MULTI_PATH",
             "A multipath connection has several paths again.",
             "Nothing to do.",
         ),
-        words(
+        text(
             0x1_0001,
             "DAT_SOFTWARE_EVENT",
             "The program posted this event.",
@@ -145,15 +145,15 @@ impl EventWords {
 
     /// The description of a number; for an unknown number one that says so.
     #[must_use]
-    pub fn of(number: u32) -> &'static Self {
-        const ALL: &[EventWords] = &EventWords::ALL;
-        const UNKNOWN: &EventWords = &words(
+    pub fn from_number(number: u32) -> &'static Self {
+        const ALL: &[EventText] = &EventText::ALL;
+        const UNKNOWN: &EventText = &text(
             0,
             "",
             "The code is not defined by DAT.",
             "See the documentation of the provider.",
         );
-        ALL.iter().find(|words| words.number == number).unwrap_or(UNKNOWN)
+        ALL.iter().find(|text| text.number == number).unwrap_or(UNKNOWN)
     }
 }
 
@@ -166,11 +166,11 @@ mod tests {
     #[test]
     fn every_event_is_known_by_its_name() {
         for kind in ConnectionEventKind::ALL {
-            assert_eq!(EventWords::of(kind.number()).name, kind.name());
+            assert_eq!(EventText::from_number(kind.number()).name, kind.name());
         }
         for kind in AsyncErrorKind::ALL {
-            assert_eq!(EventWords::of(kind.number()).name, kind.name());
+            assert_eq!(EventText::from_number(kind.number()).name, kind.name());
         }
-        assert_eq!(EventWords::of(0x7777).name, "");
+        assert_eq!(EventText::from_number(0x7777).name, "");
     }
 }

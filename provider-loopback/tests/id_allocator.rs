@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use dat_core::registry::Configuration;
 use dat_core::{
-    Close, Connect, EpSpec, Error, EvdFlags, EvdOptions, InterfaceAdapter, Memory, MemorySource,
-    Numbering, ObjectKind, Privileges, PspMaker, Registry, Result, ReturnType, SrqAttributes,
-    Subtype, Timeout,
+    Close, Connect, EpProvision, EpSpec, Error, EvdFlags, EvdOptions, IdAllocator,
+    InterfaceAdapter, Memory, MemorySource, ObjectKind, Privileges, Registry, Result, ReturnType,
+    SrqAttributes, Subtype, Timeout,
 };
 
-/// Issues ids, and records which are in use.
+/// Allocates ids, and records which are in use.
 #[derive(Default)]
-struct RecordingNumbering(Mutex<RecordedIds>);
+struct RecordingAllocator(Mutex<RecordedIds>);
 
 #[derive(Default)]
 struct RecordedIds {
@@ -23,8 +23,8 @@ struct RecordedIds {
 
 const FIRST: u64 = 0x7f00_0000_0000;
 
-impl Numbering for RecordingNumbering {
-    fn issue(&self, kind: ObjectKind) -> Result<u64> {
+impl IdAllocator for RecordingAllocator {
+    fn allocate(&self, kind: ObjectKind) -> Result<u64> {
         let mut state = self.0.lock().unwrap();
         if state.refused == Some(kind) {
             return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemory));
@@ -35,13 +35,13 @@ impl Numbering for RecordingNumbering {
         Ok(number)
     }
 
-    fn retire(&self, kind: ObjectKind, number: u64) {
+    fn release(&self, kind: ObjectKind, number: u64) {
         let gone = self.0.lock().unwrap().live.remove(&number);
-        assert_eq!(gone, Some(kind), "{number:#x} was retired twice, or as another kind");
+        assert_eq!(gone, Some(kind), "{number:#x} was released twice, or as another kind");
     }
 }
 
-impl RecordingNumbering {
+impl RecordingAllocator {
     fn live(&self, kind: ObjectKind) -> Vec<u64> {
         let state = self.0.lock().unwrap();
         state.live.iter().filter(|(_, it)| **it == kind).map(|(number, _)| *number).collect()
@@ -52,10 +52,10 @@ impl RecordingNumbering {
     }
 }
 
-fn open() -> (Arc<RecordingNumbering>, InterfaceAdapter) {
-    let numbers = Arc::new(RecordingNumbering::default());
-    let numbering = Arc::clone(&numbers) as Arc<dyn Numbering>;
-    let registry = Registry::numbered_by(Configuration::default(), numbering);
+fn open() -> (Arc<RecordingAllocator>, InterfaceAdapter) {
+    let numbers = Arc::new(RecordingAllocator::default());
+    let id_allocator = Arc::clone(&numbers) as Arc<dyn IdAllocator>;
+    let registry = Registry::with_id_allocator(Configuration::default(), id_allocator);
     registry.add_provider(dat_provider_loopback::provider()).unwrap();
     let ia = registry.open("loopback").unwrap();
     (numbers, ia)
@@ -74,7 +74,7 @@ fn populate(ia: &InterfaceAdapter) -> Vec<Box<dyn std::any::Any>> {
     let rmr = ia.rmr_create(&pz).unwrap();
     let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
     let srq = ia.srq_create(&pz, attributes).unwrap();
-    let psp = ia.psp_create_any(&requests, PspMaker::Provider).unwrap();
+    let psp = ia.psp_create_any(&requests, EpProvision::Provider).unwrap();
     let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
     let ep = ia.ep_create(&spec).unwrap();
     let address = ia.attributes().address;

@@ -23,8 +23,8 @@ fn providers() -> [Arc<Fake>; 4] {
 /// The listed names; those that are not thread-safe have a mark.
 fn told(registry: &Registry, version: ApiVersion) -> Vec<String> {
     let mark = |safe: bool| if safe { "" } else { " (one thread)" };
-    let announced = registry.announced(version).into_iter();
-    announced.map(|it| format!("{}{}", it.name, mark(it.thread_safe))).collect()
+    let listed = registry.listed_adapters(version).into_iter();
+    listed.map(|it| format!("{}{}", it.name, mark(it.thread_safe))).collect()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn each_name_is_listed_once_with_the_keyword_that_opens_it() {
                 broken u2.0 sometimes     default libb.so p.1.2 \"\" \"\"\n\
                 net0   u2.0 nonthreadsafe default net     p.1.2 \"\" \"\"\n";
     let configuration = Configuration::from_text("conf", text);
-    let registry = Registry::with_configuration(configuration).hosting();
+    let registry = Registry::with_configuration(configuration).allow_c_providers();
     for provider in providers() {
         registry.add_provider(provider).expect("a new name");
     }

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::c_provider::Demand;
-use super::entry::{Entry, Origin};
+use super::c_provider::OpenRequirements;
+use super::entry::{Entry, EntryOrigin};
 use super::{ApiVersion, Registry};
 use crate::provider::Reach;
 
-/// A name in the list for C programs.
+/// An adapter in the list for C programs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Announced {
+pub struct ListedAdapter {
     /// The name to open.
     pub name: String,
     /// Whether it opens for programs that require thread safety. It opens for the others too.
@@ -27,10 +27,10 @@ impl Registry {
     /// leave the process and that no line names is listed only if there is nothing else: programs would
     /// open it and wait for peers in other processes.
     #[must_use]
-    pub fn announced(&self, version: ApiVersion) -> Vec<Announced> {
+    pub fn listed_adapters(&self, version: ApiVersion) -> Vec<ListedAdapter> {
         let usable = |thread_safe| {
-            let entries = self.list_for(Demand { version, thread_safe }).into_iter();
-            entries.filter(|entry| entry.fate.is_usable())
+            let entries = self.list_for(OpenRequirements { version, thread_safe }).into_iter();
+            entries.filter(|entry| entry.status.is_usable())
         };
         let thread_safe: HashSet<String> = usable(Some(true)).map(|entry| entry.name).collect();
         let mut names = HashSet::new();
@@ -40,22 +40,22 @@ impl Registry {
             entries.retain(|entry| !is_last_resort(entry));
         }
         entries.sort_by_key(precedence);
-        let announced = |Entry { name, .. }| {
+        let listed = |Entry { name, .. }| {
             let thread_safe = thread_safe.contains(&name);
-            Announced { name, thread_safe }
+            ListedAdapter { name, thread_safe }
         };
-        entries.into_iter().map(announced).collect()
+        entries.into_iter().map(listed).collect()
     }
 }
 
 /// The key by which entries are sorted; entries with the same key keep their order.
 fn precedence(entry: &Entry) -> (bool, Reverse<Option<Reach>>) {
     match entry.origin {
-        Origin::Discovered => (true, Reverse(entry.reach)),
+        EntryOrigin::Discovered => (true, Reverse(entry.reach)),
         _ => (false, Reverse(None)),
     }
 }
 
 fn is_last_resort(entry: &Entry) -> bool {
-    entry.reach == Some(Reach::Process) && entry.origin == Origin::Discovered
+    entry.reach == Some(Reach::Process) && entry.origin == EntryOrigin::Discovered
 }
