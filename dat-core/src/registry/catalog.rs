@@ -4,13 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::c_provider::{OpenRequirements, Registration};
-use super::entry::{Entry, EntryOrigin, EntryStatus};
-use super::line::Line;
-use super::line_errors;
-use super::provider_use::Registered;
-use super::source::{ConfigItem, Configuration};
-use super::version::{ConsumerSpace, LineVersion, ProviderVersion};
+use super::entry::{ConfigItem, Configuration, Entry, EntryOrigin, EntryStatus};
+use super::errors;
+use super::line::{ConsumerSpace, Line, LineVersion, ProviderVersion};
+use super::providers::{OpenRequirements, Registered, Registration};
 use crate::error::{Error, Result};
 use crate::provider::{Provider, Reach};
 
@@ -124,10 +121,10 @@ impl Catalog<'_> {
     fn serve_registered(&self, registration: &Registration) -> Result<()> {
         let (origin, version) = (&EntryOrigin::Registered, registration.version);
         if !self.requirements.version.accepts(version) {
-            return Err(line_errors::other_version(origin, version, self.requirements.version));
+            return Err(errors::other_version(origin, version, self.requirements.version));
         }
         if self.loadable.is_none() {
-            return Err(line_errors::registered_for_c(registration));
+            return Err(errors::registered_for_c(registration));
         }
         self.check_threads(origin, registration.thread_safe)
     }
@@ -154,7 +151,7 @@ impl Catalog<'_> {
                 Match { entry, server, excess }
             }
             Err(error) => {
-                let mut entry = Entry::unusable(origin, line_errors::corrupt(file, error));
+                let mut entry = Entry::unusable(origin, errors::corrupt(file, error));
                 error.name().unwrap_or_default().clone_into(&mut entry.name);
                 entry.syntax_error = Some(error.clone());
                 Match::new(entry, None)
@@ -165,21 +162,17 @@ impl Catalog<'_> {
     /// What opens a line.
     fn serve(&self, origin: &EntryOrigin, line: &Line) -> Result<Opener> {
         if line.api_version.space == ConsumerSpace::Kernel {
-            return Err(line_errors::kernel(origin, line));
+            return Err(errors::kernel(origin, line));
         }
         if !self.requirements.version.accepts(line.api_version) {
-            return Err(line_errors::other_version(
-                origin,
-                line.api_version,
-                self.requirements.version,
-            ));
+            return Err(errors::other_version(origin, line.api_version, self.requirements.version));
         }
         let server = self.providers.iter().find(|provider| provider.name() == line.library);
         if let Some(server) = server {
             return Ok(Opener::Provider(Arc::clone(server)));
         }
         let Some(unusable) = self.loadable else {
-            return Err(line_errors::foreign(origin, line, self.providers));
+            return Err(errors::foreign(origin, line, self.providers));
         };
         self.check_threads(origin, line.thread_safe)?;
         match unusable.get(origin) {
@@ -191,7 +184,7 @@ impl Catalog<'_> {
     /// Rejects a C provider registered as `nonthreadsafe` if the caller requires thread safety.
     fn check_threads(&self, origin: &EntryOrigin, thread_safe: bool) -> Result<()> {
         if self.requirements.thread_safe == Some(true) && !thread_safe {
-            return Err(line_errors::unsafe_for_threads(origin));
+            return Err(errors::unsafe_for_threads(origin));
         }
         Ok(())
     }

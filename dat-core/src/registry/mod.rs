@@ -25,36 +25,24 @@
 //! # Ok::<(), dat_core::Error>(())
 //! ```
 
-mod c_provider;
 mod catalog;
 mod entry;
+mod errors;
 mod line;
-mod line_errors;
-mod listed_adapter;
-mod name_errors;
-mod provider_use;
-mod registration;
-mod related;
+mod providers;
 mod resolve;
-mod scan;
-mod source;
-mod suggest;
 mod syntax;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod version;
 
-pub use c_provider::{Library, OpenRequirements, Registration};
-pub use entry::{Entry, EntryOrigin, EntryStatus};
-pub use line::{Line, MAX_NAME};
-pub use listed_adapter::ListedAdapter;
-pub use provider_use::{Candidate, ProviderUse};
+pub use entry::{ConfigItem, Configuration, Entry, EntryOrigin, EntryStatus};
+pub use line::{ApiVersion, ConsumerSpace, Line, LineVersion, MAX_NAME, ProviderVersion};
+pub use providers::{
+    Candidate, Library, ListedAdapter, OpenRequirements, ProviderUse, Registration,
+};
 pub(crate) use resolve::merge;
 pub use resolve::{OpenError, Resolved};
-pub use source::{ConfigItem, Configuration};
-pub use suggest::nearest;
-pub use syntax::SyntaxError;
-pub use version::{ApiVersion, ConsumerSpace, LineVersion, ProviderVersion};
+pub use syntax::{SyntaxError, nearest};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,7 +55,7 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::id_allocator::{IdAllocator, Sequence};
 use crate::provider::Provider;
 use catalog::{Catalog, shadow};
-use provider_use::Registered;
+use providers::Registered;
 
 const ADD: &str = "dat_registry_add_provider";
 const REMOVE: &str = "dat_registry_remove_provider";
@@ -228,7 +216,7 @@ impl Registry {
         let remove = |State { providers, .. }: &mut State| {
             let Some(index) = providers.iter().position(|provider| provider.name() == name) else {
                 let known = providers.iter().map(|it| format!("{:?}", it.name()));
-                let known = line_errors::listing(known);
+                let known = errors::listing(known);
                 let known = if known.is_empty() { "there is none".to_owned() } else { known };
                 return Err(error(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
                     .because(format!("no provider of that name was added; those added: {known}"))

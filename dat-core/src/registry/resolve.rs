@@ -1,17 +1,18 @@
-//! From a name to an open adapter: what can open it, in order, tried until one does.
+//! From a name to an open adapter: what can open it, in order, tried until one does; and whether two names denote
+//! related adapters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Registry;
-use super::c_provider::{Library, OpenRequirements, Registration};
 use super::catalog::{Catalog, Match, Opener, RequestedName, shadow};
 use super::entry::EntryOrigin;
-use super::name_errors::{self, OPEN};
-use super::provider_use::{Candidate, ProviderUse};
-use super::version::ApiVersion;
+use super::errors::{self, OPEN};
+use super::line::ApiVersion;
+use super::providers::{Candidate, Library, OpenRequirements, ProviderUse, Registration};
 use crate::compat::{CompatChoice, known};
 use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::provider::Relationship;
 
 /// What a name was resolved to: a way to open it.
 #[derive(Clone, Debug)]
@@ -74,7 +75,7 @@ impl Registry {
         loadable: Option<&BTreeMap<EntryOrigin, Error>>,
     ) -> Result<Vec<Resolved>> {
         let asked = RequestedName::new(name);
-        if let Some(error) = name_errors::bad_name(asked) {
+        if let Some(error) = errors::bad_name(asked) {
             return Err(error);
         }
         loop {
@@ -97,7 +98,7 @@ impl Registry {
                 }
             }
             let Some((asked, picked)) = picked else {
-                return Err(name_errors::nothing_usable(asked, requirements.version, &found));
+                return Err(errors::nothing_usable(asked, requirements.version, &found));
             };
             // If a provider was removed in the meantime, another one may have the name.
             if let Some(all) = self.take(asked, picked.iter().map(|&at| &found[at])) {
@@ -250,4 +251,48 @@ pub(crate) fn merge(name: &str, mut failures: Vec<Error>) -> Error {
         texts.len(),
         texts.join(" | ")
     ))
+}
+
+impl Registry {
+    /// Whether two adapters can take over from one another (dat_registry_providers_related of DAT
+    /// 2.0). An adapter is related to itself. For adapters of two providers, both are asked. A C
+    /// provider cannot be asked, so nothing more is known of its adapters.
+    ///
+    /// # Errors
+    /// `DAT_PROVIDER_NOT_FOUND` for an unknown name.
+    pub fn providers_related(&self, one: &str, other: &str) -> Result<Relationship> {
+        let describe = |error: Error| error.during("dat_registry_providers_related");
+        let first = self.first_resolved(one).map_err(describe)?;
+        let second = self.first_resolved(other).map_err(describe)?;
+        let (Resolved::Provider(first), Resolved::Provider(second)) = (&first, &second) else {
+            return Ok(if one == other { Relationship::Related } else { Relationship::Unknown });
+        };
+        Ok(compare(first, second))
+    }
+
+    /// The first way to open a name, under any version.
+    fn first_resolved(&self, name: &str) -> Result<Resolved> {
+        let unusable = self.unusable();
+        let loadable = self.allows_c_providers().then_some(&unusable);
+        let mut all = self.look_up(name, OpenRequirements::ANY, loadable)?;
+        Ok(all.swap_remove(0))
+    }
+}
+
+/// Combines the answers of the providers of two adapters.
+fn compare(first: &Candidate, second: &Candidate) -> Relationship {
+    let same_provider = Arc::ptr_eq(&first.provider, &second.provider);
+    if same_provider && first.adapter_name == second.adapter_name {
+        return Relationship::Related;
+    }
+    let forth = first.provider.related(&first.adapter_name, &second.adapter_name);
+    if same_provider {
+        return forth;
+    }
+    let back = second.provider.related(&second.adapter_name, &first.adapter_name);
+    match (forth, back) {
+        (Relationship::Unknown, known) | (known, Relationship::Unknown) => known,
+        (forth, back) if forth == back => forth,
+        _ => Relationship::Conflicting,
+    }
 }

@@ -1,6 +1,8 @@
-//! The grammar of a line.
+//! The grammar of a line, and the word that was probably meant.
 
-use super::super::{ConfigItem, Configuration, ConsumerSpace, Line, LineVersion, ProviderVersion};
+use super::super::{
+    ConfigItem, Configuration, ConsumerSpace, Line, LineVersion, ProviderVersion, nearest,
+};
 
 const GOOD: &str = r#"ofa-ib0 u2.0 threadsafe default libx.so.2 dapl.2.1 "ib0 0" """#;
 
@@ -182,4 +184,25 @@ fn a_line_in_error_hides_no_other() {
         .collect();
     let expected = [(2, "ofa-ib0"), (4, "bad line\u{240d}"), (6, "ofa-ib1")];
     assert_eq!(seen, expected.map(|(number, text)| (number, text.to_owned())));
+}
+
+#[test]
+fn the_nearest_word_is_given_when_it_is_near() {
+    let known = ["loopback", "ib0", "ofa-v2-mlx5_0-1", "ofa-v2-mlx5_0-10"];
+    for (wanted, expected) in [
+        ("lopback", Some("loopback")),
+        ("Loopback", Some("loopback")),
+        ("loopbakc", Some("loopback")),
+        ("sibling", None),
+        ("loopback0", Some("loopback")),
+        ("ib1", Some("ib0")),
+        ("mlx5_0", Some("ofa-v2-mlx5_0-1")),
+        ("ofa-v2-mlx5_0-2", Some("ofa-v2-mlx5_0-1")),
+        ("ethernet", None),
+        ("x", None),
+        ("", None),
+    ] {
+        assert_eq!(nearest(wanted, known), expected, "{wanted}");
+    }
+    assert_eq!(nearest("loopback", []), None);
 }
