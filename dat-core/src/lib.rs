@@ -5,6 +5,8 @@
 //! returns an error if that is impossible; dropping the last handle ends it silently. Every object
 //! is `Send` and `Sync`.
 //!
+//! The [`guide`] leads from the first open to the last close, in short pages with a program each.
+//!
 //! Two endpoints of one process exchange a message; the provider is for instance
 //! `dat_provider_loopback::provider()`:
 //!
@@ -77,6 +79,8 @@ mod deferred_upcalls;
 mod ep;
 mod evd;
 mod event;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod ia;
 mod id_allocator;
 mod kind;
