@@ -50,6 +50,26 @@ pub struct Cno {
 /// that thread is in a control call, at the end of that call. The argument is the dispatcher that
 /// triggered, or `None` when the notification object ends or the last of its dispatchers was freed.
 /// The agent must not block, because other events may wait for its return.
+///
+/// ```
+/// use dat_core::{EvdFlags, EvdOptions, EventDispatcher, ProxyAgent};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+///
+/// let triggers = Arc::new(AtomicU32::new(0));
+/// let counted = Arc::clone(&triggers);
+/// let agent: ProxyAgent = Arc::new(move |evd: Option<EventDispatcher>| {
+///     counted.fetch_add(u32::from(evd.is_some()), Ordering::Relaxed);
+/// });
+/// let cno = ia.cno_create(Some(agent))?;
+/// let evd = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE).with_cno(&cno))?;
+/// evd.post_software_event(1)?;
+/// assert_eq!(triggers.load(Ordering::Relaxed), 1);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 pub type ProxyAgent = Arc<dyn Fn(Option<EventDispatcher>) + Send + Sync>;
 
 pub(crate) struct CnoInner {

@@ -14,6 +14,26 @@ use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliv
 
 /// A common service point (dat_csp_create of DAT 2.0). Its port is the connection qualifier on
 /// which requests of [`Endpoint::common_connect`](crate::Endpoint::common_connect) arrive.
+///
+/// ```
+/// use dat_core::{Comm, EpSpec, EvdFlags, EvdOptions, Event};
+/// use std::net::{Ipv4Addr, SocketAddr};
+/// use std::time::Duration;
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let requests = ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION_REQUEST))?;
+/// let csp = ia.csp_create(Comm::INET, (Ipv4Addr::UNSPECIFIED, 4000).into(), &requests)?;
+///
+/// let client = ia.ep_create(&EpSpec::new(&pz))?;
+/// let host = ia.attributes().address.ip().expect("an IP address");
+/// client.common_connect(SocketAddr::new(host, 4000), Duration::from_secs(5).into(), b"")?;
+/// let event = requests.next_event(Duration::from_secs(5))?;
+/// assert!(matches!(event, Some(Event::ConnectionRequest(_))));
+/// # drop(csp);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Csp {
     inner: Arc<CspInner>,

@@ -41,6 +41,8 @@
 //!     assert_eq!(memory.to_vec(0, 10)?, b"hellohello");
 //!     Ok(())
 //! }
+//! # exchange(dat_provider_loopback::provider(), "loopback")?;
+//! # Ok::<(), dat_core::Error>(())
 //! ```
 //!
 //! | object | created by | manual page |

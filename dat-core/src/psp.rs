@@ -14,7 +14,30 @@ use crate::lifecycle::{Base, object_handle};
 use crate::provider::{IncomingRequest, Peer};
 use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
-/// A public service point (dat_psp_create(3DAT)).
+/// A public service point (dat_psp_create(3DAT)): it listens on a connection qualifier, and each
+/// request is an event.
+///
+/// ```
+/// use dat_core::{Connect, EpSpec, EvdFlags, EvdOptions, Event, EpProvision};
+/// use std::time::Duration;
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let requests = ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION_REQUEST))?;
+/// let psp = ia.psp_create_any(&requests, EpProvision::Consumer)?;
+///
+/// let client = ia.ep_create(&EpSpec::new(&pz))?;
+/// client.connect(&Connect::to_psp(&psp).private_data(b"hello"))?;
+/// let Some(Event::ConnectionRequest(arrival)) = requests.next_event(Duration::from_secs(5))? else {
+///     panic!("not a request");
+/// };
+/// assert_eq!(arrival.qualifier, psp.qualifier());
+/// assert_eq!(*arrival.request.query()?.private_data, *b"hello");
+/// psp.free()?; // no more requests; this one can still be answered
+/// arrival.request.accept(Some(&ia.ep_create(&EpSpec::new(&pz))?), b"")?;
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Psp {
     inner: Arc<PspInner>,
@@ -150,10 +173,10 @@ impl Connect<'static> {
     /// # use dat_core::registry::Registry;
     /// use dat_core::{Connect, EpProvision, EvdFlags, EvdOptions};
     /// # let registry = Registry::new();
-    /// # registry.add_provider(std::sync::Arc::new(dat_core::provider::stub::StubProvider))?;
-    /// # let ia = registry.open("stub")?;
+    /// # registry.add_provider(dat_provider_loopback::provider())?;
+    /// # let ia = registry.open("loopback")?;
     /// let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST))?;
-    /// # let Ok(psp) = ia.psp_create_any(&evd, EpProvision::Consumer) else { return Ok(()) };
+    /// let psp = ia.psp_create_any(&evd, EpProvision::Consumer)?;
     /// let connect = Connect::to_psp(&psp);
     /// assert_eq!(connect.address, ia.attributes().address);
     /// assert_eq!(connect.qualifier, psp.qualifier());

@@ -9,6 +9,20 @@ use crate::lifecycle::{Base, object_handle};
 use crate::provider::ProtectionDomain;
 
 /// A protection zone (dat_pz_create(3DAT)): an endpoint can access only memory of its own zone.
+///
+/// ```
+/// use dat_core::error::ReturnType;
+/// use dat_core::{EpSpec, Memory, Privileges};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// let (one, other) = (ia.pz_create()?, ia.pz_create()?);
+/// let ep = ia.ep_create(&EpSpec::new(&one))?;
+/// let lmr = ia.lmr_create(&Memory::zeroed(64)?, &other, Privileges::ALL)?;
+/// let error = ep.receive(&[lmr.triplet(0, 64)?], 1).unwrap_err();
+/// assert!(error.is(ReturnType::ProtectionViolation), "{error}");
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct ProtectionZone {
     inner: Arc<PzInner>,

@@ -15,7 +15,45 @@ use crate::provider::{BindRequest, MemoryWindow, WindowScope};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::triplet::LmrTriplet;
 
-/// A remote memory region (dat_rmr_create(3DAT)).
+/// A remote memory region (dat_rmr_create(3DAT)): opens a part of a local region to the peer, until it
+/// is bound to another part, unbound or freed. It is a memory window of other interfaces.
+///
+/// ```
+/// use dat_core::{
+///     Bind, CompletionFlags, Endpoint, Event, EventDispatcher, Lmr, Privileges, Result, Rmr,
+///     RmrTriplet,
+/// };
+/// # use dat_core::{Connect, EpSpec, EvdFlags, EvdOptions, Memory, EpProvision};
+/// use std::time::Duration;
+///
+/// /// Lets the peer write 64 bytes; returns what to send to it.
+/// fn open(rmr: &Rmr, ep: &Endpoint, evd: &EventDispatcher, lmr: &Lmr) -> Result<RmrTriplet> {
+///     let triplet = lmr.triplet(128, 64)?;
+///     let flags = CompletionFlags::empty();
+///     let bind = Bind { lmr, triplet, privileges: Privileges::REMOTE_WRITE, cookie: 1, flags };
+///     let context = rmr.bind(ep, &bind)?;
+///     let Some(Event::RmrBind(_)) = evd.next_event(Duration::from_secs(5))? else { panic!("not bound") };
+///     Ok(RmrTriplet { context, address: triplet.address, length: triplet.length })
+/// }
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// # let evd = ia.evd_create(&EvdOptions::new(64, EvdFlags::DEFAULT))?;
+/// # let client = ia.ep_create(&EpSpec::new(&pz))?;
+/// # let server = ia.ep_create(&EpSpec::new(&pz).request_evd(&evd))?;
+/// # let psp = ia.psp_create_any(&evd, EpProvision::Consumer)?;
+/// # client.connect(&Connect::to_psp(&psp))?;
+/// # let Some(Event::ConnectionRequest(arrival)) = evd.next_event(Duration::from_secs(5))? else { panic!() };
+/// # arrival.request.accept(Some(&server), b"")?;
+/// # let memory = Memory::copy_of(&[7; 256])?;
+/// # let lmr = ia.lmr_create(&memory, &pz, Privileges::ALL)?;
+/// # let rmr = ia.rmr_create(&pz)?;
+/// # let remote = open(&rmr, &server, &evd, &lmr)?;
+/// # client.rdma_write(&[lmr.triplet(0, 64)?], 2, remote)?;
+/// # assert_eq!(rmr.query()?.rmr_context, remote.context);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Rmr {
     inner: Arc<RmrInner>,

@@ -15,7 +15,28 @@ use crate::lifecycle::{Base, object_handle};
 use crate::provider::IncomingRequest;
 use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
-/// A reserved service point (dat_rsp_create(3DAT)).
+/// A reserved service point (dat_rsp_create(3DAT)): it takes one request, for a given endpoint.
+///
+/// ```
+/// use dat_core::{Connect, EpSpec, EpState, EvdFlags, EvdOptions, Event};
+/// use std::time::Duration;
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let requests = ia.evd_create(&EvdOptions::new(1, EvdFlags::CONNECTION_REQUEST))?;
+/// let (client, server) = (ia.ep_create(&EpSpec::new(&pz))?, ia.ep_create(&EpSpec::new(&pz))?);
+/// let rsp = ia.rsp_create(1000, Some(&server), &requests)?;
+/// assert_eq!(server.status()?.state, EpState::Reserved);
+///
+/// client.connect(&Connect::to(ia.attributes().address, rsp.qualifier()))?;
+/// let Some(Event::ConnectionRequest(arrival)) = requests.next_event(Duration::from_secs(5))? else {
+///     panic!("not a request");
+/// };
+/// arrival.request.accept(None, b"")?; // the endpoint is known
+/// assert_eq!(server.status()?.state, EpState::Connected);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Rsp {
     inner: Arc<RspInner>,

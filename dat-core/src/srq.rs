@@ -37,6 +37,16 @@ use crate::triplet::LmrTriplet;
 ///     let spec = EpSpec::new(pz).recv_evd(evd).request_evd(evd).connect_evd(evd).srq(&srq);
 ///     (0..8).map(|_| ia.ep_create(&spec)).collect()
 /// }
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// # let evd = ia.evd_create(&dat_core::EvdOptions::new(256, dat_core::EvdFlags::DEFAULT))?;
+/// # let memory = dat_core::Memory::zeroed(64 * 4096)?;
+/// # let lmr = ia.lmr_create(&memory, &pz, dat_core::Privileges::ALL)?;
+/// # let endpoints = endpoints(&ia, &pz, &evd, &lmr)?;
+/// # assert_eq!(endpoints[7].query()?.srq.expect("shared").query()?.available_dto_count, 64);
+/// # Ok::<(), dat_core::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct SharedReceiveQueue {
@@ -55,6 +65,21 @@ pub(crate) struct SrqInner {
 object_handle!(SharedReceiveQueue, SrqInner);
 
 /// The configuration of a shared receive queue (`DAT_SRQ_ATTR`).
+///
+/// ```
+/// use dat_core::{Memory, Privileges, SrqAttributes};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let attributes = SrqAttributes { max_recv_dtos: 16, max_recv_iov: 1, low_watermark: 0 };
+/// let srq = ia.srq_create(&pz, attributes)?;
+/// let lmr = ia.lmr_create(&Memory::zeroed(64)?, &pz, Privileges::ALL)?;
+/// srq.post_recv(&[lmr.triplet(0, 64)?], 1)?;
+/// assert_eq!(srq.query()?.available_dto_count, 1);
+/// srq.set_low_watermark(1)?; // one event when the last buffer is taken
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SrqAttributes {
     /// Maximum number of outstanding buffers.

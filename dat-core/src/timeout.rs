@@ -5,6 +5,15 @@ use std::time::{Duration, Instant};
 use dat_sync::clock;
 
 /// How long a call may wait (`DAT_TIMEOUT`, microseconds).
+///
+/// ```
+/// use dat_core::Timeout;
+/// use std::time::Duration;
+///
+/// assert_eq!(Timeout::from(Duration::from_secs(1)), Timeout::from_micros(1_000_000));
+/// assert!(Timeout::ZERO.is_zero(), "a poll");
+/// assert_eq!(Timeout::from_micros(u32::MAX), Timeout::Infinite);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timeout {
     /// At most this long; zero means a poll.

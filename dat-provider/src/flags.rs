@@ -23,6 +23,15 @@ bitflags! {
 
 bitflags! {
     /// Permitted accesses to registered memory (`DAT_MEM_PRIV_FLAGS`).
+    ///
+    /// ```
+    /// use dat_provider::flags::Privileges;
+    ///
+    /// let inbox = Privileges::LOCAL_WRITE; // for receives
+    /// let shared = Privileges::REMOTE_READ | Privileges::REMOTE_WRITE;
+    /// assert!(!inbox.intersects(Privileges::REMOTE), "the peer cannot address it");
+    /// assert!(Privileges::ALL.contains(inbox | shared));
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Privileges: u32 {
         /// Local operations may read it: the source of a send or RDMA write.
@@ -47,6 +56,14 @@ impl Privileges {
 
 bitflags! {
     /// The event streams that may feed an event dispatcher (`DAT_EVD_FLAGS`).
+    ///
+    /// ```
+    /// use dat_provider::flags::EvdFlags;
+    ///
+    /// let server = EvdFlags::CONNECTION_REQUEST | EvdFlags::CONNECTION | EvdFlags::DTO;
+    /// assert!(EvdFlags::DEFAULT.contains(server));
+    /// assert!(!EvdFlags::DEFAULT.contains(EvdFlags::SOFTWARE), "it must be requested");
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct EvdFlags: u32 {
         /// Software events, posted by the consumer.

@@ -83,6 +83,22 @@ impl<C> fmt::Debug for Tally<C> {
 }
 
 /// The values of an object's counters at one time. `Display` prints a line for each that is not 0.
+///
+/// ```
+/// use dat_core::{EpCounter, EpSpec, Memory, Privileges};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let ep = ia.ep_create(&EpSpec::new(&pz))?;
+/// let lmr = ia.lmr_create(&Memory::zeroed(64)?, &pz, Privileges::ALL)?;
+/// ep.start_counters()?;
+/// ep.receive(&[lmr.triplet(0, 64)?], 1)?;
+/// let counters = ep.counters(false)?;
+/// assert_eq!(counters.get(EpCounter::PostRecv), 1);
+/// assert_eq!(counters.get(EpCounter::PostRecvData), 64);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters<C> {
     values: Vec<u64>,

@@ -33,6 +33,28 @@ use crate::provider::{Downcast, IncomingRequest, Peer};
 ///     }
 ///     request.accept(Some(ep), &region.remote_triplet(0, 4096)?.to_bytes())
 /// }
+/// # use dat_core::{Connect, EpSpec, EvdFlags, EvdOptions, Event, Memory, Privileges, EpProvision};
+/// # use dat_core::Timeout;
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// # let evd = ia.evd_create(&EvdOptions::new(8, EvdFlags::DEFAULT))?;
+/// # let client = ia.ep_create(&EpSpec::new(&pz).connect_evd(&evd))?;
+/// # let server = ia.ep_create(&EpSpec::new(&pz))?;
+/// # let lmr = ia.lmr_create(&Memory::zeroed(4096)?, &pz, Privileges::ALL)?;
+/// # let psp = ia.psp_create_any(&evd, EpProvision::Consumer)?;
+/// # for (password, accepted) in [(&b"guess"[..], false), (b"password", true)] {
+/// #     client.connect(&Connect::to_psp(&psp).private_data(password))?;
+/// #     let Some(Event::ConnectionRequest(arrival)) = evd.next_event(Timeout::ZERO)? else { panic!() };
+/// #     answer(&arrival.request, &server, &lmr)?;
+/// #     let Some(Event::Connection(event)) = evd.next_event(Timeout::ZERO)? else { panic!() };
+/// #     assert_eq!(dat_core::RmrTriplet::from_bytes(&event.private_data).is_some(), accepted);
+/// #     if !accepted {
+/// #         client.reset()?;
+/// #     }
+/// # }
+/// # Ok::<(), dat_core::Error>(())
 /// ```
 ///
 /// The client finds these bytes in `private_data` of its [`ConnectionEvent`](crate::ConnectionEvent) and

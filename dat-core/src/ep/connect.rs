@@ -13,6 +13,18 @@ use crate::provider::{Address, ConnectRequest, IncomingRequest};
 use crate::timeout::Timeout;
 
 /// The destination and parameters of a connection (dat_ep_connect(3DAT)).
+///
+/// ```
+/// use dat_core::{Connect, Timeout};
+/// use std::net::Ipv4Addr;
+/// use std::time::Duration;
+///
+/// let connect = Connect::to(Ipv4Addr::new(192, 0, 2, 1), 5000)
+///     .timeout(Duration::from_secs(10))
+///     .private_data(b"version 2");
+/// assert_eq!(connect.qualifier, 5000);
+/// assert_eq!(connect.timeout, Timeout::After(Duration::from_secs(10)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Connect<'a> {
     /// The address of the remote adapter. The unspecified one, of either family, is that of this adapter.

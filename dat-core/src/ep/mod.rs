@@ -46,13 +46,14 @@ use table::EpEvent;
 ///
 /// Two endpoints of one process connect and exchange a message:
 ///
-/// ```no_run
-/// # use dat_core::InterfaceAdapter;
+/// ```
 /// use dat_core::{
 ///     Connect, EpProvision, EpSpec, EvdFlags, EvdOptions, Event, Memory, MemorySource, Privileges,
 ///     Timeout,
 /// };
-/// # fn example(ia: &InterfaceAdapter) -> dat_core::Result<()> {
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
 /// let pz = ia.pz_create()?;
 /// let evd = ia.evd_create(&EvdOptions::new(256, EvdFlags::DEFAULT))?;
 /// let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
@@ -78,8 +79,7 @@ use table::EpEvent;
 /// }
 /// # assert!(received);
 /// assert_eq!(memory.to_vec(0, 10)?, b"hellohello");
-/// # Ok(())
-/// # }
+/// # Ok::<(), dat_core::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Endpoint {

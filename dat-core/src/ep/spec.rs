@@ -6,6 +6,21 @@
 use crate::{EpAttributes, EventDispatcher, ProtectionZone, SharedReceiveQueue};
 
 /// The parameters of a new endpoint (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
+///
+/// ```
+/// use dat_core::{EpSpec, EvdFlags, EvdOptions};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let evd = ia.evd_create(&EvdOptions::new(64, EvdFlags::DEFAULT))?;
+/// let mut attributes = ia.default_ep_attributes().clone();
+/// attributes.max_recv_iov = 2;
+/// let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
+/// let ep = ia.ep_create(&spec.attributes(&attributes))?;
+/// assert!(ep.query()?.attributes.max_recv_iov >= 2);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct EpSpec {
     pub(crate) pz: Option<ProtectionZone>,
@@ -72,6 +87,19 @@ impl EpSpec {
 }
 
 /// What to change (dat_ep_modify(3DAT)); anything else is kept.
+///
+/// ```
+/// use dat_core::{EpUpdate, EpSpec, EvdFlags, EvdOptions};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let ep = ia.ep_create(&EpSpec::new(&pz))?;
+/// let evd = ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO))?;
+/// ep.modify(&EpUpdate::new().recv_evd(Some(&evd)))?;
+/// assert_eq!(ep.query()?.recv_evd, Some(evd));
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct EpUpdate {
     pub(crate) pz: Option<ProtectionZone>,

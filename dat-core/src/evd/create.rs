@@ -18,6 +18,19 @@ use crate::sync::{BiasedLock, Mutex};
 use crate::wakeup::reserve_always_ready;
 
 /// The parameters of a new event dispatcher.
+///
+/// ```
+/// use dat_core::{EvdFlags, EvdOptions};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// let cno = ia.cno_create(None)?;
+/// let flags = EvdFlags::DTO | EvdFlags::CONNECTION;
+/// let evd = ia.evd_create(&EvdOptions::new(100, flags).with_cno(&cno))?;
+/// assert!(evd.query()?.qlen >= 100);
+/// assert_eq!(evd.query()?.flags, flags);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct EvdOptions {
     /// Number of events that it must hold; at least 1.

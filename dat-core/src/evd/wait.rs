@@ -15,6 +15,21 @@ use crate::provider::PlainSuccess;
 use crate::timeout::Timeout;
 
 /// How a wait ended.
+///
+/// ```
+/// use dat_core::{EvdFlags, EvdOptions, Event, Timeout, WaitResult};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::SOFTWARE))?;
+/// let mut event = Event::default();
+/// evd.post_software_event(1)?;
+/// assert_eq!(evd.wait(Timeout::ZERO, 2, &mut event)?, WaitResult::TimedOut { queued: 1 });
+/// evd.post_software_event(2)?;
+/// assert_eq!(evd.wait(Timeout::ZERO, 2, &mut event)?, WaitResult::Event { more: 1 });
+/// assert_eq!(event, Event::Software(1));
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitResult {
     /// An event was delivered.

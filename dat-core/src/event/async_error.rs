@@ -57,6 +57,20 @@ impl AsyncErrorKind {
 }
 
 /// An asynchronous error (`DAT_ASYNCH_ERROR_EVENT_DATA`).
+///
+/// ```
+/// use dat_core::{AsyncErrorKind, EvdFlags, EvdOptions, Event};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// let evd = ia.evd_create(&EvdOptions::new(1, EvdFlags::SOFTWARE))?;
+/// while evd.post_software_event(1).is_ok() {} // until it is full
+/// for event in ia.async_evd().expect("its own dispatcher").queued_events() {
+///     let Event::Async(error) = event? else { continue };
+///     assert_eq!((error.kind, error.object), (AsyncErrorKind::EvdOverflow, evd.id()));
+/// }
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsyncError {
     /// Its kind.

@@ -9,6 +9,17 @@ use crate::status::{DtoStatus, Operation};
 pub type EndpointId = u64;
 
 /// A completed send, receive or RDMA operation (`DAT_DTO_COMPLETION_EVENT_DATA`).
+///
+/// ```
+/// use dat_core::{DtoCompletion, DtoStatus, Operation};
+///
+/// let operation = Operation::Send;
+/// let mut done = DtoCompletion { cookie: 3, length: 64, operation, ..Default::default() };
+/// assert_eq!(done.result(), Ok(64));
+/// done.status = DtoStatus::Flushed; // the connection has ended first
+/// let failure = done.result().unwrap_err();
+/// assert_eq!((failure.cookie, failure.operation), (3, Operation::Send));
+/// ```
 // In this order endpoint and cookie are not adjacent, unlike in the `PlainSuccess` just stored:
 // otherwise the compiler would copy both with one load, and a processor cannot forward two stores
 // to one load.

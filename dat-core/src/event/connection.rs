@@ -65,6 +65,23 @@ impl ConnectionEventKind {
 }
 
 /// A connection event (`DAT_CONNECTION_EVENT_DATA`).
+///
+/// ```
+/// use dat_core::{Connect, ConnectionEventKind, EpSpec, EvdFlags, EvdOptions, Event, RefusalCause};
+/// use std::time::Duration;
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let evd = ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION))?;
+/// let ep = ia.ep_create(&EpSpec::new(&pz).connect_evd(&evd))?;
+/// ep.connect(&Connect::to(ia.attributes().address, 77))?; // nothing listens there
+/// let Some(Event::Connection(event)) = evd.next_event(Duration::from_secs(5))? else { panic!("no event") };
+/// assert_eq!(event.ep, ep.id());
+/// assert_eq!(event.kind, ConnectionEventKind::NonPeerRejected);
+/// assert_eq!(event.cause, RefusalCause::NoListener);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionEvent {
     /// The kind of the event.

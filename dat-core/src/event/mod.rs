@@ -19,6 +19,34 @@ use crate::provider::{Completion, PlainSuccess};
 use crate::status::Operation;
 
 /// An event, delivered into storage of the caller (`DAT_EVENT`).
+///
+/// ```
+/// use dat_core::{ConnectionEventKind, Event, EventDispatcher};
+///
+/// /// Handles everything that is queued; returns whether the connection still exists.
+/// fn handle(evd: &EventDispatcher) -> dat_core::Result<bool> {
+///     for event in evd.queued_events() {
+///         match event? {
+///             Event::Dto(done) => match done.result() {
+///                 Ok(length) => println!("cookie {}: {length} bytes", done.cookie),
+///                 Err(failure) => eprintln!("{failure}"),
+///             },
+///             Event::Connection(event) if event.kind == ConnectionEventKind::Established => {}
+///             Event::Connection(_) => return Ok(false),
+///             other => println!("{other}"), // one line, with what to do about a failure
+///         }
+///     }
+///     Ok(true)
+/// }
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let flags = dat_core::EvdFlags::SOFTWARE;
+/// # let evd = ia.evd_create(&dat_core::EvdOptions::new(4, flags))?;
+/// # evd.post_software_event(1)?;
+/// # assert!(handle(&evd)?);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {

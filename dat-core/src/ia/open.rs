@@ -27,6 +27,17 @@ use dat_sync::region_table::RegionTable;
 const OPEN: &str = "dat_ia_open";
 
 /// The options of an open (dat_ia_open(3DAT)).
+///
+/// ```
+/// use dat_core::{AsyncEvd, IaOptions, Registry};
+///
+/// let registry = Registry::new();
+/// registry.add_provider(dat_provider_loopback::provider())?;
+/// let async_evd = AsyncEvd::Create { min_qlen: Some(100) };
+/// let ia = registry.open_with("loopback", &IaOptions { async_evd, ..IaOptions::default() })?;
+/// assert!(ia.async_evd().expect("its own dispatcher").query()?.qlen >= 100);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct IaOptions {
     /// The version of the API that the name must be registered for.
@@ -88,6 +99,15 @@ impl Registry {
 
 /// An adapter that was opened only to be queried (dat_ib_open_query); dropping it closes it
 /// (dat_ib_close_query).
+///
+/// ```
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// let query = registry.open_query("loopback")?;
+/// assert!(query.attributes().max_eps > 0);
+/// assert!(query.provider_attributes().srq_supported);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 pub struct IaQuery {
     opened: Opened,
     attributes: AdapterAttributes,

@@ -26,9 +26,11 @@ use shared::NameUse;
 
 /// A local memory region (dat_lmr_create(3DAT)).
 ///
-/// ```no_run
+/// ```
 /// use dat_core::{Memory, MemorySource, Privileges};
-/// # fn example(ia: &dat_core::InterfaceAdapter) -> dat_core::Result<()> {
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
 /// let pz = ia.pz_create()?;
 /// let memory = Memory::zeroed(8192)?;
 /// let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
@@ -37,8 +39,7 @@ use shared::NameUse;
 /// assert!(pz.free().is_err(), "the zone is in use");
 /// lmr.free()?;
 /// pz.free()?;
-/// # Ok(())
-/// # }
+/// # Ok::<(), dat_core::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Lmr {

@@ -11,6 +11,22 @@ use crate::lifecycle::Hold;
 use crate::mem::{Memory, Span};
 
 /// The memory to register (`DAT_MEM_TYPE` with its region description).
+///
+/// ```
+/// use dat_core::{Memory, MemorySource, Privileges};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let memory = Memory::zeroed(8192)?;
+/// let whole = ia.lmr_create(&memory, &pz, Privileges::ALL)?;
+/// let part = ia.lmr_create(MemorySource::Part(&memory, 4096..8192), &pz, Privileges::REMOTE_READ)?;
+/// assert_eq!(part.query()?.registered_size, 4096);
+/// // The memory of a region again, with other privileges.
+/// let again = ia.lmr_create(&whole, &pz, Privileges::LOCAL_READ)?;
+/// assert_eq!(again.query()?.registered_address, memory.address());
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum MemorySource<'a> {

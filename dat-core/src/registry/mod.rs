@@ -62,6 +62,21 @@ const REMOVE: &str = "dat_registry_remove_provider";
 
 /// The names that can be opened and the providers that serve them.
 ///
+/// ```
+/// use dat_core::Registry;
+///
+/// let registry = Registry::new(); // or `from_environment`, which reads dat.conf
+/// registry.add_provider(dat_provider_loopback::provider())?;
+/// let names: Vec<String> = registry.list().into_iter().map(|entry| entry.name).collect();
+/// assert_eq!(names, ["loopback"]);
+///
+/// let ia = registry.open("loopback")?;
+/// assert!(registry.remove_provider("loopback").is_err(), "it is in use");
+/// drop(ia);
+/// registry.remove_provider("loopback")?;
+/// # Ok::<(), dat_core::Error>(())
+/// ```
+///
 /// Clones refer to the same registry. Providers may be added and removed at any time, from any
 /// thread; no provider is called with a lock held.
 #[derive(Clone, Debug)]

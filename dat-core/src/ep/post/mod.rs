@@ -25,6 +25,37 @@ const RECV: &str = "dat_ep_post_recv";
 impl Endpoint {
     /// Posts a send (dat_ep_post_send(3DAT)).
     ///
+    /// ```
+    /// use dat_core::{CompletionFlags, Endpoint, Lmr, Result};
+    ///
+    /// /// Sends two pieces; only the second one completes, unless the first one fails.
+    /// fn send_both(ep: &Endpoint, lmr: &Lmr) -> Result<()> {
+    ///     ep.post_send(&[lmr.triplet(0, 64)?], 1, CompletionFlags::SUPPRESS)?;
+    ///     ep.post_send(&[lmr.triplet(64, 64)?], 2, CompletionFlags::empty())
+    /// }
+    /// # use dat_core::{Connect, EpSpec, EvdFlags, EvdOptions, Event, Memory, Privileges};
+    /// # use dat_core::{EpProvision, Timeout};
+    /// # let registry = dat_core::Registry::new();
+    /// # registry.add_provider(dat_provider_loopback::provider())?;
+    /// # let ia = registry.open("loopback")?;
+    /// # let pz = ia.pz_create()?;
+    /// # let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::DEFAULT))?;
+    /// # let client = ia.ep_create(&EpSpec::new(&pz).request_evd(&evd))?;
+    /// # let server = ia.ep_create(&EpSpec::new(&pz))?;
+    /// # let lmr = ia.lmr_create(&Memory::zeroed(128)?, &pz, Privileges::ALL)?;
+    /// # server.receive(&[lmr.triplet(0, 64)?], 3)?;
+    /// # server.receive(&[lmr.triplet(64, 64)?], 4)?;
+    /// # let psp = ia.psp_create_any(&evd, EpProvision::Consumer)?;
+    /// # client.connect(&Connect::to_psp(&psp))?;
+    /// # let Some(Event::ConnectionRequest(arrival)) = evd.next_event(Timeout::ZERO)? else { panic!() };
+    /// # arrival.request.accept(Some(&server), b"")?;
+    /// # send_both(&client, &lmr)?;
+    /// # let Some(Event::Dto(done)) = evd.next_event(Timeout::ZERO)? else { panic!() };
+    /// # assert_eq!((done.cookie, done.result()), (2, Ok(64)));
+    /// # assert_eq!(evd.next_event(Timeout::ZERO)?, None);
+    /// # Ok::<(), dat_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// - `DAT_INVALID_STATE` unless connected, or disconnected, in which case it is flushed;
     /// - `DAT_INVALID_PARAMETER` for too many segments, one outside its region, a message longer
