@@ -4,6 +4,8 @@
 //! order and reports its end. The provider supplies the link as a [`Transport`](engine::Transport); the
 //! [engine] is the rest.
 //!
+//! The [`guide`] shows how to write one.
+//!
 //! The other modules are parts of queue pairs that a provider can also use without the engine, as
 //! provider-loopback does: completion queues, rings of posted receives, credits of work queues,
 //! protection domains, memory windows, and the copies of registered memory.
@@ -37,6 +39,8 @@ pub mod fault;
 mod fifo;
 pub mod fork;
 pub mod frame;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 pub mod handshake;
 pub mod link;
 #[cfg(all(test, loom))]
