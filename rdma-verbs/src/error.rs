@@ -167,6 +167,18 @@ impl Error {
             ("ibv_get_device_list" | "rdma_create_event_channel", libc::ENOSYS | libc::ENODEV) => {
                 "load the kernel's RDMA modules: modprobe rdma_ucm ib_uverbs"
             }
+            ("ibv_query_gid_ex" | "ibv_query_gid_table", libc::EOPNOTSUPP | libc::ENOSYS) => {
+                "libibverbs or the kernel is too old: install rdma-core 32 or newer"
+            }
+            (
+                "ibv_create_cq_ex"
+                | "ibv_query_rt_values_ex"
+                | "ibv_modify_cq"
+                | "ibv_alloc_td"
+                | "ibv_alloc_parent_domain"
+                | "ibv_advise_mr",
+                libc::EOPNOTSUPP | libc::ENOSYS,
+            ) => "the device, its driver or this version of libibverbs does not support this",
             (_, libc::EOPNOTSUPP | libc::ENOSYS) => {
                 "the device or its driver does not support this"
             }

@@ -7,9 +7,12 @@ use std::mem::offset_of;
 
 use libc::size_t;
 
+use super::completion_ex::{ibv_cq_ex, ibv_cq_init_attr_ex, ibv_modify_cq_attr, ibv_values_ex};
+use super::device_ex::ibv_device_attr_ex;
+use super::domain_ex::{ibv_parent_domain_init_attr, ibv_td, ibv_td_init_attr};
 use super::verbs::{
-    ibv_ah, ibv_context, ibv_cq, ibv_device_attr, ibv_mw, ibv_mw_bind_info, ibv_pd, ibv_qp,
-    ibv_qp_cap, ibv_sge, ibv_srq,
+    ibv_ah, ibv_context, ibv_cq, ibv_mw, ibv_mw_bind_info, ibv_pd, ibv_qp, ibv_qp_cap, ibv_sge,
+    ibv_srq,
 };
 
 /// Options that a device negotiates with its peer through the connection manager (ibv_set_ece(3)).
@@ -26,28 +29,6 @@ pub struct ibv_ece {
 pub struct ibv_data_buf {
     pub addr: *mut c_void,
     pub length: size_t,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ibv_odp_caps {
-    pub general_caps: u64,
-    pub rc_odp_caps: u32,
-    pub uc_odp_caps: u32,
-    pub ud_odp_caps: u32,
-}
-
-/// The part of `struct ibv_device_attr_ex` up to the on-demand paging capabilities. The size is
-/// an argument of the call, so a shorter structure is allowed.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct ibv_device_attr_ex {
-    pub orig_attr: ibv_device_attr,
-    pub comp_mask: u32,
-    pub odp_caps: ibv_odp_caps,
-    pub completion_timestamp_mask: u64,
-    pub hca_core_clock: u64,
-    pub device_cap_flags_ex: u64,
 }
 
 #[repr(C)]
@@ -82,6 +63,22 @@ pub struct ibv_rx_hash_conf {
 /// this crate calls.
 #[repr(C)]
 pub struct verbs_context_tail {
+    pub advise_mr:
+        Option<unsafe extern "C" fn(*mut ibv_pd, c_int, u32, *mut ibv_sge, u32) -> c_int>,
+    pub _null_mr_to_rate_limit: [*const c_void; 12],
+    pub alloc_parent_domain: Option<
+        unsafe extern "C" fn(*mut ibv_context, *mut ibv_parent_domain_init_attr) -> *mut ibv_pd,
+    >,
+    pub dealloc_td: Option<unsafe extern "C" fn(*mut ibv_td) -> c_int>,
+    pub alloc_td:
+        Option<unsafe extern "C" fn(*mut ibv_context, *mut ibv_td_init_attr) -> *mut ibv_td>,
+    pub modify_cq: Option<unsafe extern "C" fn(*mut ibv_cq, *mut ibv_modify_cq_attr) -> c_int>,
+    pub _srq_ops_and_wq: [*const c_void; 6],
+    pub query_rt_values:
+        Option<unsafe extern "C" fn(*mut ibv_context, *mut ibv_values_ex) -> c_int>,
+    pub create_cq_ex:
+        Option<unsafe extern "C" fn(*mut ibv_context, *mut ibv_cq_init_attr_ex) -> *mut ibv_cq_ex>,
+    pub _priv: *const c_void,
     pub query_device_ex: Option<
         unsafe extern "C" fn(
             *mut ibv_context,
@@ -100,7 +97,8 @@ pub struct verbs_context_tail {
 }
 
 /// The extended part of a context, if it has one that includes the field at that offset of the tail
-/// (`verbs_get_ctx_op`).
+/// (`verbs_get_ctx_op`). An older library has only the later fields: the caller reads no field
+/// before that one.
 ///
 /// # Safety
 /// The context must be open.
@@ -108,10 +106,11 @@ pub unsafe fn extended(context: *mut ibv_context, field: usize) -> Option<*mut v
     // SAFETY: the caller guarantees an open context.
     if unsafe { (*context).abi_compat }.addr() == usize::MAX {
         let start = offset_of!(verbs_context_tail, context);
-        let tail = context.cast::<u8>().wrapping_sub(start).cast::<verbs_context_tail>();
-        // SAFETY: an extended context has this part directly before the plain one.
-        let size = unsafe { (*tail).sz };
-        return (size >= size_of::<verbs_context_tail>() - field).then_some(tail);
+        let tail = context.cast::<u8>().wrapping_sub(start);
+        let size = tail.wrapping_add(offset_of!(verbs_context_tail, sz)).cast::<size_t>();
+        // SAFETY: an extended context has its size directly before the plain one.
+        let size = unsafe { size.read() };
+        return (size >= size_of::<verbs_context_tail>() - field).then_some(tail.cast());
     }
     None
 }

@@ -9,7 +9,10 @@ use std::io::Write;
 use std::mem::{offset_of, size_of};
 use std::process::Command;
 
-use super::{extended as x, rdma_cma as cm, verbs as v};
+use super::{
+    completion_ex as c, device_ex as d, domain_ex as t, extended as x, gid as g, rdma_cma as cm,
+    verbs as v,
+};
 
 /// A fact to compare: a C expression and our value.
 struct Fact(String, i128);
@@ -99,11 +102,31 @@ fn layouts() -> Vec<Fact> {
         v::ibv_async_event { element, event_type }
         x::ibv_ece { vendor_id, options, comp_mask }
         x::ibv_data_buf { addr, length }
-        x::ibv_odp_caps {
+        d::ibv_odp_caps {
             general_caps, rc_odp_caps = "per_transport_caps.rc_odp_caps",
             uc_odp_caps = "per_transport_caps.uc_odp_caps",
             ud_odp_caps = "per_transport_caps.ud_odp_caps",
         }
+        d::ibv_tso_caps { max_tso, supported_qpts }
+        d::ibv_rss_caps {
+            supported_qpts, max_rwq_indirection_tables, max_rwq_indirection_table_size,
+            rx_hash_fields_mask, rx_hash_function,
+        }
+        d::ibv_packet_pacing_caps { qp_rate_limit_min, qp_rate_limit_max, supported_qpts }
+        d::ibv_tm_caps { max_rndv_hdr_size, max_num_tags, flags, max_ops, max_sge }
+        d::ibv_cq_moderation_caps { max_cq_count, max_cq_period }
+        d::ibv_pci_atomic_caps { fetch_add, swap, compare_swap }
+        c::ibv_cq_init_attr_ex {
+            cqe, cq_context, channel, comp_vector, wc_flags, comp_mask, flags, parent_domain,
+        }
+        c::ibv_poll_cq_attr { comp_mask }
+        c::ibv_values_ex { comp_mask, raw_clock }
+        c::ibv_moderate_cq { cq_count, cq_period }
+        c::ibv_modify_cq_attr { attr_mask, moderate }
+        t::ibv_td { context }
+        t::ibv_td_init_attr { comp_mask }
+        t::ibv_parent_domain_init_attr { pd, td, comp_mask, alloc, free, pd_context }
+        g::ibv_gid_entry { gid, gid_index, port_num, gid_type, ndev_ifindex }
         x::ibv_rx_hash_conf { rx_hash_function, rx_hash_key_len, rx_hash_key, rx_hash_fields_mask }
         x::ibv_qp_init_attr_ex {
             qp_context, send_cq, recv_cq, srq, cap, qp_type, sq_sig_all, comp_mask, pd, xrcd,
@@ -160,10 +183,10 @@ fn nested() -> Vec<Fact> {
 /// For structures that are longer in C: only the offsets of the part that both have.
 fn extended() -> Vec<Fact> {
     macro_rules! offsets {
-        ($type:ident { $($field:ident),* $(,)? }) => {
+        ($module:ident::$type:ident { $($field:ident),* $(,)? }) => {
             [$(Fact(
                 concat!("offsetof(struct ", stringify!($type), ", ", stringify!($field), ")").to_owned(),
-                offset_of!(x::$type, $field) as i128,
+                offset_of!($module::$type, $field) as i128,
             )),*]
         };
     }
@@ -178,18 +201,39 @@ fn extended() -> Vec<Fact> {
             )),*]
         };
     }
-    offsets! { ibv_qp_ex {
+    offsets! { x::ibv_qp_ex {
         qp_base, comp_mask, wr_id, wr_flags, wr_atomic_cmp_swp, wr_atomic_fetch_add, wr_bind_mw,
         wr_local_inv, wr_rdma_read, wr_rdma_write, wr_rdma_write_imm, wr_send, wr_send_imm,
         wr_send_inv, wr_send_tso, wr_set_ud_addr, wr_set_xrc_srqn, wr_set_inline_data,
         wr_set_inline_data_list, wr_set_sge, wr_set_sge_list, wr_start, wr_complete, wr_abort,
     } }
     .into_iter()
-    .chain(offsets! { ibv_device_attr_ex {
+    .chain(offsets! { d::ibv_device_attr_ex {
         orig_attr, comp_mask, odp_caps, completion_timestamp_mask, hca_core_clock,
-        device_cap_flags_ex,
+        device_cap_flags_ex, tso_caps, rss_caps, max_wq_type_rq, packet_pacing_caps,
+        raw_packet_caps, tm_caps, cq_mod_caps, max_dm_size, pci_atomic_caps, xrc_odp_caps,
+        phys_port_cnt_ex,
     } })
-    .chain(distances!(query_device_ex, create_qp_ex, sz, context))
+    .chain(offsets! { c::ibv_cq_ex {
+        context, channel, cq_context, handle, cqe, mutex, cond, comp_events_completed,
+        async_events_completed, comp_mask, status, wr_id, start_poll, next_poll, end_poll,
+        read_opcode, read_vendor_err, read_byte_len, read_imm_data, read_qp_num, read_src_qp,
+        read_wc_flags, read_slid, read_sl, read_dlid_path_bits, read_completion_ts, read_cvlan,
+        read_flow_tag, read_tm_info, read_completion_wallclock_ns,
+    } })
+    .chain(distances!(
+        advise_mr,
+        alloc_parent_domain,
+        dealloc_td,
+        alloc_td,
+        modify_cq,
+        query_rt_values,
+        create_cq_ex,
+        query_device_ex,
+        create_qp_ex,
+        sz,
+        context
+    ))
     .collect()
 }
 
@@ -206,7 +250,7 @@ fn values() -> Vec<Fact> {
            IBV_QP_DEST_QPN, IBV_QP_INIT_ATTR_PD, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, IBV_QP_EX_WITH_RDMA_WRITE,
            IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, IBV_QP_EX_WITH_SEND, IBV_QP_EX_WITH_SEND_WITH_IMM, IBV_QP_EX_WITH_RDMA_READ,
            IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_QP_EX_WITH_LOCAL_INV,
-           IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_SEND_WITH_INV, IBV_ODP_SUPPORT, IBV_WR_SEND_WITH_IMM, IBV_WC_SEND,
+           IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_SEND_WITH_INV, IBV_WR_SEND_WITH_IMM, IBV_WC_SEND,
            IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ, IBV_WC_COMP_SWAP, IBV_WC_FETCH_ADD, IBV_WC_BIND_MW, IBV_WC_LOCAL_INV,
            IBV_WC_RECV, IBV_WC_GRH, IBV_WC_GENERAL_ERR, IBV_EVENT_LID_CHANGE, IBV_EVENT_PKEY_CHANGE, IBV_EVENT_SM_CHANGE,
            IBV_EVENT_CLIENT_REREGISTER, IBV_EVENT_GID_CHANGE, IBV_MW_TYPE_1, IBV_MW_TYPE_2, IBV_QPT_RC, IBV_QPT_UD,
@@ -226,7 +270,24 @@ fn values() -> Vec<Fact> {
            IBV_EVENT_SQ_DRAINED, IBV_EVENT_PATH_MIG, IBV_EVENT_PATH_MIG_ERR,
            IBV_EVENT_DEVICE_FATAL, IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR, IBV_EVENT_SRQ_ERR,
            IBV_EVENT_SRQ_LIMIT_REACHED, IBV_EVENT_QP_LAST_WQE_REACHED, IBV_SRQ_MAX_WR,
-           IBV_SRQ_LIMIT;
+           IBV_SRQ_LIMIT, IBV_QP_ALT_PATH, IBV_QP_PATH_MIG_STATE, IBV_MIG_MIGRATED, IBV_MIG_REARM,
+           IBV_MIG_ARMED;
+        g: IBV_GID_TYPE_IB, IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2;
+        d: IBV_ODP_SUPPORT, IBV_ODP_SUPPORT_IMPLICIT, IBV_ODP_SUPPORT_SEND, IBV_ODP_SUPPORT_RECV,
+           IBV_ODP_SUPPORT_WRITE, IBV_ODP_SUPPORT_READ, IBV_ODP_SUPPORT_ATOMIC,
+           IBV_ODP_SUPPORT_SRQ_RECV, IBV_RAW_PACKET_CAP_CVLAN_STRIPPING,
+           IBV_RAW_PACKET_CAP_SCATTER_FCS, IBV_RAW_PACKET_CAP_IP_CSUM,
+           IBV_RAW_PACKET_CAP_DELAY_DROP, IBV_PCI_ATOMIC_OPERATION_4_BYTE_SIZE_SUP,
+           IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP, IBV_PCI_ATOMIC_OPERATION_16_BYTE_SIZE_SUP;
+        c: IBV_WC_EX_WITH_BYTE_LEN, IBV_WC_EX_WITH_IMM, IBV_WC_EX_WITH_QP_NUM,
+           IBV_WC_EX_WITH_SRC_QP, IBV_WC_EX_WITH_SLID, IBV_WC_EX_WITH_SL,
+           IBV_WC_EX_WITH_DLID_PATH_BITS, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+           IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG,
+           IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, IBV_WC_STANDARD_FLAGS,
+           IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CQ_INIT_ATTR_MASK_PD,
+           IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, IBV_CQ_ATTR_MODERATE, IBV_VALUES_MASK_RAW_CLOCK;
+        t: IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+           IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, IBV_ADVISE_MR_FLAG_FLUSH;
         cm: RDMA_PS_TCP, RDMA_PS_UDP, RDMA_PS_IB, RDMA_CM_EVENT_ADDR_RESOLVED,
             RDMA_CM_EVENT_ADDR_ERROR, RDMA_CM_EVENT_ROUTE_RESOLVED, RDMA_CM_EVENT_ROUTE_ERROR,
             RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_CONNECT_RESPONSE,

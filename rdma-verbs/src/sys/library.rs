@@ -5,8 +5,9 @@ use std::fmt;
 
 use dat_sync::Lazy;
 
-use libc::{size_t, sockaddr};
+use libc::{size_t, sockaddr, ssize_t};
 
+use super::gid::ibv_gid_entry;
 use super::rdma_cma::{
     rdma_addrinfo, rdma_cm_event, rdma_cm_id, rdma_cm_join_mc_attr_ex, rdma_conn_param,
     rdma_event_channel,
@@ -149,6 +150,10 @@ functions! {
         ibv_qp_to_qp_ex @ "IBVERBS_1.6" (*mut ibv_qp) -> *mut ibv_qp_ex;
         ibv_reg_mr_iova2 @ "IBVERBS_1.8"
             (*mut ibv_pd, *mut c_void, size_t, u64, c_uint) -> *mut ibv_mr;
+        _ibv_query_gid_ex @ "IBVERBS_1.11"
+            (*mut ibv_context, u32, u32, *mut ibv_gid_entry, u32, size_t) -> c_int;
+        _ibv_query_gid_table @ "IBVERBS_1.11"
+            (*mut ibv_context, *mut ibv_gid_entry, size_t, u32, size_t) -> ssize_t;
         ibv_reg_dmabuf_mr @ "IBVERBS_1.12"
             (*mut ibv_pd, u64, size_t, u64, c_int, c_int) -> *mut ibv_mr;
     }
@@ -280,6 +285,8 @@ mod tests {
     #[test]
     fn only_public_symbol_versions_are_looked_up() {
         for (name, version) in Verbs::NAMES {
+            // The header calls functions with that prefix inline, with the size of a structure.
+            let name = name.strip_prefix('_').unwrap_or(name);
             assert!(name.starts_with("ibv_") && version.starts_with("IBVERBS_1."), "{name}");
         }
         for (name, version) in RdmaCm::NAMES {

@@ -12,11 +12,16 @@
 #![allow(missing_docs, missing_debug_implementations, reason = "bindings of C, documented there")]
 
 pub(crate) mod cancellation;
+pub mod completion_ex;
+pub mod device_ex;
 pub mod dispatch;
+pub mod domain_ex;
 pub mod extended;
+pub mod gid;
 #[cfg(test)]
 mod layout_tests;
 mod library;
+pub mod operations;
 pub mod rdma_cma;
 pub mod verbs;
 

@@ -58,11 +58,17 @@ pub const IBV_QP_RETRY_CNT: c_int = 1 << 10;
 pub const IBV_QP_RNR_RETRY: c_int = 1 << 11;
 pub const IBV_QP_RQ_PSN: c_int = 1 << 12;
 pub const IBV_QP_MAX_QP_RD_ATOMIC: c_int = 1 << 13;
+pub const IBV_QP_ALT_PATH: c_int = 1 << 14;
 pub const IBV_QP_MIN_RNR_TIMER: c_int = 1 << 15;
 pub const IBV_QP_SQ_PSN: c_int = 1 << 16;
 pub const IBV_QP_MAX_DEST_RD_ATOMIC: c_int = 1 << 17;
+pub const IBV_QP_PATH_MIG_STATE: c_int = 1 << 18;
 pub const IBV_QP_CAP: c_int = 1 << 19;
 pub const IBV_QP_DEST_QPN: c_int = 1 << 20;
+
+pub const IBV_MIG_MIGRATED: u32 = 0;
+pub const IBV_MIG_REARM: u32 = 1;
+pub const IBV_MIG_ARMED: u32 = 2;
 
 pub const IBV_QP_INIT_ATTR_PD: u32 = 1;
 pub const IBV_QP_INIT_ATTR_SEND_OPS_FLAGS: u32 = 1 << 6;
@@ -77,8 +83,6 @@ pub const IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD: u64 = 1 << 6;
 pub const IBV_QP_EX_WITH_LOCAL_INV: u64 = 1 << 7;
 pub const IBV_QP_EX_WITH_BIND_MW: u64 = 1 << 8;
 pub const IBV_QP_EX_WITH_SEND_WITH_INV: u64 = 1 << 9;
-
-pub const IBV_ODP_SUPPORT: u64 = 1;
 
 pub const IBV_SEND_FENCE: c_uint = 1;
 pub const IBV_SEND_SIGNALED: c_uint = 1 << 1;

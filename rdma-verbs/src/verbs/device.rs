@@ -9,8 +9,9 @@ use std::sync::{Arc, OnceLock};
 use dat_sync::Private;
 
 use super::{Error, Owner, Result, field, library};
+use crate::sys::device_ex::{IBV_ODP_SUPPORT, ibv_device_attr_ex};
 use crate::sys::dispatch::{self, PollCq, Posts};
-use crate::sys::extended::{extended, ibv_device_attr_ex, verbs_context_tail};
+use crate::sys::extended::{extended, verbs_context_tail};
 use crate::sys::libraries;
 use crate::sys::verbs::{self as sys, ibv_context, ibv_device, ibv_device_attr};
 
@@ -380,7 +381,7 @@ impl Context {
         // SAFETY: the memory was zeroed, which is valid for the type, and then filled.
         let caps = unsafe { attributes.assume_init() }.odp_caps;
         Ok(OnDemandPaging {
-            is_supported: caps.general_caps & sys::IBV_ODP_SUPPORT != 0,
+            is_supported: caps.general_caps & IBV_ODP_SUPPORT != 0,
             reliable_connected: caps.rc_odp_caps,
             unreliable_connected: caps.uc_odp_caps,
             datagram: caps.ud_odp_caps,
