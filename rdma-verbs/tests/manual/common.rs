@@ -15,8 +15,8 @@ use rdma_verbs::cm::{
     Hints, Parameters, PortSpace,
 };
 use rdma_verbs::verbs::{
-    Access, AddressVector, Capabilities, Completion, CompletionQueue, Memory, MemoryRegion,
-    ProtectionDomain, QueuePairType,
+    Access, AddressVector, Capabilities, Completion, CompletionQueue, Context, Memory,
+    MemoryRegion, ProtectionDomain, QueuePairType,
 };
 
 /// The time that a test, or a step that it waits for, may take.
@@ -205,6 +205,11 @@ pub(crate) fn region(
     access: Access,
 ) -> Arc<MemoryRegion> {
     MemoryRegion::new(domain, Memory::zeroed(length), access).expect("registered")
+}
+
+/// Whether the device is one of soft-RoCE, of which it is known what it has.
+pub(crate) fn is_soft_roce(context: &Context) -> bool {
+    context.name().starts_with("rxe")
 }
 
 /// The next completion of a queue.

@@ -8,6 +8,7 @@ mod create_qp;
 mod destroy;
 mod get_request;
 mod getaddrinfo;
+mod gid_table;
 mod migrate_id;
 mod objects;
 mod posts;
