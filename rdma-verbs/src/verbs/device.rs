@@ -1,17 +1,15 @@
 //! Devices, and their attributes.
 
 use std::ffi::c_char;
-use std::mem::{MaybeUninit, offset_of};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::ptr::{NonNull, null};
+use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use dat_sync::Private;
 
 use super::{Error, Owner, Result, field, library};
-use crate::sys::device_ex::{IBV_ODP_SUPPORT, ibv_device_attr_ex};
 use crate::sys::dispatch::{self, PollCq, Posts};
-use crate::sys::extended::{extended, verbs_context_tail};
 use crate::sys::libraries;
 use crate::sys::verbs::{self as sys, ibv_context, ibv_device, ibv_device_attr};
 
@@ -226,7 +224,7 @@ pub struct DeviceAttributes {
 }
 
 impl DeviceAttributes {
-    fn new(c: &ibv_device_attr) -> Self {
+    pub(super) fn new(c: &ibv_device_attr) -> Self {
         let number = |value: i32| u32::try_from(value).unwrap_or(0);
         Self {
             firmware: text(&c.fw_ver),
@@ -263,21 +261,6 @@ impl DeviceAttributes {
             phys_port_cnt: c.phys_port_cnt,
         }
     }
-}
-
-/// The device's support for on-demand paging: sets of `IBV_ODP_SUPPORT_…` for each kind of queue
-/// pair.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OnDemandPaging {
-    /// Whether regions can be registered with [`Access::ON_DEMAND`](super::Access::ON_DEMAND).
-    pub is_supported: bool,
-    /// The supported operations of reliable connections.
-    pub reliable_connected: u32,
-    /// The supported operations of unreliable connections.
-    pub unreliable_connected: u32,
-    /// The supported operations of datagrams.
-    pub datagram: u32,
 }
 
 impl Context {
@@ -351,41 +334,6 @@ impl Context {
         Error::check("ibv_query_device", code)?;
         // SAFETY: the memory was zeroed, which is valid for the type, and then filled.
         Ok(DeviceAttributes::new(&unsafe { attributes.assume_init() }))
-    }
-
-    /// The device's support for on-demand paging; all fields are empty if it has none
-    /// (ibv_query_device_ex(3)).
-    ///
-    /// # Errors
-    /// The error of the kernel.
-    pub fn on_demand_paging(&self) -> Result<OnDemandPaging> {
-        const FIELD: usize = offset_of!(verbs_context_tail, query_device_ex);
-        // SAFETY: the context is open.
-        let Some(tail) = (unsafe { extended(self.raw(), FIELD) }) else {
-            return Ok(OnDemandPaging::default());
-        };
-        // SAFETY: the context includes this field, which never changes.
-        let Some(query) = (unsafe { (*tail).query_device_ex }) else {
-            return Ok(OnDemandPaging::default());
-        };
-        let mut attributes = MaybeUninit::<ibv_device_attr_ex>::zeroed();
-        let size = size_of::<ibv_device_attr_ex>();
-        // SAFETY: the context is open and the memory has the given size.
-        let code = unsafe { query(self.raw(), null(), attributes.as_mut_ptr(), size) };
-        match Error::check("ibv_query_device_ex", code) {
-            Err(error) if matches!(error.errno, libc::EOPNOTSUPP | libc::ENOSYS) => {
-                return Ok(OnDemandPaging::default());
-            }
-            outcome => outcome?,
-        }
-        // SAFETY: the memory was zeroed, which is valid for the type, and then filled.
-        let caps = unsafe { attributes.assume_init() }.odp_caps;
-        Ok(OnDemandPaging {
-            is_supported: caps.general_caps & IBV_ODP_SUPPORT != 0,
-            reliable_connected: caps.rc_odp_caps,
-            unreliable_connected: caps.uc_odp_caps,
-            datagram: caps.ud_odp_caps,
-        })
     }
 
     /// The descriptor that is readable when there is an asynchronous event

@@ -21,7 +21,10 @@ mod channel;
 mod completion;
 mod completion_queue;
 mod device;
+mod device_ex;
 mod domain;
+#[cfg(test)]
+mod fake;
 mod gid_table;
 mod in_flight;
 mod memory;
@@ -44,7 +47,11 @@ pub use batch::{SendBatch, SendOperations};
 pub use channel::CompletionChannel;
 pub use completion::{Completion, CompletionKind, CompletionStatus};
 pub use completion_queue::CompletionQueue;
-pub use device::{Context, DeviceAttributes, DeviceEntry, OnDemandPaging, devices};
+pub use device::{Context, DeviceAttributes, DeviceEntry, devices};
+pub use device_ex::{
+    AtomicSizes, ExtendedDeviceAttributes, ModerationLimits, OnDemandPaging, PacketPacing,
+    PagedOperations, PciAtomics, RawPacketOffloads, ReceiveHashing, Segmentation, TagMatching,
+};
 pub use domain::ProtectionDomain;
 pub use gid_table::{GidEntry, GidType};
 pub use memory::Memory;

@@ -6,6 +6,7 @@ mod create_ep;
 mod create_id;
 mod create_qp;
 mod destroy;
+mod device_ex;
 mod get_request;
 mod getaddrinfo;
 mod gid_table;

@@ -1,0 +1,35 @@
+//! A context in memory of the test, for calls that reach a device only through the operations of
+//! its context.
+
+use std::mem::{MaybeUninit, offset_of};
+use std::ptr::{NonNull, without_provenance_mut};
+use std::sync::Arc;
+
+use super::{Context, Owner};
+use crate::sys::extended::verbs_context_tail;
+
+struct Device(MaybeUninit<verbs_context_tail>);
+
+// SAFETY: the tests set its operations before they share it, and only read it afterwards.
+unsafe impl Send for Device {}
+// SAFETY: the same holds for shared references.
+unsafe impl Sync for Device {}
+
+/// An extended context whose operations are those that `set` adds.
+pub(super) fn context(set: impl FnOnce(&mut verbs_context_tail)) -> Context {
+    with_size(size_of::<verbs_context_tail>(), set)
+}
+
+fn with_size(size: usize, set: impl FnOnce(&mut verbs_context_tail)) -> Context {
+    // SAFETY: all zeros is a valid value of the type: no operation and no object.
+    let mut tail: verbs_context_tail = unsafe { MaybeUninit::zeroed().assume_init() };
+    tail.sz = size;
+    tail.context.abi_compat = without_provenance_mut(usize::MAX);
+    set(&mut tail);
+    let owner = Arc::new(Device(MaybeUninit::new(tail)));
+    let start = owner.0.as_ptr().cast::<u8>().cast_mut();
+    let raw = start.wrapping_add(offset_of!(verbs_context_tail, context)).cast();
+    let raw = NonNull::new(raw).expect("the address of a value");
+    // SAFETY: the context lives as long as its owner, and no test calls a function of the library.
+    unsafe { Context::owned_by(raw, owner as Owner) }
+}
