@@ -133,7 +133,7 @@ pub struct TagMatching {
     pub max_segments: u32,
 }
 
-/// The limits of the moderation of completion queues (ibv_modify_cq(3)).
+/// The limits of [`Moderation`](super::Moderation) of completion queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ModerationLimits {
@@ -182,7 +182,7 @@ pub struct ExtendedDeviceAttributes {
     pub raw_packets: RawPacketOffloads,
     /// Matching of messages by a tag.
     pub tag_matching: TagMatching,
-    /// The limits of the moderation of completion queues.
+    /// The limits of [`CompletionQueue::moderate`](super::CompletionQueue::moderate).
     pub moderation: ModerationLimits,
     /// The length of the memory of the device that programs can allocate, in bytes.
     pub max_device_memory: u64,

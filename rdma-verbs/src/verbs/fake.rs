@@ -5,8 +5,9 @@ use std::mem::{MaybeUninit, offset_of};
 use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::Arc;
 
-use super::{Context, Owner};
+use super::{CompletionQueue, Context, Owner};
 use crate::sys::extended::verbs_context_tail;
+use crate::sys::verbs::ibv_cq;
 
 struct Device(MaybeUninit<verbs_context_tail>);
 
@@ -18,6 +19,11 @@ unsafe impl Sync for Device {}
 /// An extended context whose operations are those that `set` adds.
 pub(super) fn context(set: impl FnOnce(&mut verbs_context_tail)) -> Context {
     with_size(size_of::<verbs_context_tail>(), set)
+}
+
+/// The context of a library that knows only the last operations: those from that offset.
+pub(super) fn old_context(first: usize, set: impl FnOnce(&mut verbs_context_tail)) -> Context {
+    with_size(size_of::<verbs_context_tail>() - first, set)
 }
 
 fn with_size(size: usize, set: impl FnOnce(&mut verbs_context_tail)) -> Context {
@@ -32,4 +38,22 @@ fn with_size(size: usize, set: impl FnOnce(&mut verbs_context_tail)) -> Context 
     let raw = NonNull::new(raw).expect("the address of a value");
     // SAFETY: the context lives as long as its owner, and no test calls a function of the library.
     unsafe { Context::owned_by(raw, owner as Owner) }
+}
+
+struct Queue(ibv_cq);
+
+// SAFETY: it is never changed.
+unsafe impl Send for Queue {}
+// SAFETY: it is never changed.
+unsafe impl Sync for Queue {}
+
+/// A completion queue of such a context.
+pub(super) fn queue(context: &Context) -> Arc<CompletionQueue> {
+    // SAFETY: all zeros is a valid value of the type.
+    let mut queue: ibv_cq = unsafe { MaybeUninit::zeroed().assume_init() };
+    queue.context = context.raw();
+    let owner = Arc::new(Queue(queue));
+    let raw = NonNull::from(&owner.0);
+    // SAFETY: the queue lives as long as its owner.
+    unsafe { CompletionQueue::owned_by(raw, context.clone(), None, Arc::default(), owner as Owner) }
 }

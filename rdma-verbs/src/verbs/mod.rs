@@ -28,6 +28,7 @@ mod fake;
 mod gid_table;
 mod in_flight;
 mod memory;
+mod moderation;
 mod port;
 mod post;
 mod post_raw;
@@ -55,6 +56,7 @@ pub use device_ex::{
 pub use domain::ProtectionDomain;
 pub use gid_table::{GidEntry, GidType};
 pub use memory::Memory;
+pub use moderation::Moderation;
 pub use port::{LinkLayer, PortAttributes, PortState};
 pub use post::{Operation, RequestData, SendRequest};
 pub use post_raw::{RawOperation, RawRequest, WindowBind};

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rdma_verbs::Error;
 use rdma_verbs::cm::{
     AddressInfo, CmId, CmQueuePairInit, ConnectParameters, Event, EventChannel, EventKind, Flags,
     Hints, Parameters, PortSpace,
@@ -205,6 +206,13 @@ pub(crate) fn region(
     access: Access,
 ) -> Arc<MemoryRegion> {
     MemoryRegion::new(domain, Memory::zeroed(length), access).expect("registered")
+}
+
+/// Checks the error of a call that the device, its driver or the library does not have.
+#[track_caller]
+pub(crate) fn assert_unsupported(error: Error) {
+    assert!(matches!(error.errno, libc::EOPNOTSUPP | libc::ENOSYS), "{error}");
+    assert!(error.to_string().contains("not support"), "{error}");
 }
 
 /// Whether the device is one of soft-RoCE, of which it is known what it has.

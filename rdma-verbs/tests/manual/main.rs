@@ -11,6 +11,7 @@ mod get_request;
 mod getaddrinfo;
 mod gid_table;
 mod migrate_id;
+mod moderation;
 mod objects;
 mod posts;
 mod rdma_cm;
