@@ -9,7 +9,14 @@ use crate::sys::verbs::ibv_pd;
 object! {
     /// A protection domain (ibv_alloc_pd(3)): queue pairs can use only memory, windows and address
     /// handles of their own domain.
-    ProtectionDomain(ibv_pd) { context: Context, owner: Option<Owner> }
+    ProtectionDomain(ibv_pd) {
+        context: Context,
+        owner: Option<Owner>,
+        /// The domain whose objects it can use: itself, or the one that a parent domain extends.
+        base: NonNull<ibv_pd>,
+        /// The domains that a parent domain refers to, which are freed after it.
+        _extends: Option<(Arc<ProtectionDomain>, Option<Owner>)>,
+    }
 }
 
 impl ProtectionDomain {
@@ -21,9 +28,29 @@ impl ProtectionDomain {
         // SAFETY: the context is open.
         let raw = unsafe { (library!(verbs).ibv_alloc_pd)(context.raw()) };
         match NonNull::new(raw) {
-            Some(raw) => Ok(Arc::new(Self { raw, context: context.clone(), owner: None })),
+            Some(raw) => {
+                let context = context.clone();
+                Ok(Arc::new(Self { raw, context, owner: None, base: raw, _extends: None }))
+            }
             None => Err(Error::last("ibv_alloc_pd")),
         }
+    }
+
+    /// Wraps a parent domain that was just allocated and extends that domain; it keeps the other
+    /// object alive too.
+    pub(super) fn extending(
+        raw: NonNull<ibv_pd>,
+        domain: &Arc<Self>,
+        other: Option<Owner>,
+    ) -> Arc<Self> {
+        let (context, base) = (domain.context.clone(), domain.base);
+        let _extends = Some((Arc::clone(domain), other));
+        Arc::new(Self { raw, context, owner: None, base, _extends })
+    }
+
+    /// Whether it is a parent domain.
+    pub(super) fn is_parent(&self) -> bool {
+        self.raw != self.base
     }
 
     /// Wraps a domain that belongs to another object.
@@ -35,7 +62,7 @@ impl ProtectionDomain {
         context: Context,
         owner: Owner,
     ) -> Arc<Self> {
-        Arc::new(Self { raw, context, owner: Some(owner) })
+        Arc::new(Self { raw, context, owner: Some(owner), base: raw, _extends: None })
     }
 
     /// The device of the domain.
@@ -46,10 +73,10 @@ impl ProtectionDomain {
 }
 
 /// Handles are equal if they refer to the same domain: each identifier has its own handle of the
-/// default domain of its device.
+/// default domain of its device, and a parent domain refers to the domain that it extends.
 impl PartialEq for ProtectionDomain {
     fn eq(&self, other: &Self) -> bool {
-        self.raw == other.raw
+        self.base == other.base
     }
 }
 

@@ -5,9 +5,9 @@ use std::mem::{MaybeUninit, offset_of};
 use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::Arc;
 
-use super::{CompletionQueue, Context, Owner};
+use super::{CompletionQueue, Context, Owner, ProtectionDomain};
 use crate::sys::extended::verbs_context_tail;
-use crate::sys::verbs::ibv_cq;
+use crate::sys::verbs::{ibv_cq, ibv_pd};
 
 struct Device(MaybeUninit<verbs_context_tail>);
 
@@ -38,6 +38,21 @@ fn with_size(size: usize, set: impl FnOnce(&mut verbs_context_tail)) -> Context 
     let raw = NonNull::new(raw).expect("the address of a value");
     // SAFETY: the context lives as long as its owner, and no test calls a function of the library.
     unsafe { Context::owned_by(raw, owner as Owner) }
+}
+
+struct Domain(ibv_pd);
+
+// SAFETY: it is never changed.
+unsafe impl Send for Domain {}
+// SAFETY: it is never changed.
+unsafe impl Sync for Domain {}
+
+/// A domain of such a context.
+pub(super) fn domain(context: &Context) -> Arc<ProtectionDomain> {
+    let owner = Arc::new(Domain(ibv_pd { context: context.raw(), handle: 7 }));
+    let raw = NonNull::from(&owner.0);
+    // SAFETY: the domain lives as long as its owner.
+    unsafe { ProtectionDomain::owned_by(raw, context.clone(), owner as Owner) }
 }
 
 struct Queue(ibv_cq);

@@ -39,6 +39,7 @@ mod region;
 mod segment;
 mod shared_receive;
 mod state;
+mod thread_domain;
 mod window;
 
 pub use access::{Access, SendFlags};
@@ -66,6 +67,7 @@ pub use region::MemoryRegion;
 pub use segment::{RemoteAddress, Segment};
 pub use shared_receive::{SharedReceiveAttributes, SharedReceiveQueue};
 pub use state::{Mtu, QueuePairState, ReceiveSide, SendSide, Service};
+pub use thread_domain::ThreadDomain;
 pub use window::{MemoryWindow, WindowType};
 
 pub use crate::error::{Error, ErrorObject, Result};

@@ -17,3 +17,4 @@ mod posts;
 mod rdma_cm;
 mod rdma_verbs_calls;
 mod table;
+mod thread_domain;
