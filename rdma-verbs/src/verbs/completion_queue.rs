@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::in_flight::{InFlight, Records};
 use super::{
-    Completion, CompletionChannel, Context, Error, Owner, Result, WorkCompletion, field,
-    key_to_pointer, library, object,
+    Completion, CompletionChannel, Context, Error, Owner, ProtectionDomain, Result, WorkCompletion,
+    field, key_to_pointer, library, object,
 };
 use crate::sys::dispatch::{self, PollCq};
 use crate::sys::verbs::ibv_cq;
@@ -19,6 +19,8 @@ object! {
         channel: Option<Arc<CompletionChannel>>,
         records: Arc<Records>,
         owner: Option<Owner>,
+        /// The domain in which an extended queue was created.
+        _domain: Option<Arc<ProtectionDomain>>,
     }
 }
 
@@ -62,9 +64,19 @@ impl CompletionQueue {
         let raw =
             unsafe { (library!(verbs).ibv_create_cq)(context.raw(), depth, key, events, vector) };
         let raw = NonNull::new(raw).ok_or_else(|| Error::last(CALL))?;
+        Ok(Self::created(raw, context, channel, None))
+    }
+
+    /// Wraps a queue that was just created, and destroys it at the end.
+    pub(super) fn created(
+        raw: NonNull<ibv_cq>,
+        context: &Context,
+        channel: Option<&Arc<CompletionChannel>>,
+        domain: Option<&Arc<ProtectionDomain>>,
+    ) -> Arc<Self> {
         let (context, channel) = (context.clone(), channel.cloned());
-        let (poll, records) = (context.poll(), Arc::default());
-        Ok(Arc::new(Self { raw, poll, context, channel, records, owner: None }))
+        let (poll, records, _domain) = (context.poll(), Arc::default(), domain.cloned());
+        Arc::new(Self { raw, poll, context, channel, records, owner: None, _domain })
     }
 
     /// Wraps a queue that belongs to another object, as do the records of its posts.
@@ -78,7 +90,8 @@ impl CompletionQueue {
         records: Arc<Records>,
         owner: Owner,
     ) -> Arc<Self> {
-        Arc::new(Self { raw, poll: context.poll(), context, channel, records, owner: Some(owner) })
+        let (poll, owner) = (context.poll(), Some(owner));
+        Arc::new(Self { raw, poll, context, channel, records, owner, _domain: None })
     }
 
     pub(super) fn record(&self, record: &Arc<InFlight>) {
@@ -109,7 +122,13 @@ impl CompletionQueue {
     /// # Errors
     /// The device failed the queue, for example after an overrun.
     pub fn poll(&self, into: &mut [Completion]) -> Result<usize> {
-        take(into, |raw| self.poll_raw(raw), |id| self.records.complete(id))
+        take(into, |raw| self.poll_raw(raw), |raw| self.complete(raw))
+    }
+
+    /// The completion with the program's identifier, of a post whose objects are released; `None`
+    /// if no record of it exists.
+    pub(super) fn complete(&self, raw: &WorkCompletion) -> Option<Completion> {
+        self.records.complete(raw.wr_id).map(|id| Completion::new(id, raw))
     }
 
     /// Takes one completion, if there is one.
@@ -182,22 +201,22 @@ impl CompletionQueue {
 /// Fills `into` from batches of `poll`, without the completions for which `complete` finds no post.
 /// A failed poll is reported only if nothing was taken before it, because the caller would lose
 /// that.
-fn take(
-    into: &mut [Completion],
-    poll: impl Fn(&mut [WorkCompletion]) -> Result<usize>,
-    complete: impl Fn(u64) -> Option<u64>,
+pub(super) fn take<R: Copy + Default, C>(
+    into: &mut [C],
+    poll: impl Fn(&mut [R]) -> Result<usize>,
+    complete: impl Fn(&R) -> Option<C>,
 ) -> Result<usize> {
     let mut taken = 0;
     while taken < into.len() {
-        let mut raw = [WorkCompletion::default(); BATCH];
+        let mut raw = [R::default(); BATCH];
         let wanted = BATCH.min(into.len() - taken);
         let count = match poll(&mut raw[..wanted]) {
             Err(error) if taken == 0 => return Err(error),
             polled => polled.unwrap_or(0),
         };
         for completion in &raw[..count] {
-            if let Some(id) = complete(completion.wr_id) {
-                into[taken] = Completion::new(id, completion);
+            if let Some(completion) = complete(completion) {
+                into[taken] = completion;
                 taken += 1;
             }
         }
@@ -242,7 +261,8 @@ mod tests {
     #[test]
     fn a_failed_poll_loses_no_completion_taken_before_it() {
         let (left, mut into) = (Cell::new(BATCH), [Completion::default(); 2 * BATCH]);
-        let mut poll_all = || take(&mut into, |raw| poll(&left, BATCH, raw), Some);
+        let all = |raw: &WorkCompletion| Some(Completion::new(raw.wr_id, raw));
+        let mut poll_all = || take(&mut into, |raw| poll(&left, BATCH, raw), all);
         assert_eq!(poll_all(), Ok(BATCH));
         assert_eq!(poll_all().expect_err("nothing is left").errno, libc::EIO);
         assert_eq!(into[BATCH - 1].id, BATCH as u64 - 1);
@@ -251,7 +271,8 @@ mod tests {
     #[test]
     fn completions_of_unknown_posts_are_skipped() {
         let (left, mut into) = (Cell::new(2 * BATCH), [Completion::default(); BATCH]);
-        let odd = |id| (id % 2 == 1).then_some(id);
+        let odd =
+            |raw: &WorkCompletion| (raw.wr_id % 2 == 1).then(|| Completion::new(raw.wr_id, raw));
         assert_eq!(take(&mut into, |raw| poll(&left, 2 * BATCH, raw), odd), Ok(BATCH));
         assert_eq!(into.map(|completion| completion.id % 2), [1; BATCH]);
     }

@@ -20,6 +20,7 @@ mod batch;
 mod channel;
 mod completion;
 mod completion_queue;
+mod completion_queue_ex;
 mod device;
 mod device_ex;
 mod domain;
@@ -49,6 +50,9 @@ pub use batch::{SendBatch, SendOperations};
 pub use channel::CompletionChannel;
 pub use completion::{Completion, CompletionKind, CompletionStatus};
 pub use completion_queue::CompletionQueue;
+pub use completion_queue_ex::{
+    CompletionFields, ExtendedCompletion, ExtendedCompletionQueue, ExtendedQueueInit,
+};
 pub use device::{Context, DeviceAttributes, DeviceEntry, devices};
 pub use device_ex::{
     AtomicSizes, ExtendedDeviceAttributes, ModerationLimits, OnDemandPaging, PacketPacing,

@@ -2,6 +2,7 @@
 //! sentences of the pages and their tests, and `table.rs` compares it with the tests.
 
 mod common;
+mod completion_queue_ex;
 mod create_ep;
 mod create_id;
 mod create_qp;
