@@ -15,6 +15,7 @@
 
 mod access;
 mod address_handle;
+mod advice;
 mod async_event;
 mod batch;
 mod channel;
@@ -45,6 +46,7 @@ mod window;
 
 pub use access::{Access, SendFlags};
 pub use address_handle::{AddressHandle, AddressVector, Gid, GlobalRoute};
+pub use advice::Advice;
 pub use async_event::{AsyncEvent, DeviceEvent, PortEvent, QueuePairEvent, SharedReceiveEvent};
 pub use batch::{SendBatch, SendOperations};
 pub use channel::CompletionChannel;

@@ -1,6 +1,7 @@
 //! Tests of the connection manager against its manual pages. `docs/manual-pages.md` lists the
 //! sentences of the pages and their tests, and `table.rs` compares it with the tests.
 
+mod advice;
 mod common;
 mod completion_queue_ex;
 mod create_ep;
