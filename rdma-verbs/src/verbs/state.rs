@@ -29,7 +29,7 @@ pub enum QueuePairState {
 }
 
 impl QueuePairState {
-    const fn new(value: u32) -> Self {
+    pub(super) const fn new(value: u32) -> Self {
         match value {
             sys::IBV_QPS_RESET => Self::Reset,
             sys::IBV_QPS_INIT => Self::Init,
@@ -284,7 +284,7 @@ impl QueuePair {
 
     /// The mask for its kind, from the attributes of all kinds, of connections and of reliable
     /// ones.
-    fn of_kind(&self, all: i32, connected: i32, reliable: i32) -> i32 {
+    pub(super) fn of_kind(&self, all: i32, connected: i32, reliable: i32) -> i32 {
         match self.qp_type() {
             QueuePairType::Ud => all,
             QueuePairType::Uc => all | connected,

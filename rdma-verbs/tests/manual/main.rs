@@ -16,6 +16,7 @@ mod migrate_id;
 mod moderation;
 mod objects;
 mod posts;
+mod queue_pair_attributes;
 mod rdma_cm;
 mod rdma_verbs_calls;
 mod table;
