@@ -11,7 +11,11 @@ use super::{
 use crate::sys::verbs::{IBV_WC_GRH, IBV_WC_RECV, ibv_ah, ibv_ah_attr, ibv_gid, ibv_global_route};
 
 /// A global identifier of a port, or of a multicast group.
+///
+/// With the feature `serde` it is text in the form of an IPv6 address, or 16 bytes in binary formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(from = "Ipv6Addr", into = "Ipv6Addr"))]
 pub struct Gid(pub [u8; 16]);
 
 impl Gid {
@@ -26,6 +30,12 @@ impl From<Ipv6Addr> for Gid {
     }
 }
 
+impl From<Gid> for Ipv6Addr {
+    fn from(gid: Gid) -> Self {
+        Self::from(gid.0)
+    }
+}
+
 /// Printed like an IPv6 address, as is usual for GIDs.
 impl fmt::Display for Gid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,6 +45,7 @@ impl fmt::Display for Gid {
 
 /// A route by GIDs. RoCE always needs one, InfiniBand between subnets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GlobalRoute {
     /// The GID of the destination.
     pub destination: Gid,
@@ -50,6 +61,7 @@ pub struct GlobalRoute {
 
 /// The address of a port of the fabric (ibv_create_ah(3)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AddressVector {
     /// The local port to send from.
     pub port: u8,

@@ -9,6 +9,7 @@ use crate::sys::gid::{self as sys, ibv_gid_entry};
 
 /// The protocol of packets with a GID (ibv_query_gid_ex(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum GidType {
     /// InfiniBand; iWARP devices report this too.
@@ -34,6 +35,7 @@ impl GidType {
 
 /// A valid entry of a GID table (ibv_query_gid_ex(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GidEntry {
     /// The GID.

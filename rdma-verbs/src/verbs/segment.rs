@@ -63,6 +63,7 @@ pub(super) fn gather(
 
 /// Memory of the peer, starting at an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RemoteAddress {
     /// The address, as the peer registered it.
     pub address: u64,
