@@ -8,6 +8,8 @@ mod completions;
 mod conformance;
 mod doctor;
 mod explain;
+#[doc(hidden)]
+pub mod fuzz;
 mod info;
 mod interrupt;
 mod list;

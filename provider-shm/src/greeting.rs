@@ -60,14 +60,22 @@ fn send_packet(
     parts: &[&[u8]],
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    send_any(socket, &parts.concat(), descriptors)
+}
+
+/// Sends any packet with up to [`MOST`] descriptors.
+pub(crate) fn send_any(
+    socket: BorrowedFd<'_>,
+    packet: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(Errno::NOBUFS);
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    let packet = parts.concat();
-    rustix::net::sendmsg(socket, &[IoSlice::new(&packet)], &mut control, flags).map(drop)
+    rustix::net::sendmsg(socket, &[IoSlice::new(packet)], &mut control, flags).map(drop)
 }
 
 /// Receives the segment of the peer; nothing if the packet has not come yet.

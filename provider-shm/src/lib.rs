@@ -29,6 +29,8 @@ mod common;
 mod connect;
 mod direct;
 mod direct_support;
+#[doc(hidden)]
+pub mod fuzz;
 mod gate;
 mod greeting;
 #[cfg(all(test, not(loom)))]

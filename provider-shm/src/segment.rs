@@ -65,6 +65,11 @@ impl Segment {
         unsafe { &*at.cast::<AccessWords>() }
     }
 
+    /// The first byte of all of it, and the number of bytes.
+    pub(crate) fn all(&self) -> (*mut u8, usize) {
+        (self.0.base(), LENGTH)
+    }
+
     /// The first byte of the ring of a direction, 0 or 1; [`RING`] bytes are mapped there.
     pub(crate) fn ring(&self, direction: usize) -> *mut u8 {
         self.0.base().wrapping_add(HEAD + (direction & 1) * RING)

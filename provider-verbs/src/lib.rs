@@ -51,6 +51,8 @@ mod discovery;
 mod domain;
 mod engine;
 mod errors;
+#[doc(hidden)]
+pub mod fuzz;
 mod key;
 mod listener;
 mod mapping;

@@ -8,7 +8,7 @@ const HEADER: usize = 48;
 const ENTRY: usize = 24;
 
 /// The files in the cache by name, in the order of the cache.
-pub(super) fn parse(bytes: &[u8]) -> Vec<(String, String)> {
+pub(crate) fn parse(bytes: &[u8]) -> Vec<(String, String)> {
     entries(bytes).unwrap_or_default()
 }
 

@@ -8,16 +8,16 @@ use object::{Architecture, Endianness, FileKind, Object, ObjectSymbol};
 
 /// A shared object.
 #[derive(Debug)]
-pub(super) struct Image {
+pub(crate) struct Image {
     /// The libraries that it depends on.
-    pub(super) needed: Vec<String>,
+    pub(crate) needed: Vec<String>,
     symbols: Vec<String>,
     architecture: Architecture,
 }
 
 impl Image {
     /// Parses a file; fails with the reason.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let image = match FileKind::parse(bytes) {
             Ok(FileKind::Elf64) => read::<FileHeader64<Endianness>>(bytes),
             Ok(FileKind::Elf32) => read::<FileHeader32<Endianness>>(bytes),
@@ -43,7 +43,7 @@ impl Image {
     }
 
     /// Whether it defines a symbol.
-    pub(super) fn defines(&self, symbol: &str) -> bool {
+    pub(crate) fn defines(&self, symbol: &str) -> bool {
         self.symbols.iter().any(|name| name == symbol)
     }
 }

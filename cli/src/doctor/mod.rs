@@ -4,13 +4,13 @@
 //! tested, adapters are opened and closed, and those over shared memory and TCP
 //! connect to themselves.
 
-mod cache;
+pub(crate) mod cache;
 mod configuration;
 mod container;
 mod device;
 mod direct_access;
 mod environment;
-mod image;
+pub(crate) mod image;
 mod interface;
 mod libraries;
 mod loader;

@@ -8,7 +8,7 @@ mod latency;
 pub mod memcpy;
 mod op;
 pub mod plan;
-mod remote;
+pub(crate) mod remote;
 mod report;
 pub mod svg;
 

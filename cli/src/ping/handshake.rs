@@ -26,7 +26,7 @@ pub(super) fn request() -> Vec<u8> {
 }
 
 /// Checks that the private data of a request comes from this command.
-pub(super) fn check_request(found: &[u8]) -> Result<(), CliError> {
+pub(crate) fn check_request(found: &[u8]) -> Result<(), CliError> {
     check_head("private data in the request", found)?;
     let expected = request();
     let found = pattern::unpadded(found, expected.len());
@@ -34,7 +34,7 @@ pub(super) fn check_request(found: &[u8]) -> Result<(), CliError> {
 }
 
 /// The private data in the reply: the memory that the peer may read and write.
-pub(super) fn answer(area: RmrTriplet) -> Vec<u8> {
+pub(crate) fn answer(area: RmrTriplet) -> Vec<u8> {
     let mut data = HEAD.to_vec();
     data.extend(area.address.to_le_bytes());
     data.extend(area.length.to_le_bytes());
@@ -44,7 +44,7 @@ pub(super) fn answer(area: RmrTriplet) -> Vec<u8> {
 }
 
 /// The memory that a reply offers.
-pub(super) fn check_answer(found: &[u8]) -> Result<RmrTriplet, CliError> {
+pub(crate) fn check_answer(found: &[u8]) -> Result<RmrTriplet, CliError> {
     check_head("private data in the reply", found)?;
     let word = |at: usize| {
         let mut bytes = [0; 8];

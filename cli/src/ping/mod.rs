@@ -1,7 +1,7 @@
 //! `dat ping`: tests an adapter, step by step.
 
 mod client;
-mod handshake;
+pub(crate) mod handshake;
 mod local;
 mod pieces;
 mod plan;

@@ -8,7 +8,7 @@ mod cell;
 mod client;
 mod control;
 mod listener;
-mod order;
+pub(crate) mod order;
 mod responder;
 
 pub(super) use client::measure;

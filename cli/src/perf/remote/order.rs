@@ -31,7 +31,7 @@ const WORDS: usize = 5;
 
 /// What a message contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Message {
+pub(crate) struct Message {
     pub words: [u64; WORDS],
     /// At most as long as fits; what is longer is cut.
     pub text: String,
@@ -44,7 +44,7 @@ impl Message {
     }
 
     /// The bytes to send.
-    pub(super) fn to_bytes(&self) -> [u8; LENGTH] {
+    pub(crate) fn to_bytes(&self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         for (to, word) in bytes.chunks_exact_mut(8).zip(self.words) {
             to.copy_from_slice(&word.to_le_bytes());
@@ -56,7 +56,7 @@ impl Message {
     }
 
     /// The message in received bytes, whatever they are.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let mut words = [0; WORDS];
         for (word, from) in words.iter_mut().zip(bytes.chunks_exact(8)) {
             *word = from.try_into().map_or(0, u64::from_le_bytes);
@@ -80,7 +80,7 @@ impl Boundary for str {
 
 /// How the listener serves the connection of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// It takes messages, and reports each posted batch of receives with a message.
     Sink,
     /// It sends each message back.
@@ -91,7 +91,7 @@ pub(super) enum Mode {
 
 /// What a client orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// Reports the limits of the adapter.
     Limits,
     /// Prepares memory for an operation: slots with a stride, and a pattern of a seed in what is to
@@ -113,7 +113,7 @@ fn number<T: PartialEq>(all: &[T], value: &T) -> u64 {
 }
 
 impl Order {
-    pub(super) fn to_message(self) -> Message {
+    pub(crate) fn to_message(self) -> Message {
         Message::of(match self {
             Self::Limits => [1, 0, 0, 0, 0],
             Self::Prepare { op, slots, stride, seed } => {
@@ -124,7 +124,7 @@ impl Order {
         })
     }
 
-    pub(super) fn from_message(message: &Message) -> Result<Self, CliError> {
+    pub(crate) fn from_message(message: &Message) -> Result<Self, CliError> {
         let [kind, a, slots, stride, seed] = message.words;
         let index = usize::try_from(a).unwrap_or(usize::MAX);
         let order = match (kind, OPS.get(index), MODES.get(index)) {
@@ -147,7 +147,7 @@ pub(super) fn answer(done: &Result<[u64; 4], CliError>) -> Message {
 }
 
 /// The words of an answer.
-pub(super) fn answered(message: Message) -> Result<[u64; 4], CliError> {
+pub(crate) fn answered(message: Message) -> Result<[u64; 4], CliError> {
     match message.words {
         [0, a, b, c, d] => Ok([a, b, c, d]),
         _ => {
