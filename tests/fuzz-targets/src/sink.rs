@@ -91,7 +91,7 @@ impl FrameSink for Sink {
     }
 
     fn end(&mut self) -> Result<(), Refused> {
-        assert!(self.current.take().is_some(), "the end of no frame");
+        assert!(self.current.take().is_some(), "an end without a frame");
         Ok(())
     }
 }

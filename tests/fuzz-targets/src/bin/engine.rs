@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use dat_conformance::{Node, drain, state};
 use dat_core::{
-    Close, CompletionFlags, Connect, Endpoint, EpState, Event, Lmr, LmrTriplet, Memory,
+    Close, CompletionFlags, Connect, DtoStatus, Endpoint, EpState, Event, Lmr, LmrTriplet, Memory,
     MemorySource, Privileges, Registry, RmrTriplet, SharedReceiveQueue,
 };
 use dat_fuzz_targets::Input;
@@ -218,6 +218,8 @@ struct World {
     remote: RmrTriplet,
     /// Cookies of requests and of receives, and how often each has completed.
     posted: [Vec<u8>; 2],
+    /// Number of requests, and of receives, that have completed with success.
+    successes: [usize; 2],
     /// The counts of the next frame of the peer.
     done: u32,
     credits: u32,
@@ -271,6 +273,7 @@ impl World {
                 let times = &mut self.posted[queue][done.cookie as usize];
                 *times += 1;
                 assert_eq!(*times, 1, "a second completion: {done:?}");
+                self.successes[queue] += usize::from(done.status == DtoStatus::Success);
             }
         }
         drain(&self.node.connect);
@@ -423,8 +426,8 @@ impl World {
         }
     }
 
-    /// Ends the connection, and checks what is left.
-    fn finish(mut self) {
+    /// Ends the connection, and checks what is left. Returns the number of successes.
+    fn finish(mut self) -> [usize; 2] {
         {
             let mut wire = self.peer.wire();
             (wire.is_cut, wire.capacity) = (true, usize::MAX);
@@ -449,13 +452,14 @@ impl World {
         let (before, rest) = bytes.split_at(GUARD);
         let guards = before.iter().chain(&rest[LENGTH..]);
         assert!(guards.into_iter().all(|byte| *byte == GUARDED), "memory outside of the region");
-        let Self { node, mut thread, ep, srq, lmr, .. } = self;
+        let Self { node, mut thread, ep, srq, lmr, successes, .. } = self;
         drop((ep, srq, lmr, node));
         while let Some(running) = thread.as_mut().filter(|thread| thread.is_woken()) {
             if !running.run() {
                 thread = None;
             }
         }
+        successes
     }
 }
 
@@ -471,6 +475,11 @@ fn length(input: &mut Input<'_>) -> u64 {
 }
 
 fn run(bytes: &[u8]) {
+    play(bytes);
+}
+
+/// Returns the number of requests and of receives that completed with success.
+fn play(bytes: &[u8]) -> [usize; 2] {
     clock::simulate();
     simulated::begin(0);
     let mut input = Input::new(bytes);
@@ -521,6 +530,7 @@ fn run(bytes: &[u8]) {
         lmr: Some(lmr),
         remote,
         posted,
+        successes: [0; 2],
         done: 0,
         credits: 0,
     };
@@ -545,8 +555,19 @@ fn run(bytes: &[u8]) {
         }
         world.step(&mut input);
     }
-    world.finish();
+    let successes = world.finish();
     drop(psp);
+    successes
 }
 
 dat_fuzz_targets::target!(run);
+
+#[test]
+fn the_inputs_of_the_corpus_exchange_messages() {
+    let passive = play(include_bytes!("../../corpus/engine/passive"));
+    let active = play(include_bytes!("../../corpus/engine/active"));
+    let shared = play(include_bytes!("../../corpus/engine/shared"));
+    let handshake = play(include_bytes!("../../corpus/engine/handshake"));
+    println!("{passive:?} {active:?} {shared:?} {handshake:?}");
+    assert!(passive[1] > 0 && active[0] > 0 && shared[1] > 0);
+}
