@@ -37,7 +37,7 @@ impl Process {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(loom), not(miri)))]
 mod tests {
     #![allow(unsafe_code, reason = "fork")]
 

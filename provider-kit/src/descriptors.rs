@@ -141,7 +141,7 @@ pub fn handshakes() -> usize {
     (soft() / 4).clamp(least, most) as usize
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
 

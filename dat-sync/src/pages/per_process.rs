@@ -106,7 +106,7 @@ fn word() -> Option<&'static AtomicU64> {
     unsafe { WORD.load(Ordering::Acquire).as_ref() }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(loom), not(miri)))]
 mod tests {
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};

@@ -150,6 +150,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it fills several pages of two megabytes")]
     fn slots_do_not_overlap_on_any_page() {
         let mut slab = Slab::new();
         let sizes = (1..=MAX_LINES).cycle().take(3 * HUGE / CACHE_LINE / 32);

@@ -257,6 +257,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri takes an hour for thousands of regions")]
     fn a_context_finds_its_region_until_removed_and_never_after() {
         let table = RegionTable::new();
         let contexts: Vec<u32> =
@@ -278,6 +279,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri takes an hour for thousands of regions")]
     fn regions_stay_found_while_the_table_grows_onto_huge_pages() {
         const MANY: u64 = 140_000;
         let table = RegionTable::new();
