@@ -84,6 +84,23 @@ pub trait Adapter: Send + Sync {
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
         None
     }
+
+    /// What this instance has counted since it was opened. By default, nothing.
+    fn counters(&self) -> DeviceCounters {
+        DeviceCounters::default()
+    }
+}
+
+/// What an adapter counts that no completion and no event reports. The numbers never decrease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Datagrams that arrived and were dropped: no receive was posted, the posted one was too short, or a queue of the
+    /// system was full.
+    pub dropped_datagrams: u64,
+    /// Packets that are none of the protocol, or do not have the key of the queue pair (Q_Key).
+    pub receive_errors: u64,
+    /// Datagrams that completed and were not sent, for example because no way leads to their destination.
+    pub transmit_discards: u64,
 }
 
 /// Everything that an adapter reports about itself.

@@ -38,7 +38,7 @@ pub mod stub;
 pub mod triplet;
 mod waiter_progress;
 
-pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
+pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, DeviceCounters};
 pub use address::{Address, FabricAddress};
 pub use completion::{
     Completion, CompletionDescriptor, CompletionFeatures, CompletionPoller, CompletionQueue,

@@ -30,7 +30,8 @@ macro_rules! counters {
 
 counters! {
     /// The counters of an adapter (`DAT_IA_COUNTERS`). Counters that need hardware stay 0 without
-    /// it.
+    /// it, except those of lost datagrams (`DCNT_IA_DIAG_ERR_RQ_UDSDPRD`, `DCNT_IA_LNK_ERR_RCV`,
+    /// `DCNT_IA_LNK_ERR_XMT_DISCARDS`), which providers in software count.
     IaCounter
     PzCreate = "DCNT_IA_PZ_CREATE", "Protection zones created.";
     PzFree = "DCNT_IA_PZ_FREE", "Protection zones freed.";

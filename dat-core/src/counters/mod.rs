@@ -1,11 +1,14 @@
 //! Counters of adapters, endpoints and event dispatchers (the InfiniBand extension of DAT 2.0:
 //! dat_ib_query_counters, dat_ib_print_counters, dat_ib_start_counter, dat_ib_stop_counter).
 //!
-//! An object counts only once it is started; until then counting costs it nothing.
+//! An object counts only once it is started; until then counting costs it nothing. What the provider of an adapter counts
+//! by itself ([`DeviceCounters`](crate::provider::DeviceCounters)) goes on while the counters are stopped.
 
+mod device;
 mod ids;
 mod tally;
 
+pub(crate) use device::DeviceBase;
 pub use ids::{EpCounter, EvdCounter, IaCounter};
 pub(crate) use tally::Tally;
 pub use tally::{CounterId, Counters};
@@ -18,7 +21,7 @@ macro_rules! counted {
     (
         $handle:ident,
         $counter:ident,
-        $this:ident => $tally:expr,
+        ($this:ident, $reset:ident) => $read:expr,
         $on:ident => $switch:expr,
         $operation:ident => $check:expr
     ) => {
@@ -50,9 +53,9 @@ macro_rules! counted {
             /// # Errors
             /// `DAT_INVALID_HANDLE` when the object is gone.
             pub fn counters(&self, reset: bool) -> Result<Counters<$counter>> {
-                let ($this, $operation) = (self, "dat_ib_query_counters");
+                let ($this, $reset, $operation) = (self, reset, "dat_ib_query_counters");
                 $check?;
-                Ok($tally.read(reset))
+                Ok($read)
             }
         }
     };
@@ -61,21 +64,21 @@ macro_rules! counted {
 counted!(
     InterfaceAdapter,
     IaCounter,
-    ia => ia.inner().tally,
-    on => ia.inner().tally.switch(on),
+    (ia, reset) => ia.inner().counters(reset),
+    on => ia.inner().set_counted(on),
     operation => ia.inner().check_open(operation)
 );
 counted!(
     Endpoint,
     EpCounter,
-    ep => ep.inner().tally(),
+    (ep, reset) => ep.inner().tally().read(reset),
     on => ep.inner().set_counted(on),
     operation => ep.inner().base.check_live(operation)
 );
 counted!(
     EventDispatcher,
     EvdCounter,
-    evd => evd.inner().tally(),
+    (evd, reset) => evd.inner().tally().read(reset),
     on => evd.inner().set_counted(on),
     operation => evd.inner().base.check_live(operation)
 );

@@ -113,6 +113,13 @@ impl<C: CounterId> Counters<C> {
         Self { values, kind: PhantomData }
     }
 
+    /// Adds to the value of one counter.
+    pub(super) fn add(&mut self, counter: C, amount: u64) {
+        if let Some(value) = self.values.get_mut(counter.index()) {
+            *value = value.saturating_add(amount);
+        }
+    }
+
     /// The value of one counter.
     #[must_use]
     pub fn get(&self, counter: C) -> u64 {

@@ -17,7 +17,7 @@ use dat_sync::Mutex;
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use crate::claim::ClaimableProgress;
 use crate::compat::Compat;
-use crate::counters::{IaCounter, Tally};
+use crate::counters::{Counters, DeviceBase, IaCounter, Tally};
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result};
 use crate::event::{AsyncError, AsyncErrorKind};
@@ -26,7 +26,9 @@ use crate::id_allocator::IdAllocator;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Based};
 use crate::lmr::SharedNames;
-use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, Epochs, Reach};
+use crate::provider::{
+    Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, DeviceCounters, Epochs, Reach,
+};
 use crate::registry::ProviderUse;
 use dat_sync::Process;
 use dat_sync::region_table::RegionTable;
@@ -84,6 +86,8 @@ pub(crate) struct IaInner {
     async_errors: Mutex<Option<AsyncTarget>>,
     context: AtomicU64,
     pub(crate) tally: Tally<IaCounter>,
+    /// Where the counters that the provider counts began.
+    device: DeviceBase,
 }
 
 /// The provider's adapter, and the guard that keeps the provider from being removed.
@@ -289,6 +293,27 @@ impl IaInner {
         let adapter = self.adapter.lock();
         let opened = adapter.as_ref().map(|opened| Arc::clone(&opened.adapter));
         opened.ok_or_else(|| self.describe(children::closed(), operation))
+    }
+
+    /// Starts or stops the counters.
+    pub(crate) fn set_counted(&self, is_counted: bool) {
+        self.tally.switch(is_counted);
+        if is_counted {
+            self.device.start(self.device_counters());
+        }
+    }
+
+    /// The counters, which are reset if `reset` is set.
+    pub(crate) fn counters(&self, reset: bool) -> Counters<IaCounter> {
+        let mut counters = self.tally.read(reset);
+        self.device.add_to(&mut counters, self.device_counters(), reset);
+        counters
+    }
+
+    /// What the provider has counted so far.
+    fn device_counters(&self) -> DeviceCounters {
+        let adapter = self.adapter.lock().as_ref().map(|opened| Arc::clone(&opened.adapter));
+        adapter.map(|adapter| adapter.counters()).unwrap_or_default()
     }
 
     /// Adds the context that all errors of calls on the adapter share.

@@ -10,7 +10,7 @@ use super::{AsyncErrorSink, AsyncTarget, IaInner, IaSink, InterfaceAdapter, Open
 use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::claim::ClaimableProgress;
 use crate::compat::Compat;
-use crate::counters::Tally;
+use crate::counters::{DeviceBase, Tally};
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EvdOptions, EventDispatcher};
@@ -212,6 +212,7 @@ impl Candidate {
             users: AtomicUsize::new(0),
             context: std::sync::atomic::AtomicU64::new(0),
             tally: Tally::default(),
+            device: DeviceBase::default(),
         });
         let _ = sink.ia.set(Arc::downgrade(&inner));
         Ok(InterfaceAdapter::from_inner(&inner))

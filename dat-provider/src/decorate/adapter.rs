@@ -13,9 +13,9 @@ use super::shared_receive::{SharedReceives, WatermarkSink};
 use crate::error::Result;
 use crate::{
     Adapter, AdapterAttributes, AdapterSink, Address, AsyncUpcall, CompletionQueue,
-    CompletionQueueParts, CompletionSink, ListenSink, ListenerParts, OpenRequest, ProtectionDomain,
-    Provider, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
-    WaiterProgress,
+    CompletionQueueParts, CompletionSink, DeviceCounters, ListenSink, ListenerParts, OpenRequest,
+    ProtectionDomain, Provider, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
+    SharedReceiveSink, WaiterProgress,
 };
 
 /// Opens an adapter of a provider and puts a layer of hooks over it. A decorator calls this in its
@@ -124,6 +124,10 @@ impl<H: Hooks> Adapter for Decorated<H> {
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
         self.inner.waiter_progress()
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.inner.counters()
     }
 }
 
