@@ -81,6 +81,10 @@ impl Transport for Links {
         self.sockets.secret()
     }
 
+    fn has_datagrams(&self) -> bool {
+        self.sockets.has_datagrams()
+    }
+
     fn processors(&self) -> Processors {
         self.sockets.processors()
     }

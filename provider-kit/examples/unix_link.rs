@@ -212,7 +212,14 @@ fn connected(socket: OwnedFd, address: IpAddr, local_port: u64) -> Connected {
         destinations: Destinations::new(),
         ended: None,
     };
-    Connected { reader: Box::new(reader), writer: Box::new(writer), address, local_port }
+    Connected {
+        reader: Box::new(reader),
+        writer: Box::new(writer),
+        address,
+        local_port,
+        // It carries no datagrams.
+        datagrams: None,
+    }
 }
 
 // 3. The transport

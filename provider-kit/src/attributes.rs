@@ -19,7 +19,7 @@ pub struct Identity {
     pub specific: Vec<NamedAttr>,
 }
 
-/// The attributes of an adapter with these limits, which supports everything but datagrams.
+/// The attributes of an adapter with these limits, which supports everything but datagrams; those the transport decides.
 #[must_use]
 pub fn attributes(identity: &Identity, address: Address, limits: &Limits) -> AdapterAttributes {
     AdapterAttributes {

@@ -10,8 +10,9 @@
 
 pub use crate::attributes::Identity;
 pub use crate::progress::{SimulatedThread, take_simulated_threads};
+pub use crate::protocol::datagram::MAX_DATAGRAM;
 pub use crate::queue_pair::open;
 pub use crate::transport::{
-    Acceptor, Attempt, ConnectError, Connected, Connector, ConnectorEvent, JoinedAcceptor,
-    Transport,
+    Acceptor, Attempt, ConnectError, Connected, Connector, ConnectorEvent, DatagramEnds,
+    JoinedAcceptor, Transport,
 };

@@ -40,6 +40,11 @@ pub fn wrong_state(subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidState, subtype)
 }
 
+/// A second answer to a connection request.
+pub(crate) fn already_answered() -> Error {
+    wrong_state(Subtype::NoSubtype).because("the connection request was already answered")
+}
+
 /// The IP address of a peer, for a provider that connects over IP.
 ///
 /// # Errors

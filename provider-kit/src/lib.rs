@@ -29,6 +29,8 @@ pub mod completion_queue;
 mod completion_ring;
 pub mod completion_target;
 pub mod credits;
+mod datagram_counts;
+mod datagram_socket;
 pub mod descriptors;
 pub mod direct;
 pub mod domain;

@@ -105,7 +105,9 @@ impl Goal {
             }
         };
         match link.greet(self.file.as_fd()) {
-            Ok(()) => Ok(Attempt::Connected(connected(halves(link), self.found, self.port))),
+            Ok(()) => {
+                Ok(Attempt::Connected(connected(halves(link), self.found, self.port, &self.rings)))
+            }
             Err(errno) if is_passing(errno) => later(self, Step::Greet(link)),
             Err(errno) => Err(failed("send the memory file to the peer")(errno)),
         }

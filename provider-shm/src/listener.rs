@@ -178,13 +178,20 @@ impl Acceptor for Listening {
                 Link::passive(socket, is_same_user, &self.rings.options),
                 address,
                 self.qualifier,
+                &self.rings,
             ));
         }
     }
 }
 
 /// The link as the engine takes it.
-pub(crate) fn connected(halves: crate::link::Halves, address: IpAddr, port: u64) -> Connected {
+pub(crate) fn connected(
+    halves: crate::link::Halves,
+    address: IpAddr,
+    port: u64,
+    rings: &Rings,
+) -> Connected {
     let (reader, writer) = halves;
-    Connected { reader, writer, address, local_port: port }
+    let datagrams = rings.datagrams_with(address);
+    Connected { reader, writer, address, local_port: port, datagrams }
 }

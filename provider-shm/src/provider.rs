@@ -8,8 +8,7 @@ use dat_provider::error::Result;
 use dat_provider::{
     Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, Relationship,
 };
-use dat_provider_kit::engine::{self, Identity};
-use dat_provider_kit::frame::MAX_PIECE;
+use dat_provider_kit::engine::{self, Identity, MAX_DATAGRAM};
 
 use crate::transport::Rings;
 
@@ -43,12 +42,12 @@ fn version() -> (u32, u32) {
 }
 
 /// The attributes that programs with the InfiniBand extensions look for: the name of the device, and
-/// the longest packet in bytes, which is a piece of a message; and whether memory of peers is accessed
+/// the longest packet in bytes, which is a datagram; and whether memory of peers is accessed
 /// directly.
 fn named_attributes(rings: &Rings) -> Vec<NamedAttr> {
     vec![
         NamedAttr::new("DAT_IB_DEVICE_NAME", ShmProvider::NAME),
-        NamedAttr::new("DAT_IB_TRANSPORT_MTU", MAX_PIECE.to_string()),
+        NamedAttr::new("DAT_IB_TRANSPORT_MTU", MAX_DATAGRAM.to_string()),
         NamedAttr::new("direct", rings.direct()),
     ]
 }

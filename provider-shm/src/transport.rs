@@ -1,13 +1,13 @@
 //! The links of one adapter.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use dat_provider::Address;
 use dat_provider::error::{Result, Subtype};
 use dat_provider_kit::direct::page;
-use dat_provider_kit::engine::{Acceptor, Attempt, ConnectError, Transport};
+use dat_provider_kit::engine::{Acceptor, Attempt, ConnectError, DatagramEnds, Transport};
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
 
@@ -80,6 +80,20 @@ impl Rings {
         }
     }
 
+    /// Where the adapter exchanges datagrams with a peer. They cross the loopback interface, which peers that find each
+    /// other in a folder need not share.
+    pub(crate) fn datagrams_with(&self, peer: IpAddr) -> Option<DatagramEnds> {
+        let own = match (self.address.is_unspecified(), peer) {
+            (false, _) => self.address,
+            (true, IpAddr::V4(_)) => Ipv4Addr::UNSPECIFIED.into(),
+            (true, IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        // The unspecified address of a machine leads to the address that it connects from.
+        let peer = if peer.is_unspecified() { own } else { peer };
+        let [own, peer] = [own, peer].map(|address| SocketAddr::new(address, 0));
+        self.folder.is_none().then_some(DatagramEnds { own, peer })
+    }
+
     /// The address of the adapter.
     #[must_use]
     pub const fn address(&self) -> IpAddr {
@@ -102,6 +116,10 @@ impl Transport for Rings {
             return Err(Address::Ip(address).not_of_adapter(self.address.into()));
         }
         self.listen(Some(qualifier))
+    }
+
+    fn has_datagrams(&self) -> bool {
+        self.folder.is_none()
     }
 
     fn processors(&self) -> Processors {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use dat_provider::DiscoveredAdapter;
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider_kit::engine::MAX_DATAGRAM;
 use dat_provider_kit::network::{Interface, try_interfaces};
 
 /// What the names of adapters begin with; the interface follows.
@@ -56,12 +57,14 @@ fn all() -> Result<Vec<Interface>> {
 }
 
 /// The attributes that programs with the InfiniBand extensions look for: the name of the device, and
-/// the longest packet in bytes. Both are those of the interface.
+/// the longest packet in bytes. Both are those of the interface, but programs send datagrams as long as
+/// the packet.
 pub(crate) fn named_attributes(interface: Option<&str>) -> Vec<NamedAttr> {
     let Some(interface) = interface else { return Vec::new() };
     let mut named = vec![NamedAttr::new("DAT_IB_DEVICE_NAME", interface)];
     if let Ok(mtu) = std::fs::read_to_string(format!("/sys/class/net/{interface}/mtu")) {
-        named.push(NamedAttr::new("DAT_IB_TRANSPORT_MTU", mtu.trim()));
+        let longest = mtu.trim().parse().map_or(MAX_DATAGRAM, |mtu: usize| mtu.min(MAX_DATAGRAM));
+        named.push(NamedAttr::new("DAT_IB_TRANSPORT_MTU", longest.to_string()));
     }
     named
 }
@@ -110,8 +113,8 @@ mod tests {
         let named = named_attributes(Some("lo"));
         let value = |name: &str| named.iter().find(|one| one.name == name).map(|one| &*one.value);
         assert_eq!(value("DAT_IB_DEVICE_NAME"), Some("lo"));
-        let mtu = value("DAT_IB_TRANSPORT_MTU").and_then(|text| text.parse::<u32>().ok());
-        assert!(mtu.is_some_and(|mtu| mtu >= 1280), "{named:?}");
+        let mtu = value("DAT_IB_TRANSPORT_MTU").and_then(|text| text.parse::<usize>().ok());
+        assert!(mtu.is_some_and(|mtu| (1280..=MAX_DATAGRAM).contains(&mtu)), "{named:?}");
         assert!(named_attributes(None).is_empty());
     }
 

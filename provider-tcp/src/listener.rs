@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use dat_provider_kit::engine::{Acceptor, Connected, JoinedAcceptor};
+use dat_provider_kit::engine::{Acceptor, Connected, DatagramEnds, JoinedAcceptor};
 use dat_provider_kit::fork::Private;
 use dat_provider_kit::qualifier;
 use dat_provider_kit::stream_link::halves;
@@ -177,6 +177,17 @@ pub(crate) fn connected(
 ) -> io::Result<Connected> {
     let own = socket.local_addr()?.as_socket();
     let local_port = own.map_or(0, |own| u64::from(own.port()));
+    let peer = socket.peer_addr()?.as_socket();
+    let ends = |(own, peer)| DatagramEnds { own: unmapped(own), peer: unmapped(peer) };
+    let datagrams = own.zip(peer).map(ends);
     let (reader, writer) = halves(&Arc::new(Socket::new(socket, timeout)?));
-    Ok(Connected { reader, writer, address, local_port })
+    Ok(Connected { reader, writer, address, local_port, datagrams })
+}
+
+/// The address of a socket: one that takes both kinds of connections has mapped addresses for IPv4.
+fn unmapped(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(v4) => SocketAddr::new(v4.into(), address.port()),
+        IpAddr::V6(_) => address,
+    }
 }

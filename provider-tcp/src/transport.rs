@@ -117,6 +117,10 @@ impl Transport for Sockets {
         self.secret.clone()
     }
 
+    fn has_datagrams(&self) -> bool {
+        true
+    }
+
     fn processors(&self) -> Processors {
         self.processors
     }

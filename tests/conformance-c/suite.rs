@@ -15,15 +15,11 @@ use dat_core::Registry;
 /// The adapter that every library has.
 const LOOPBACK: &str = "loopback";
 
-/// What the providers over TCP and shared memory do not support (docs/provider-tcp.md,
-/// docs/provider-shm.md, docs/provider-auto.md).
-const LIMITS_OF_LINKS: &[&str] = &["the provider has no datagrams"];
-
 /// How long a case may take: several suites may share a guest.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs all cases that are not excluded. Fails if a case fails or, over the software providers, is
-/// skipped for another reason than a documented limit.
+/// skipped.
 pub(crate) fn run(exclusions: &str) -> ExitCode {
     let filters: Vec<String> = env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let adapter = env::var("DAT_TEST_IA").unwrap_or_else(|_| LOOPBACK.to_owned());
@@ -58,17 +54,12 @@ pub(crate) fn run(exclusions: &str) -> ExitCode {
         println!("{number:5}  {reason}");
     }
     println!("\n{}", human_summary(&verdicts));
-    let limits = match adapter.as_str() {
-        // Loopback supports everything. Cases that the API does not support are excluded by name.
-        LOOPBACK => Some(&[][..]),
-        link if link == "shm" || link.starts_with("auto?") || link.starts_with("tcp-") => {
-            Some(LIMITS_OF_LINKS)
-        }
-        _ => None,
-    };
-    let is_unexpected = |verdict: &&super::suite::Verdict| match (&verdict.outcome, limits) {
-        (Outcome::Skipped(reason), Some(limits)) => !limits.contains(&reason.as_str()),
-        (outcome, _) => outcome.is_failure(),
+    // They support everything. Cases that the API does not support are excluded by name.
+    let is_software = [LOOPBACK, "shm"].contains(&adapter.as_str())
+        || ["auto?", "tcp-"].iter().any(|link| adapter.starts_with(link));
+    let is_unexpected = |verdict: &&super::suite::Verdict| match &verdict.outcome {
+        Outcome::Skipped(_) => is_software,
+        outcome => outcome.is_failure(),
     };
     let unexpected = verdicts.iter().filter(is_unexpected).count();
     ExitCode::from(u8::from(unexpected > 0 || Totals::of(&verdicts).passed == 0))

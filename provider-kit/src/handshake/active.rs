@@ -4,8 +4,8 @@ use dat_provider::error::Result;
 
 use super::secret::{NONCE, PROOF, Role, nonce};
 use super::{
-    AUTHENTICATED, ConnectionParameters, HELLO, Hello, Message, Nonce, SHARED, Secret, Step,
-    private, take,
+    AUTHENTICATED, ConnectionParameters, DATAGRAMS, DatagramPort, HELLO, Hello, Message, Nonce,
+    SHARED, Secret, Step, private, take,
 };
 use crate::frame::{Body, Frame, Refusal, VERSION, Verdict};
 
@@ -27,14 +27,14 @@ impl Active {
     pub fn new(hello: &Hello, secret: Option<Secret>) -> Result<(Self, Message)> {
         let side = &hello.side;
         let nonce = if secret.is_some() { nonce()? } else { Nonce::default() };
-        let shared = if side.is_shared { SHARED } else { 0 };
-        let flags = shared | if secret.is_some() { AUTHENTICATED } else { 0 };
+        let flags = side.flags() | if secret.is_some() { AUTHENTICATED } else { 0 };
         let mut payload = Vec::with_capacity(HELLO + side.private_data.len());
         payload.extend_from_slice(&hello.qualifier.to_le_bytes());
         payload.extend_from_slice(&hello.port.to_le_bytes());
         payload.extend_from_slice(&flags.to_le_bytes());
         payload.extend_from_slice(&side.reads.to_le_bytes());
         payload.extend_from_slice(&nonce);
+        side.datagrams.into_iter().for_each(|port| port.write(&mut payload));
         payload.extend_from_slice(&side.private_data);
         let body = |length| Body::Hello { version: VERSION, length };
         let message = Message::new(body, side.posted, payload.clone());
@@ -82,12 +82,14 @@ impl Active {
 fn accepted(frame: &Frame, mut payload: &[u8]) -> Option<ConnectionParameters> {
     let flags = u32::from_le_bytes(take(&mut payload)?);
     let reads = u32::from_le_bytes(take(&mut payload)?);
+    let datagrams = DatagramPort::read(flags, &mut payload)?;
     let private_data = private(payload)?;
     let is_shared = flags & SHARED != 0;
-    (flags & !SHARED == 0).then_some(ConnectionParameters {
+    (flags & !(SHARED | DATAGRAMS) == 0).then_some(ConnectionParameters {
         posted: frame.posted,
         is_shared,
         reads,
+        datagrams,
         private_data,
     })
 }

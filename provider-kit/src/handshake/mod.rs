@@ -17,6 +17,7 @@ mod tests;
 
 pub use active::Active;
 pub use passive::Passive;
+pub(crate) use secret::nonce;
 pub use secret::{Nonce, Secret};
 
 use crate::frame::{Body, Frame, Refusal, Verdict};
@@ -33,8 +34,37 @@ pub struct ConnectionParameters {
     pub is_shared: bool,
     /// Maximum number of reads and atomics of the peer in flight.
     pub reads: u32,
+    /// Where it receives datagrams; nothing for a connection.
+    pub datagrams: Option<DatagramPort>,
     /// The consumer's data, at most [`MAX_PRIVATE_DATA`] bytes.
     pub private_data: Vec<u8>,
+}
+
+/// Where a side receives datagrams, at its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramPort {
+    /// The port.
+    pub port: u16,
+    /// The key that they must have (Q_Key).
+    pub key: u64,
+}
+
+impl DatagramPort {
+    /// Appends it to a payload.
+    fn write(self, payload: &mut Vec<u8>) {
+        payload.extend_from_slice(&self.port.to_le_bytes());
+        payload.extend_from_slice(&self.key.to_le_bytes());
+    }
+
+    /// Splits it off the payload, if the flags say that there is one. A port is not 0.
+    fn read(flags: u32, payload: &mut &[u8]) -> Option<Option<Self>> {
+        if flags & DATAGRAMS == 0 {
+            return Some(None);
+        }
+        let port = u16::from_le_bytes(take(payload)?);
+        let key = u64::from_le_bytes(take(payload)?);
+        (port != 0).then_some(Some(Self { port, key }))
+    }
 }
 
 /// The request of the active side.
@@ -76,9 +106,13 @@ pub enum Step {
 
 const SHARED: u32 = 1;
 const AUTHENTICATED: u32 = 2;
-/// Lengths of a `HELLO` and of an `ANSWER` before the private data, in bytes.
-const HELLO: usize = 8 + 8 + 4 + 4 + secret::NONCE;
-const ANSWER: usize = 4 + 4;
+/// The request, or its acceptance, is for datagrams: a [`DatagramPort`] precedes the private data.
+const DATAGRAMS: u32 = 4;
+/// Length of a [`DatagramPort`], in bytes.
+const PORT: usize = 2 + 8;
+/// Maximum lengths of a `HELLO` and of an `ANSWER` before the private data, in bytes.
+const HELLO: usize = 8 + 8 + 4 + 4 + secret::NONCE + PORT;
+const ANSWER: usize = 4 + 4 + PORT;
 
 impl Message {
     fn new(body: impl FnOnce(u64) -> Body, posted: u32, payload: Vec<u8>) -> Self {
@@ -102,15 +136,22 @@ impl Message {
     #[must_use]
     pub fn acceptance(side: &ConnectionParameters) -> Self {
         let mut payload = Vec::with_capacity(ANSWER + side.private_data.len());
-        let flags = if side.is_shared { SHARED } else { 0 };
-        payload.extend_from_slice(&flags.to_le_bytes());
+        payload.extend_from_slice(&side.flags().to_le_bytes());
         payload.extend_from_slice(&side.reads.to_le_bytes());
+        side.datagrams.into_iter().for_each(|port| port.write(&mut payload));
         payload.extend_from_slice(&side.private_data);
         Self::answer(Verdict::Accepted, side.posted, payload)
     }
 
     fn answer(verdict: Verdict, posted: u32, payload: Vec<u8>) -> Self {
         Self::new(|length| Body::Answer { verdict, length }, posted, payload)
+    }
+}
+
+impl ConnectionParameters {
+    fn flags(&self) -> u32 {
+        let shared = if self.is_shared { SHARED } else { 0 };
+        shared | if self.datagrams.is_some() { DATAGRAMS } else { 0 }
     }
 }
 

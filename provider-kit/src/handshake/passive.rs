@@ -2,7 +2,8 @@
 
 use super::secret::{NONCE, Role, nonce};
 use super::{
-    AUTHENTICATED, ConnectionParameters, Hello, Message, Nonce, SHARED, Secret, Step, private, take,
+    AUTHENTICATED, ConnectionParameters, DATAGRAMS, DatagramPort, Hello, Message, Nonce, SHARED,
+    Secret, Step, private, take,
 };
 use crate::frame::{Body, Frame, Refusal, VERSION};
 
@@ -79,11 +80,13 @@ fn parse(frame: &Frame, mut payload: &[u8]) -> Option<(Hello, Nonce, bool)> {
     let flags = u32::from_le_bytes(take(bytes)?);
     let reads = u32::from_le_bytes(take(bytes)?);
     let nonce = take::<NONCE>(bytes)?;
-    let private_data = private(payload)?;
-    if flags & !(SHARED | AUTHENTICATED) != 0 {
+    if flags & !(SHARED | AUTHENTICATED | DATAGRAMS) != 0 {
         return None;
     }
+    let datagrams = DatagramPort::read(flags, bytes)?;
+    let private_data = private(payload)?;
     let is_shared = flags & SHARED != 0;
-    let side = ConnectionParameters { posted: frame.posted, is_shared, reads, private_data };
+    let side =
+        ConnectionParameters { posted: frame.posted, is_shared, reads, datagrams, private_data };
     Some((Hello { qualifier, port, side }, nonce, flags & AUTHENTICATED != 0))
 }

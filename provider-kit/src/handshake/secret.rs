@@ -91,7 +91,7 @@ impl Secret {
 }
 
 /// A new nonce.
-pub(super) fn nonce() -> Result<Nonce> {
+pub(crate) fn nonce() -> Result<Nonce> {
     let mut nonce = Nonce::default();
     getrandom::fill(&mut nonce).map_err(|error| {
         Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)

@@ -6,13 +6,12 @@ fn secret(text: &str) -> Option<Secret> {
     Secret::new(text.as_bytes())
 }
 
+const PORT_OF_DATAGRAMS: DatagramPort = DatagramPort { port: 0x1234, key: 0x0123_4567_89ab_cdef };
+
 fn hello() -> Hello {
-    let side = ConnectionParameters {
-        posted: 3,
-        is_shared: true,
-        reads: 4,
-        private_data: b"hello".to_vec(),
-    };
+    let (datagrams, private_data) = (None, b"hello".to_vec());
+    let side =
+        ConnectionParameters { posted: 3, is_shared: true, reads: 4, datagrams, private_data };
     Hello { qualifier: 0x1_2345_6789, port: 99, side }
 }
 
@@ -79,19 +78,49 @@ fn the_active_side_checks_the_passive_one_and_the_other_way_round() {
 
 #[test]
 fn answers_arrive_as_they_were_sent() {
-    let side =
-        ConnectionParameters { posted: 9, is_shared: true, reads: 1, private_data: vec![7; 512] };
-    let answer = Message::acceptance(&side);
-    let ready = Message { frame: Frame::new(Body::Ready), payload: Vec::new() };
     let active = || Active::new(&hello(), None).expect("random numbers").0;
-    let result = active().receive(&answer.frame, &answer.payload);
-    assert_eq!(result, Step::Established(ready, side));
+    for datagrams in [None, Some(PORT_OF_DATAGRAMS)] {
+        let private_data = vec![7; 512];
+        let side =
+            ConnectionParameters { posted: 9, is_shared: true, reads: 1, datagrams, private_data };
+        let answer = Message::acceptance(&side);
+        let ready = Message { frame: Frame::new(Body::Ready), payload: Vec::new() };
+        let result = active().receive(&answer.frame, &answer.payload);
+        assert_eq!(result, Step::Established(ready, side));
+    }
     let answer = Message::rejection(b"no");
     let result = active().receive(&answer.frame, &answer.payload);
     assert_eq!(result, Step::Rejected(b"no".to_vec()));
     let answer = Message::rejection(&[0; 513]);
     let result = active().receive(&answer.frame, &answer.payload);
     assert_eq!(result, Step::Refused(Refusal::Malformed));
+}
+
+#[test]
+fn a_request_for_datagrams_arrives_with_the_port_and_the_key() {
+    for secret in [None, secret("0123456789abcdef")] {
+        let mut hello = hello();
+        hello.side.datagrams = Some(PORT_OF_DATAGRAMS);
+        let (mut active, message) = Active::new(&hello, secret.clone()).expect("random numbers");
+        let mut passive = Passive::new(hello.qualifier, secret);
+        let mut step = passive.receive(&message.frame, &message.payload);
+        if let Step::Send(challenge) = &step {
+            let proof = active.receive(&challenge.frame, &challenge.payload);
+            let Step::Send(proof) = proof else { panic!("{proof:?}") };
+            step = passive.receive(&proof.frame, &proof.payload);
+        }
+        assert_eq!(step, Step::Incoming(hello));
+    }
+}
+
+#[test]
+fn port_0_receives_no_datagrams() {
+    let port = DatagramPort { port: 0, key: 1 };
+    let side = ConnectionParameters { datagrams: Some(port), ..ConnectionParameters::default() };
+    let answer = Message::acceptance(&side);
+    let mut active = Active::new(&hello(), None).expect("random numbers").0;
+    let step = active.receive(&answer.frame, &answer.payload);
+    assert_eq!(step, Step::Refused(Refusal::Malformed));
 }
 
 #[test]

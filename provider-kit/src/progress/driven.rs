@@ -16,18 +16,20 @@ pub(crate) trait Driven: Send + Sync {
     /// is still lent.
     fn check_lease(&self, order: &mut EventOrder) -> bool;
 
-    /// Sends the frames that the link holds.
-    fn send_held(&self, order: &mut EventOrder);
+    /// Sends the frames that the link holds. Only the link of a connection holds any.
+    fn send_held(&self, _order: &mut EventOrder) {}
 
     /// Acknowledges requests whose acknowledgement waited for a reply of the consumer. Returns whether to do that
-    /// later, because there were other requests.
-    fn acknowledge(&self, order: &mut EventOrder) -> bool;
+    /// later, because there were other requests. Only connections acknowledge.
+    fn acknowledge(&self, _order: &mut EventOrder) -> bool {
+        false
+    }
 
     /// Makes the upcalls of the queued events, in order, up to an end, which waits in `order`.
-    fn deliver(&self, order: &mut EventOrder);
+    fn deliver(&self, _order: &mut EventOrder) {}
 
     /// Makes the upcalls of all queued events.
-    fn deliver_all(&self);
+    fn deliver_all(&self) {}
 }
 
 /// What the driver does next about a link.

@@ -13,7 +13,8 @@
 //! - `thread`: the thread, where it runs (`placement`), and the owner of its work (`owner`); `driver`: a pass of either, with
 //!   `ready_list`, `event_order` and `liveness`; `shared`: what they share with the objects of the adapter;
 //!   `driven`: a queue pair as the driver drives it; `poll_lease`: polls that do the work of the thread.
-//! - `accepting`, `pending_handshake` and `incoming`: links that peers connect; `lingering`: links that close.
+//! - `accepting`, `pending_handshake`, `received_frame` and `incoming`: links that peers connect; `lingering`: links that
+//!   close.
 //! - `failure`: an adapter whose descriptors the program has closed.
 
 mod accepting;
@@ -34,6 +35,7 @@ mod pending_handshake;
 mod placement;
 mod poll_lease;
 mod ready_list;
+mod received_frame;
 mod shared;
 mod thread;
 
@@ -42,9 +44,10 @@ pub(crate) use driven::{Driven, LinkStatus};
 pub(crate) use driver::IN;
 pub(crate) use event_order::EventOrder;
 pub(crate) use incoming::{Incoming, ListenerState, RequestSink};
-pub(crate) use lease_history::{LeaseEnd, MIN_CHECK_INTERVAL};
+pub(crate) use lease_history::{LeaseEnd, LeaseHistory, MIN_CHECK_INTERVAL};
 pub(crate) use lingering::Closing;
 pub(crate) use link_state::LinkState;
+pub(crate) use received_frame::{Exchange, ReceivedFrame, send};
 pub(crate) use shared::{Core, Job};
 pub(crate) use thread::{ProgressThread, start};
 pub use thread::{SimulatedThread, take_simulated_threads};

@@ -419,17 +419,22 @@ impl Shared {
             WatchedIn::Links => self.links(),
             WatchedIn::Closing => self.closing(),
         };
-        self.forget(set, &*lingering.reader);
+        self.forget(set, lingering.reader.descriptor());
     }
 
     /// Stops the driver from waiting for a link.
     pub(crate) fn forget_link(&self, reader: &dyn Reader) {
-        self.forget(self.links(), reader);
+        self.forget(self.links(), reader.descriptor());
+    }
+
+    /// Stops the driver from waiting for a descriptor, which is about to be closed.
+    pub(crate) fn forget_descriptor(&self, descriptor: BorrowedFd<'_>) {
+        self.forget(self.links(), Some(descriptor));
     }
 
     /// A closed descriptor stays in the set while another process has the file open, and wakes the driver again and again.
-    fn forget(&self, set: BorrowedFd<'_>, reader: &dyn Reader) {
-        let Some(descriptor) = reader.descriptor().filter(|_| !self.has_failed()) else { return };
+    fn forget(&self, set: BorrowedFd<'_>, descriptor: Option<BorrowedFd<'_>>) {
+        let Some(descriptor) = descriptor.filter(|_| !self.has_failed()) else { return };
         match epoll::delete(set, descriptor) {
             // It was not watched.
             Ok(()) | Err(Errno::NOENT) => {}

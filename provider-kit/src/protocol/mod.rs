@@ -13,10 +13,12 @@
 //!   fetches) and `direct_access` (requests without the peer).
 //! - `receiver`: the frames of the peer, with `execute` (its requests); `responder`: answers to it.
 //! - `counts`, `ack_delay`, `credit_delay` and `reply_history`: when the peer receives the counts of this side.
+//! - `datagram`: the packets of queue pairs without a connection.
 
 mod ack_delay;
 mod counts;
 mod credit_delay;
+pub(crate) mod datagram;
 mod direct_access;
 mod execute;
 mod inbound;

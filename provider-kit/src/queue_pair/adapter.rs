@@ -7,19 +7,23 @@ use dat_provider::attr::NamedAttr;
 use dat_provider::error::{Result, Subtype};
 use dat_provider::{
     Adapter, AdapterAttributes, AdapterSink, Address, CompletionQueueParts, CompletionSink,
-    ListenSink, ListenerParts, LocalCause, ProtectionDomain, QueuePair, QueuePairSpec, Service,
-    SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, WaiterProgress, unsupported,
+    DeviceCounters, ListenSink, ListenerParts, LocalCause, ProtectionDomain, QueuePair,
+    QueuePairSpec, Service, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    WaiterProgress, unsupported,
 };
 use dat_sync::Mutex;
 
 use super::completions;
+use super::datagram::DatagramHandle;
 use super::handle::QpHandle;
 use super::listener::{Listener, Requests};
 use crate::attributes::{Identity, attributes};
+use crate::datagram_counts::DatagramCounts;
 use crate::errors::ip_address;
 use crate::parameters::Limits;
 use crate::processors::ranges;
 use crate::progress::{self, Core, IN, Job, ListenerState, ProgressThread};
+use crate::protocol::datagram::MAX_DATAGRAM;
 use crate::transport::{Acceptor, Transport};
 use crate::{descriptors, domain, shared_receive};
 
@@ -30,6 +34,8 @@ struct SoftAdapter {
     limits: Limits,
     core: Arc<Core>,
     thread: Arc<ProgressThread>,
+    /// What its queue pairs for datagrams have lost.
+    lost: Arc<DatagramCounts>,
 }
 
 /// Opens an adapter whose queue pairs are joined by the links of a transport. The sink receives its failure.
@@ -48,12 +54,18 @@ pub fn open(
     let (core, thread, allowed) = progress::start(transport, sink)?;
     identity.specific.push(NamedAttr::new("progress_processors", ranges(&allowed)));
     identity.specific.push(NamedAttr::new("descriptor_limit", descriptors::describe()));
-    Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread }))
+    let lost = DatagramCounts::new();
+    Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread, lost }))
 }
 
 impl Adapter for SoftAdapter {
     fn attributes(&self) -> AdapterAttributes {
-        attributes(&self.identity, self.address.into(), &self.limits)
+        let mut all = attributes(&self.identity, self.address.into(), &self.limits);
+        if self.core.transport.has_datagrams() {
+            all.provider.datagrams_supported = true;
+            all.ia.transport.push(NamedAttr::new("MAX_DATAGRAM", MAX_DATAGRAM.to_string()));
+        }
+        all
     }
 
     fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
@@ -70,10 +82,13 @@ impl Adapter for SoftAdapter {
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         self.core.check()?;
-        if spec.service == Service::Datagram {
-            return Err(unsupported("datagrams"));
+        match spec.service {
+            Service::Connection => Ok(Box::new(QpHandle::create(&self.core, &spec)?)),
+            Service::Datagram if self.core.transport.has_datagrams() => {
+                Ok(Box::new(DatagramHandle::create(&self.core, &self.lost, &spec)?))
+            }
+            Service::Datagram => Err(unsupported("datagrams")),
         }
-        Ok(Box::new(QpHandle::create(&self.core, &spec)?))
     }
 
     fn create_shared_receive_queue(
@@ -100,6 +115,10 @@ impl Adapter for SoftAdapter {
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
         Some(Arc::clone(&self.thread) as Arc<dyn WaiterProgress>)
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.lost.read()
     }
 }
 

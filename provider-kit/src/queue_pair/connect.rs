@@ -184,7 +184,7 @@ impl QpState {
 }
 
 /// The event of a failed attempt.
-fn failed(failure: ConnectError) -> Event {
+pub(super) fn failed(failure: ConnectError) -> Event {
     Event::NonPeerRejected(match failure {
         ConnectError::Unreachable => return Event::Unreachable,
         ConnectError::Refused => RefusalCause::NoListener,

@@ -1,12 +1,14 @@
 //! Connection events that wait to be reported.
 
-use dat_provider::{ConnectionSink, ConnectionUpcall, RefusalCause};
+use dat_provider::{ConnectionSink, ConnectionUpcall, RefusalCause, RemoteAddress};
 
 use crate::protocol::Established;
 
 /// A connection event.
 pub(super) enum Event {
     Established(Established),
+    /// The address of a peer for datagrams, and the private data of its answer.
+    Resolved(RemoteAddress, Vec<u8>),
     PeerRejected(Vec<u8>),
     NonPeerRejected(RefusalCause),
     Unreachable,
@@ -26,6 +28,9 @@ impl Event {
         let upcall = match self {
             Self::Established(Established { private_data, peer, local_port }) => {
                 ConnectionUpcall::Established { private_data, peer: *peer, local_port: *local_port }
+            }
+            Self::Resolved(remote, private_data) => {
+                ConnectionUpcall::Resolved { remote, private_data }
             }
             Self::PeerRejected(private_data) => ConnectionUpcall::PeerRejected { private_data },
             Self::NonPeerRejected(cause) => ConnectionUpcall::NonPeerRejected { cause: *cause },

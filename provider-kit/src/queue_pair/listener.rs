@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
-use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::error::Result;
 use dat_provider::{ListenSink, QueuePair};
 use dat_sync::Mutex;
 
-use super::handle;
-use crate::errors::wrong_state;
+use super::{datagram, handle};
+use crate::errors::already_answered;
 use crate::handshake::Message;
 use crate::progress::{Core, Incoming, Job, ListenerState, RequestSink};
 
@@ -22,7 +22,7 @@ impl PendingRequest {
     fn report(core: &Arc<Core>, incoming: Incoming) -> dat_provider::IncomingRequest {
         dat_provider::IncomingRequest {
             peer: incoming.peer(),
-            is_datagram: false,
+            is_datagram: incoming.hello.side.datagrams.is_some(),
             private_data: Arc::from(incoming.hello.side.private_data.as_slice()),
             responder: Box::new(Self {
                 core: Arc::clone(core),
@@ -36,12 +36,11 @@ impl PendingRequest {
     }
 }
 
-fn already_answered() -> Error {
-    wrong_state(Subtype::NoSubtype).because("the connection request was already answered")
-}
-
 impl dat_provider::Responder for PendingRequest {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
+        if let Some(datagrams) = datagram::downcast(queue_pair) {
+            return datagrams.accept(attempt, private_data, &self.incoming);
+        }
         handle::downcast(queue_pair)?.accept(attempt, private_data, || self.take())
     }
 

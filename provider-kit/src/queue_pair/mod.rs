@@ -4,12 +4,14 @@
 //! - `adapter`, `handle`, `listener`: the objects of the contract; `create`: settings; `completions`: completion queues.
 //! - `post`, and `fast_path` if nothing waits; `connect`: the active side.
 //! - `connection`: a link in use; `driven` and `polled`: a queue pair as the driver and as pollers see it.
+//! - `datagram`: queue pairs without a connection.
 
 mod adapter;
 mod completions;
 mod connect;
 mod connection;
 mod create;
+mod datagram;
 mod driven;
 mod event;
 mod fast_path;
@@ -33,9 +35,10 @@ use connection::Connection;
 use event::Event;
 
 use crate::completion_queue::Cq;
-use crate::domain::{DomainUser, Membership};
+use crate::domain::DomainUser;
 use crate::errors::wrong_state;
 use crate::frame::Reason;
+use crate::polled_links::PolledLink;
 use crate::progress::{Core, Driven, EventOrder, Job};
 use crate::protocol::{EndCause, Ending, Stage};
 use crate::shared_receive::Resume;
@@ -69,6 +72,19 @@ struct PolledBy {
     queue: Arc<Cq>,
     /// The key of the queue pair among the links of the queue.
     key: usize,
+}
+
+impl PolledBy {
+    /// Makes polls of these completion queues read a link, and no others.
+    fn join<L: PolledLink + 'static>(all: &mut Vec<Self>, queues: Vec<Arc<Cq>>, link: &Arc<L>) {
+        all.retain(|one| queues.iter().any(|queue| Arc::ptr_eq(queue, &one.queue)));
+        for queue in queues {
+            if !all.iter().any(|one| Arc::ptr_eq(&queue, &one.queue)) {
+                let link: Arc<L> = Arc::clone(link);
+                all.push(Self { key: queue.links.add(link), queue });
+            }
+        }
+    }
 }
 
 impl Drop for PolledBy {
@@ -112,8 +128,6 @@ struct QpState {
     /// The core has dropped the queue pair: it reports no more events.
     is_retired: bool,
     sink: Arc<dyn ConnectionSink>,
-    /// Memberships in the domain of the queue pair and in that of its shared receive queue.
-    memberships: [Option<Membership>; 2],
     /// Events to report, each with its attempt.
     events: VecDeque<(u64, Event)>,
     /// Whether a thread is reporting events.

@@ -50,14 +50,7 @@ impl SoftQp {
     /// Makes polls of the completion queues read the link, and no others.
     pub(super) fn join_completion_queues(self: &Arc<Self>) {
         let queues: Vec<_> = self.state.lock().queues.completion_queues().map(Arc::clone).collect();
-        let mut polled_by = self.polled_by.lock();
-        polled_by.retain(|one| queues.iter().any(|queue| Arc::ptr_eq(queue, &one.queue)));
-        for queue in queues {
-            if !polled_by.iter().any(|one| Arc::ptr_eq(&queue, &one.queue)) {
-                let link: Arc<Self> = Arc::clone(self);
-                polled_by.push(PolledBy { key: queue.links.add(link), queue });
-            }
-        }
+        PolledBy::join(&mut self.polled_by.lock(), queues, self);
     }
 
     /// Polls of the completion queues no longer read the link.

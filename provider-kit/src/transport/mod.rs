@@ -2,7 +2,7 @@
 
 mod joined_acceptor;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
@@ -26,6 +26,17 @@ pub struct Connected {
     pub address: IpAddr,
     /// The port of the local side.
     pub local_port: u64,
+    /// Where the two sides exchange datagrams. Nothing if the transport has none.
+    pub datagrams: Option<DatagramEnds>,
+}
+
+/// The addresses at which the two sides of a link exchange datagrams; their ports mean nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramEnds {
+    /// The address of this side. If it is unspecified, every address of the machine is meant.
+    pub own: SocketAddr,
+    /// The address of the peer, of the same family.
+    pub peer: SocketAddr,
 }
 
 /// Why a link could not be connected.
@@ -72,6 +83,11 @@ pub trait Transport: Send + Sync {
     /// The secret that both sides of a connection must share; by default, none.
     fn secret(&self) -> Option<Secret> {
         None
+    }
+
+    /// Whether queue pairs may carry datagrams: every link has an address for them then.
+    fn has_datagrams(&self) -> bool {
+        false
     }
 
     /// The processors on which the thread of the adapter may run.

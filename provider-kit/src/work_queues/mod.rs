@@ -2,6 +2,7 @@
 
 mod receive_queue;
 mod segments;
+mod settings;
 
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ use crate::window;
 
 pub(crate) use receive_queue::{ReceiveQueue, TakenReceive};
 pub(crate) use segments::Segments;
+use settings::Memberships;
+pub(crate) use settings::ReplacedQueues;
 
 /// A request that is completely written to the link, as its completion needs it.
 #[derive(Clone, Copy, Default)]
@@ -48,6 +51,7 @@ pub(crate) struct WorkQueues {
     pub(crate) number: u32,
     /// Maximum number of reads and atomics in flight: inbound and outbound.
     pub(crate) max_reads: (u32, u32),
+    memberships: Memberships,
 }
 
 impl WorkQueues {
@@ -67,6 +71,7 @@ impl WorkQueues {
             domain: 0,
             number,
             max_reads: (0, 0),
+            memberships: [None, None],
         }
     }
 
@@ -89,7 +94,8 @@ impl WorkQueues {
     ) -> handshake::ConnectionParameters {
         let is_shared = self.receives.shared.is_some();
         let posted = self.receives.ring.count();
-        handshake::ConnectionParameters { posted, is_shared, reads: self.max_reads.0, private_data }
+        let reads = self.max_reads.0;
+        handshake::ConnectionParameters { posted, is_shared, reads, datagrams: None, private_data }
     }
 
     /// Local memory that a request of the peer names.

@@ -113,7 +113,7 @@ impl Transport for Links {
         let connected = |stream, local_port| {
             let (reader, writer) = halves(&Arc::new(Watched { stream, ready: descriptor(true) }));
             let writer = Box::new(Offering { writer, offers: self.seed });
-            Connected { reader, writer, address: ADDRESS, local_port }
+            Connected { reader, writer, address: ADDRESS, local_port, datagrams: None }
         };
         waiting.ends.lock().expect("no panic").push(connected(far, qualifier));
         rustix::io::write(&waiting.bell, &1_u64.to_ne_bytes()).expect("room");

@@ -3,6 +3,7 @@
 mod bursts;
 mod common;
 mod credits;
+mod far_datagrams;
 mod freed;
 mod ports;
 mod secret;

@@ -5,12 +5,9 @@ use std::process::ExitCode;
 
 mod suite;
 
-/// What the provider does not support (docs/provider-shm.md).
-const LIMITS: [&str; 1] = ["the provider has no datagrams"];
-
 fn main() -> ExitCode {
     let exclusions = include_str!("../exclude/shm.txt");
     let mut verdicts = suite::run("shm", exclusions);
     verdicts.extend(suite::run("shm?direct=no", exclusions));
-    suite::judge(&verdicts, &LIMITS)
+    suite::judge(&verdicts, &[])
 }

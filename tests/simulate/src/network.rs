@@ -231,6 +231,7 @@ impl Transport for Machine {
                 writer,
                 address,
                 local_port,
+                datagrams: None,
             };
             let mut waiting = port.waiting.lock().expect("one thread");
             waiting.push(connected(far, crate::network::address(from), qualifier));

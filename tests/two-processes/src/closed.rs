@@ -45,7 +45,8 @@ fn start_peer() -> (Child, u64) {
     (child, port)
 }
 
-fn close_all() {
+/// Closes every descriptor that the program did not open.
+pub(crate) fn close_all() {
     for number in foreign() {
         // SAFETY: the test is about what the owners of the descriptors do then.
         unsafe { libc::close(number) };

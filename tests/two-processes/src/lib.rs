@@ -11,6 +11,7 @@ pub mod closed;
 pub mod completions;
 pub mod containers;
 pub mod crowd;
+pub mod datagrams;
 pub mod fork;
 pub mod inherited;
 pub mod killed;
@@ -154,6 +155,50 @@ macro_rules! tests {
             #[test]
             fn a_limit_of_their_size_raises_no_signal() {
                 $crate::process::run("files::process_with_small_files");
+            }
+        }
+        mod datagrams {
+            #[test]
+            #[ignore = "the other process of a test below"]
+            fn peer() {
+                $crate::datagrams::peer($open);
+            }
+            #[test]
+            fn every_length_crosses_between_processes() {
+                $crate::datagrams::every_length_crosses_between_processes($open);
+            }
+            #[test]
+            #[ignore = "a process of its own, which closes its descriptors"]
+            fn process_that_closes() {
+                $crate::datagrams::closed_descriptors_end_it($open);
+            }
+            #[test]
+            fn descriptors_that_the_program_closes_end_it() {
+                $crate::process::run("datagrams::process_that_closes");
+            }
+            #[test]
+            fn what_is_lost_is_counted() {
+                $crate::datagrams::what_is_lost_is_counted($open);
+            }
+            #[test]
+            fn packets_of_strangers_are_dropped_and_counted() {
+                $crate::datagrams::packets_of_strangers_are_dropped_and_counted($open);
+            }
+            #[test]
+            fn every_name_of_an_address_works() {
+                $crate::datagrams::every_name_of_an_address_works($open);
+            }
+            #[test]
+            fn a_waiter_is_woken() {
+                $crate::datagrams::a_waiter_is_woken($open);
+            }
+            #[test]
+            fn a_poller_gets_each_of_a_burst() {
+                $crate::datagrams::a_poller_gets_each_of_a_burst($open);
+            }
+            #[test]
+            fn a_child_keeps_no_socket() {
+                $crate::datagrams::a_child_keeps_no_socket($open);
             }
         }
         mod fork {

@@ -91,6 +91,7 @@ impl<'a> World<'a> {
             posted: self.sides[side].protocol.counts.posted,
             is_shared: self.scenario.shared[side],
             reads: self.scenario.reads,
+            datagrams: None,
             private_data: Vec::new(),
         });
         let [one, other] = &mut self.sides;

@@ -69,7 +69,7 @@ impl Peer {
 
     fn connected(&self, local_port: u64) -> Connected {
         let (reader, writer) = halves(&Arc::new(EndOfLink(self.clone())));
-        Connected { reader, writer, address: ADDRESS, local_port }
+        Connected { reader, writer, address: ADDRESS, local_port, datagrams: None }
     }
 
     fn send(&self, bytes: &[u8]) {

@@ -1,0 +1,122 @@
+//! The reader of the sockets: the driver, or the polls of the completion queues while the consumer polls.
+//!
+//! A lease is one of polls as those of [links](crate::progress), with the same bound: while the sockets are lent, the
+//! driver does not wait for them, and checks whether the consumer still polls.
+
+use std::time::Duration;
+
+use crate::progress::{LeaseEnd, LeaseHistory};
+use crate::work_queues::WorkQueues;
+
+/// Whether the sockets are lent.
+#[derive(Default)]
+pub(super) struct Lease {
+    is_lent: bool,
+    history: LeaseHistory,
+    /// How often the completion queues had been polled when the driver last looked.
+    polls_seen: u64,
+}
+
+impl Lease {
+    pub(super) const fn is_lent(&self) -> bool {
+        self.is_lent
+    }
+
+    /// Whether the completion queues were polled since the driver last looked.
+    fn is_polled(&mut self, queues: &WorkQueues) -> bool {
+        let polls = queues.polls();
+        std::mem::replace(&mut self.polls_seen, polls) != polls
+    }
+
+    /// The driver has received a datagram. Lends the sockets if the consumer polls, and returns when the driver has to
+    /// begin its checks.
+    pub(super) fn begin(&mut self, queues: &WorkQueues, arrivals: u32) -> Option<Duration> {
+        let may_lend = self.is_polled(queues) && !self.is_lent && !self.history.forbids_lease();
+        if !may_lend {
+            return None;
+        }
+        let refused = queues.completion_queues().position(|queue| !queue.links.lend());
+        if let Some(refused) = refused {
+            // A waiter sleeps.
+            queues.completion_queues().take(refused).for_each(|queue| queue.links.take_back());
+            return None;
+        }
+        self.is_lent = true;
+        self.history.begin(arrivals);
+        Some(self.history.first_interval())
+    }
+
+    /// A check of the driver. Returns whether the sockets are still lent.
+    pub(super) fn check(&mut self, queues: &WorkQueues) -> bool {
+        if self.is_lent && !self.is_polled(queues) {
+            self.end(queues);
+        }
+        self.is_lent
+    }
+
+    /// The check has ended the lease. `arrivals` is the number of packets before the driver received what had waited.
+    pub(super) fn note_end(&mut self, has_waited: bool, arrivals: u32) {
+        self.history.end(if has_waited { LeaseEnd::Late } else { LeaseEnd::Unused }, arrivals);
+    }
+
+    /// Takes the sockets back from the pollers.
+    pub(super) fn end(&mut self, queues: &WorkQueues) {
+        if std::mem::take(&mut self.is_lent) {
+            queues.completion_queues().for_each(|queue| queue.links.take_back());
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::polled_links::quiet_link::QuietLink;
+
+    /// Work queues whose completion queue has a link, so that its polls count.
+    fn queues() -> WorkQueues {
+        let queues = WorkQueues::unconfigured(1);
+        queues.requests.queue().links.add(Arc::new(QuietLink));
+        queues
+    }
+
+    fn poll(queues: &WorkQueues) {
+        assert!(!queues.requests.queue().links.poll(), "the link is quiet");
+    }
+
+    #[test]
+    fn the_sockets_are_lent_while_the_consumer_polls() {
+        let (mut lease, queues) = (Lease::default(), queues());
+        assert_eq!(lease.begin(&queues, 1), None, "there were no polls");
+        poll(&queues);
+        assert!(lease.begin(&queues, 2).is_some());
+        assert!(lease.is_lent());
+        poll(&queues);
+        assert!(lease.check(&queues), "there was a poll since the last look");
+        assert!(!lease.check(&queues), "there was none");
+        assert!(!lease.is_lent());
+    }
+
+    #[test]
+    fn nothing_is_lent_to_a_sleeping_consumer() {
+        let (mut lease, queues) = (Lease::default(), queues());
+        poll(&queues);
+        queues.requests.queue().links.await_completions(true);
+        assert_eq!(lease.begin(&queues, 1), None);
+        queues.requests.queue().links.await_completions(false);
+        poll(&queues);
+        assert!(lease.begin(&queues, 1).is_some());
+    }
+
+    #[test]
+    fn a_lease_in_which_a_datagram_waited_is_followed_by_a_pause() {
+        let (mut lease, queues) = (Lease::default(), queues());
+        poll(&queues);
+        assert!(lease.begin(&queues, 1).is_some());
+        assert!(!lease.check(&queues));
+        lease.note_end(true, 1);
+        poll(&queues);
+        assert_eq!(lease.begin(&queues, 2), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! Queue pairs for datagrams, which are never connected.
+//!
+//! Such a queue pair has a UDP socket for each address of the machine at which it exchanges datagrams: the addresses of the
+//! links over which its own address was resolved. A datagram is one packet
+//! ([`protocol::datagram`](crate::protocol::datagram)). It is received into memory of the queue pair, and copied to the
+//! oldest receive once it is found to be genuine, so a stranger writes nowhere.
+//!
+//! To resolve an address, a link to the listener is connected as for a connection. The two sides tell each other port
+//! and key in the handshake, and close the link.
+//!
+//! # Modules
+//! - `handle`, `create`: the object of the contract; `address`: a destination; `sockets`: the sockets.
+//! - `send` (`backlog`) and `receive`: datagrams, in the memory of `packet`;
+//! - `lease`: whether the driver or pollers receive them, with `driven` and `polled`.
+//! - `resolve`, and `resolution`: an attempt of the active side.
+
+mod address;
+mod backlog;
+mod create;
+mod driven;
+mod handle;
+mod lease;
+mod packet;
+mod polled;
+mod receive;
+mod resolution;
+mod resolve;
+mod send;
+mod sockets;
+
+use std::sync::{Arc, Weak};
+
+use dat_provider::ConnectionSink;
+use dat_provider::error::{Result, Subtype};
+use dat_sync::Mutex;
+use rustix::event::epoll::EventFlags;
+
+use backlog::SendBacklog;
+use lease::Lease;
+use packet::PacketBuffer;
+use resolution::Resolution;
+use sockets::Sockets;
+
+use super::PolledBy;
+use crate::datagram_counts::DatagramCounts;
+use crate::domain::DomainUser;
+use crate::errors::wrong_state;
+use crate::progress::{Core, Driven};
+use crate::shared_receive::Resume;
+use crate::upcalls::Upcalls;
+use crate::work_queues::WorkQueues;
+
+pub(super) use handle::{DatagramHandle, downcast};
+
+/// A queue pair for datagrams. The crate documentation has the order of its locks.
+pub(super) struct DatagramQp {
+    weak_self: Weak<Self>,
+    core: Arc<Core>,
+    /// What the queue pairs of the adapter have lost.
+    lost: Arc<DatagramCounts>,
+    state: Mutex<State>,
+    /// The completion queues whose polls receive datagrams.
+    polled_by: Mutex<Vec<PolledBy>>,
+}
+
+/// What the lock of a queue pair guards.
+struct State {
+    queues: WorkQueues,
+    sink: Arc<dyn ConnectionSink>,
+    /// The core has dropped the queue pair, or the adapter has failed.
+    is_retired: bool,
+    /// The key that datagrams must have (Q_Key).
+    key: u64,
+    sockets: Sockets,
+    /// The attempts of this side to resolve an address.
+    attempts: Vec<Arc<Resolution>>,
+    buffer: PacketBuffer,
+    backlog: SendBacklog,
+    lease: Lease,
+    /// Number of packets that have arrived, modulo 2^32.
+    arrivals: u32,
+}
+
+impl State {
+    /// # Errors
+    /// The queue pair was retired, or has no protection domain.
+    fn check_usable(&self) -> Result<()> {
+        if self.is_retired {
+            return Err(wrong_state(Subtype::InvalidStateEpNotready));
+        }
+        if self.queues.domain == 0 {
+            return Err(wrong_state(Subtype::InvalidStateEpUnconfigured));
+        }
+        Ok(())
+    }
+}
+
+impl DatagramQp {
+    /// This queue pair, as the driver refers to it.
+    fn driven(&self) -> Weak<dyn Driven> {
+        let weak: Weak<Self> = Weak::clone(&self.weak_self);
+        weak
+    }
+
+    /// Runs `act` under the lock, and makes the upcalls after releasing it.
+    fn with_state<T>(&self, act: impl FnOnce(&mut State, &mut Upcalls) -> T) -> T {
+        let mut upcalls = Upcalls::default();
+        let mut state = self.state.lock();
+        let result = act(&mut state, &mut upcalls);
+        let has_new_socket = self.update_interest(&mut state);
+        drop(state);
+        upcalls.deliver();
+        if has_new_socket {
+            self.announce_sockets();
+        }
+        result
+    }
+
+    /// Tells the driver which events of the sockets to wait for. Returns whether pollers do not know one of them, which
+    /// the caller [announces](Self::announce_sockets) without the lock.
+    fn update_interest(&self, state: &mut State) -> bool {
+        let readable = if state.lease.is_lent() { EventFlags::empty() } else { EventFlags::IN };
+        let is_waiting = !state.backlog.is_empty();
+        let writable = if is_waiting { EventFlags::OUT } else { EventFlags::empty() };
+        state.sockets.set_interest(readable | writable, &self.core)
+    }
+
+    /// The completion queues wait for a new socket.
+    fn announce_sockets(&self) {
+        self.polled_by.lock().iter().for_each(|one| one.queue.links.linked(one.key));
+    }
+
+    /// Ends everything: what is outstanding completes as flushed, and the sockets are closed.
+    fn end(&self) {
+        let (sockets, attempts) = self.with_state(|state, upcalls| {
+            state.is_retired = true;
+            state.lease.end(&state.queues);
+            state.backlog.flush(&mut state.queues, upcalls);
+            state.queues.receives.flush(upcalls);
+            (std::mem::take(&mut state.sockets), std::mem::take(&mut state.attempts))
+        });
+        sockets.close(&self.core);
+        attempts.iter().for_each(|attempt| attempt.abandon());
+    }
+}
+
+/// A queue pair for datagrams, as domains and shared receive queues refer to it.
+struct QpRef(Weak<DatagramQp>);
+
+impl DomainUser for QpRef {
+    fn wait_for_copies(&self) {
+        if let Some(queue_pair) = self.0.upgrade() {
+            drop(queue_pair.state.lock());
+        }
+    }
+
+    fn wait_for_copies_without_fence(&self) -> bool {
+        self.wait_for_copies();
+        true
+    }
+}
+
+impl Resume for QpRef {
+    /// Datagrams that found no receive are lost, so there is nothing to resume.
+    fn resume(&self) {
+        let Some(queue_pair) = self.0.upgrade() else { return };
+        let mut state = queue_pair.state.lock();
+        if let Some(shared) = &mut state.queues.receives.shared {
+            shared.set_resumed();
+        }
+    }
+}
