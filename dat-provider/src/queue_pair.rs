@@ -221,6 +221,11 @@ pub trait QueuePair: Downcast {
     /// pending it does nothing.
     fn communication_established(&self, _attempt: u64) {}
 
+    /// The time-out of the consumer has ended an attempt of a queue pair that carries datagrams: what the provider holds
+    /// for it is of no use any more, and an event of it is ignored (the default does nothing). The core holds no lock
+    /// during the call.
+    fn abandon(&self, _attempt: u64) {}
+
     /// Ends the connection or the attempt. A graceful disconnect lets the requests posted before it
     /// finish. What is outstanding is flushed, then `Disconnected` is reported on both sides; an
     /// attempt ends without an event on this side. On a disconnected queue pair nothing happens.
@@ -335,6 +340,10 @@ impl<Q: QueuePair> QueuePair for Arc<Q> {
 
     fn communication_established(&self, attempt: u64) {
         (**self).communication_established(attempt);
+    }
+
+    fn abandon(&self, attempt: u64) {
+        (**self).abandon(attempt);
     }
 
     fn disconnect(&self, how: Close) {

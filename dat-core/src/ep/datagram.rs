@@ -169,17 +169,18 @@ impl EpInner {
     /// The time-out of an attempt expired.
     pub(super) fn resolution_timed_out(&self, attempt: u64) {
         let mut control = self.control();
-        if let Some(attempt) = control.resolving().remove(&attempt) {
-            let event = DatagramEvent {
-                kind: DatagramEventKind::Error,
-                ep: self.base.id,
-                passive: attempt.answers.is_some(),
-                remote: None,
-                private_data: Arc::default(),
-                cause: RefusalCause::TimedOut,
-            };
-            raise_datagram(&control, event);
-        }
+        let Some(resolving) = control.resolving().remove(&attempt) else { return };
+        let event = DatagramEvent {
+            kind: DatagramEventKind::Error,
+            ep: self.base.id,
+            passive: resolving.answers.is_some(),
+            remote: None,
+            private_data: Arc::default(),
+            cause: RefusalCause::TimedOut,
+        };
+        raise_datagram(&control, event);
+        drop(control);
+        self.queue_pair.abandon(attempt);
     }
 }
 

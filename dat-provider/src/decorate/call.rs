@@ -95,6 +95,11 @@ pub enum Call<'a> {
         /// The number of the attempt.
         attempt: u64,
     },
+    /// Ends an attempt to resolve an address, whose time-out has expired.
+    Abandon {
+        /// The number of the attempt.
+        attempt: u64,
+    },
     /// Disconnects.
     Disconnect {
         /// Gracefully or abruptly.

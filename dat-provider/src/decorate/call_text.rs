@@ -36,6 +36,7 @@ impl Call<'_> {
             Self::PostBind { .. } => "post_bind",
             Self::Connect(_) => "connect",
             Self::CommunicationEstablished { .. } => "communication_established",
+            Self::Abandon { .. } => "abandon",
             Self::Disconnect { .. } => "disconnect",
             Self::Reset => "reset",
             Self::Modify { .. } => "modify",
@@ -109,7 +110,9 @@ impl fmt::Display for Call<'_> {
                 request.qualifier,
                 request.private_data.len()
             ),
-            Self::CommunicationEstablished { attempt } => write!(f, " attempt={attempt}"),
+            Self::CommunicationEstablished { attempt } | Self::Abandon { attempt } => {
+                write!(f, " attempt={attempt}")
+            }
             Self::Disconnect { how } => write!(f, " how={how:?}"),
             Self::Accept { attempt, private_data } => {
                 write!(f, " attempt={attempt} private_data={private_data}")

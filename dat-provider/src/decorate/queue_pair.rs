@@ -116,6 +116,11 @@ impl<H: Hooks> QueuePair for Pair<H> {
         self.layer.hooks.communication_established(&self.kept, &*self.inner, attempt);
     }
 
+    fn abandon(&self, attempt: u64) {
+        self.layer.note(self.object, &Call::Abandon { attempt });
+        self.inner.abandon(attempt);
+    }
+
     fn disconnect(&self, how: Close) {
         self.layer.hooks.disconnect(&self.kept, &*self.inner, how);
         self.layer.note(self.object, &Call::Disconnect { how });

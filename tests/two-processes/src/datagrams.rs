@@ -255,6 +255,32 @@ pub fn closed_descriptors_end_it(open: fn(&str) -> Node) {
     });
 }
 
+/// An attempt whose time-out has expired keeps no descriptor. Run it in a process of its own.
+///
+/// # Panics
+/// If one stays open.
+pub fn attempts_that_time_out_leave_nothing(open: fn(&str) -> Node) {
+    const ATTEMPTS: usize = 5;
+    let node = open("");
+    let (ep, psp) = (endpoint(&node), node.psp());
+    let connect = Connect {
+        timeout: Timeout::from_micros(20_000),
+        ..Connect::to(node.address(), psp.qualifier())
+    };
+    let before = process::descriptors();
+    let mut requests = Vec::new();
+    for _ in 0..ATTEMPTS {
+        ep.connect(&connect).expect("an attempt");
+        requests.push(expect_request(&node.requests).request);
+        let Event::Datagram(event) = expect_event(&node.connect, &[&ep]) else { panic!("no end") };
+        assert_eq!(event.kind, DatagramEventKind::Error);
+    }
+    // The requests have the other ends of the links, and the endpoint keeps the socket of its first attempt.
+    let expected = before + ATTEMPTS + 1;
+    until("all links are closed", || process::descriptors() <= expected);
+    requests.into_iter().for_each(|request| request.reject(b"").expect("it waits for an answer"));
+}
+
 /// The other process: sends each message back, with its bytes incremented.
 ///
 /// # Panics

@@ -58,6 +58,12 @@ impl QueuePair for DatagramHandle {
         self.0.resolve(request)
     }
 
+    fn abandon(&self, attempt: u64) {
+        if self.0.core.owner_process.check().is_ok() {
+            self.0.abandon(attempt);
+        }
+    }
+
     fn disconnect(&self, _: Close) {}
 
     fn reset(&self) -> Result<()> {

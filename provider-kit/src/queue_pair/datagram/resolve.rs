@@ -105,6 +105,17 @@ impl DatagramQp {
         Ok(DatagramPort { port: socket.port(), key })
     }
 
+    /// The core has ended an attempt of this side.
+    pub(super) fn abandon(&self, attempt: u64) {
+        let mut state = self.state.lock();
+        let found = state.attempts.iter().position(|one| one.attempt() == attempt);
+        let ended = found.map(|index| state.attempts.swap_remove(index));
+        drop(state);
+        if let Some(ended) = ended {
+            ended.abandon();
+        }
+    }
+
     /// The outcome of an attempt of this side.
     pub(super) fn conclude(&self, resolution: &Resolution, event: &Event) {
         self.state.lock().attempts.retain(|one| !std::ptr::eq(&**one, resolution));
