@@ -108,6 +108,7 @@ impl InterfaceAdapter {
         operation: &'static str,
     ) -> Result<Psp> {
         let ia = self.inner();
+        let qualifier = qualifier.map(|it| ia.compat.meant_qualifier(it));
         let adapter = ia.adapter(operation)?;
         let creator = ia.attributes.provider.ep_creator;
         if matches!(

@@ -44,8 +44,9 @@ pub static PROGRAMS: [KnownProgram; 2] = [
         name: "Intel MPI up to 2018",
         // Other MPI libraries have the same name (libmpi.so.12), without this symbol.
         signs: &[ProgramSign::Library { name: "libmpi.so", symbol: c"I_MPI_Check_image_status" }],
-        relaxed: Compat::relaxing(&[Rule::MixedFlags]),
-        reason: "its endpoints have unsignalled requests and default receives on one dispatcher",
+        relaxed: Compat::relaxing(&[Rule::MixedFlags, Rule::WideQualifiers]),
+        reason: "its endpoints have unsignalled requests and default receives on one dispatcher, and with \
+                 I_MPI_DAPL_UD_RDMA_MIXED=1 it does not set the upper half of a connection qualifier",
     },
     KnownProgram {
         name: "MVAPICH2 with its uDAPL device",

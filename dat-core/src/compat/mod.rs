@@ -59,6 +59,11 @@ impl Compat {
         self.0 & rule.bit() != 0
     }
 
+    /// The connection qualifier that a program means by `qualifier`.
+    pub(crate) const fn meant_qualifier(self, qualifier: u64) -> u64 {
+        if self.relaxes(Rule::WideQualifiers) { qualifier & u32::MAX as u64 } else { qualifier }
+    }
+
     /// The relaxed rules.
     pub fn rules(self) -> impl Iterator<Item = Rule> {
         Rule::ALL.into_iter().filter(move |rule| self.relaxes(*rule))

@@ -22,12 +22,20 @@ pub enum Rule {
     /// (dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)). If relaxed, a remote length that
     /// does not fit or is 0 becomes that of the local segments. The bounds of the region still apply.
     RemoteLength,
+    /// All 64 bits of a connection qualifier count (dat_ep_connect(3DAT), dat_psp_create(3DAT)). If relaxed, the upper
+    /// half is ignored: programs set only a 32-bit half of the argument.
+    WideQualifiers,
 }
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Self; 4] =
-        [Self::MixedFlags, Self::OtherInstances, Self::ExcessFlags, Self::RemoteLength];
+    pub const ALL: [Self; 5] = [
+        Self::MixedFlags,
+        Self::OtherInstances,
+        Self::ExcessFlags,
+        Self::RemoteLength,
+        Self::WideQualifiers,
+    ];
 
     /// Its bit in a set.
     pub(super) const fn bit(self) -> u8 {
@@ -42,6 +50,7 @@ impl Rule {
             Self::OtherInstances => "other-instances",
             Self::ExcessFlags => "excess-flags",
             Self::RemoteLength => "remote-length",
+            Self::WideQualifiers => "wide-qualifiers",
         }
     }
 
@@ -59,6 +68,7 @@ impl Rule {
             Self::RemoteLength => {
                 "a remote length of an RDMA write or read that does not fit, or is 0, is ignored"
             }
+            Self::WideQualifiers => "the upper 32 bits of a connection qualifier are ignored",
         }
     }
 

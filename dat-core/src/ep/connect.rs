@@ -188,6 +188,7 @@ impl EpInner {
             // As for sockets, it is this side; providers need not know.
             connect.address = self.base.ia.attributes.ia.address;
         }
+        connect.qualifier = self.base.ia.compat.meant_qualifier(connect.qualifier);
         let connect = &connect;
         self.check_connect(connect, operation)
             .map_err(|error| self.base.describe(error, operation))?;

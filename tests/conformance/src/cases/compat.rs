@@ -13,6 +13,7 @@ cases! {
         closing_an_instance_ends_its_dispatchers_for_the_other,
         flags_that_are_invalid_for_a_post_are_ignored,
         a_wrong_remote_length_is_ignored,
+        the_upper_half_of_a_qualifier_is_ignored,
         the_bounds_of_the_remote_region_are_not_relaxed,
         memory_safety_checks_are_not_relaxed,
         the_error_of_a_relaxed_rule_names_the_mode,
@@ -74,6 +75,30 @@ fn unsignalled_requests_share_a_dispatcher_with_default_receives() {
     assert_eq!(cookies, [1, 2], "one completion each");
     assert_eq!(target.bytes(0, 8), b"unsigned");
     node.finish_with(&[&client, &server, &source, &target, &evd]);
+}
+
+fn the_upper_half_of_a_qualifier_is_ignored() {
+    const GARBAGE: u64 = 0x5567 << 32;
+    let (strict, peer) = (node_as("compat=strict"), lenient());
+    let psp =
+        peer.ia.psp_create_any(&peer.requests, EpProvision::Consumer).expect("a service point");
+    let to = Connect::to(peer.address(), psp.qualifier() | GARBAGE);
+    let refused = strict.ep();
+    refused.connect(&to).expect("an attempt to connect");
+    expect_connection(&strict.connect, &refused, ConnectionEventKind::NonPeerRejected);
+    let (user, server) = (lenient(), peer.ep());
+    let client = user.ep();
+    client.connect(&to).expect("an attempt to connect");
+    let arrival = expect_request(&peer.requests);
+    assert_eq!(arrival.qualifier, psp.qualifier());
+    arrival.request.accept(Some(&server), b"").expect("an unconnected endpoint");
+    for (node, ep) in [(&user, &client), (&peer, &server)] {
+        expect_connection(&node.connect, ep, ConnectionEventKind::Established);
+    }
+    psp.free().expect("live");
+    strict.finish_with(&[&refused]);
+    user.finish_with(&[&client]);
+    peer.finish_with(&[&server]);
 }
 
 /// Whether the completion queues of one instance serve endpoints of another. A provider may have
