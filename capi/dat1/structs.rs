@@ -2,7 +2,7 @@
 
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::Result;
-use dat_core::provider::{PlainSuccess, TakeResult};
+use dat_core::provider::plain_success::{PlainSuccess, TakeResult};
 use dat_core::{Cno, DatagramEvent, DtoCompletion};
 
 use crate::abi::*;

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use dat_core::Cno;
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::Result;
-use dat_core::provider::{PlainSuccess, TakeResult};
+use dat_core::provider::plain_success::{PlainSuccess, TakeResult};
 
 use crate::abi::*;
 pub(crate) use crate::call_v2::extension_event::{

@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use super::Downcast;
+use super::plain_success::{PlainSuccess, TakeResult};
 use crate::error::Result;
 use crate::status::{DtoStatus, Operation};
 
@@ -23,85 +24,6 @@ pub struct Completion {
     pub operation: Operation,
     /// How it ended.
     pub status: DtoStatus,
-}
-
-/// A plain success, which most completions are: a send, an RDMA write, an RDMA read or a receive of
-/// less than 4 GiB that succeeded, with no `extra` value. It has the memory layout of
-/// `DAT_DTO_COMPLETION_EVENT_DATA` of DAT 2.0, and every bit pattern is valid, so it can be written
-/// directly into the buffer of a C consumer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct PlainSuccess {
-    #[doc(hidden)]
-    pub tag: u64,
-    #[doc(hidden)]
-    pub cookie: u64,
-    /// The status, which is 0, and the length in bytes.
-    #[doc(hidden)]
-    pub outcome: u64,
-    /// The operation, and the `extra` value, which is 0.
-    #[doc(hidden)]
-    pub operation: u64,
-}
-
-/// Packs two 32-bit numbers in memory order, so that they are written in one store.
-#[inline(always)]
-const fn pair(first: u32, second: u32) -> u64 {
-    if cfg!(target_endian = "little") {
-        first as u64 | (second as u64) << 32
-    } else {
-        (first as u64) << 32 | second as u64
-    }
-}
-
-/// The first and the second number of a pair.
-const fn parts(pair: u64) -> (u32, u32) {
-    let (low, high) = (pair as u32, (pair >> 32) as u32);
-    if cfg!(target_endian = "little") { (low, high) } else { (high, low) }
-}
-
-impl PlainSuccess {
-    /// Whether a success of this operation and length, with no `extra` value, fits into this type.
-    #[inline(always)]
-    #[must_use]
-    pub const fn fits(operation: Operation, length: u64) -> bool {
-        operation as u32 <= Operation::Receive as u32 && length <= u32::MAX as u64
-    }
-
-    /// Overwrites the value. The caller has checked with [`fits`](Self::fits) that the completion
-    /// fits. Tag, cookie, length in bytes and operation number are those of the [`Completion`].
-    #[inline(always)]
-    pub fn set(&mut self, tag: u64, cookie: u64, length: u32, operation: u32) {
-        *self = Self { tag, cookie, outcome: pair(0, length), operation: pair(operation, 0) };
-    }
-}
-
-impl From<PlainSuccess> for Completion {
-    #[inline(always)]
-    fn from(success: PlainSuccess) -> Self {
-        const KNOWN: [Operation; 4] =
-            [Operation::Send, Operation::RdmaWrite, Operation::RdmaRead, Operation::Receive];
-        let ((_, length), (operation, _)) = (parts(success.outcome), parts(success.operation));
-        Self {
-            tag: success.tag,
-            cookie: success.cookie,
-            length: length.into(),
-            operation: KNOWN[operation as usize % KNOWN.len()],
-            status: DtoStatus::Success,
-            extra: 0,
-        }
-    }
-}
-
-/// The result of [`CompletionPoller::take_success`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakeResult {
-    /// No completion.
-    Nothing,
-    /// A plain success, which was taken.
-    Success,
-    /// There may be a completion, but none was taken: call [`CompletionPoller::poll`].
-    Other,
 }
 
 /// The two halves of a completion queue: queue pairs refer to one, the event dispatcher owns the
@@ -166,8 +88,8 @@ pub trait CompletionPoller: Send {
     /// Takes the oldest completions into the slice and returns how many.
     fn poll(&mut self, into: &mut [Completion]) -> usize;
 
-    /// Takes the oldest completion if it is a plain success, and writes `into` only then. It spares
-    /// a dequeue the cost of [`poll`](Self::poll). The default always leaves the work to `poll`.
+    /// See [`plain_success`](crate::plain_success). The default always leaves the work to [`poll`](Self::poll).
+    #[doc(hidden)]
     fn take_success(&mut self, into: &mut PlainSuccess) -> TakeResult {
         let _ = into;
         TakeResult::Other

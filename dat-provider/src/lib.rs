@@ -20,8 +20,8 @@ mod address;
 pub mod attr;
 mod completion;
 mod connection;
-pub mod decorate;
 mod downcast;
+pub mod decorate;
 pub mod error;
 mod failure;
 mod flag_names;
@@ -30,6 +30,8 @@ mod local_cause;
 pub mod mem;
 mod memory;
 mod path_cause;
+#[doc(hidden)]
+pub mod plain_success;
 mod queue_pair;
 mod request;
 mod shared_receive;
@@ -42,7 +44,7 @@ pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, DeviceCo
 pub use address::{Address, FabricAddress};
 pub use completion::{
     Completion, CompletionDescriptor, CompletionFeatures, CompletionPoller, CompletionQueue,
-    CompletionQueueParts, CompletionSink, Notify, PlainSuccess, TakeResult,
+    CompletionQueueParts, CompletionSink, Notify,
 };
 pub use connection::{
     ConnectRequest, ConnectionSink, ConnectionUpcall, IncomingRequest, ListenSink, Listener,

@@ -6,8 +6,9 @@
 
 use std::sync::OnceLock;
 
+use dat_provider::Completion;
+use dat_provider::plain_success::PlainSuccess;
 use dat_provider::status::{DtoStatus, Operation};
-use dat_provider::{Completion, PlainSuccess};
 
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::{memory, slots};

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 
 use dat_core::blocking::WaitDeadline;
-use dat_core::provider::TakeResult;
+use dat_core::provider::plain_success::TakeResult;
 use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, WaitResult};
 
 use super::*;

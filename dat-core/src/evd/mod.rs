@@ -35,7 +35,8 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::flags::EvdFlags;
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{CompletionDescriptor, CompletionQueue, PlainSuccess, TakeResult};
+use crate::provider::plain_success::{PlainSuccess, TakeResult};
+use crate::provider::{CompletionDescriptor, CompletionQueue};
 use crate::sync::{BiasedLock, Mutex};
 
 use count::Receivers;
@@ -126,6 +127,7 @@ impl EventDispatcher {
     /// than [`dequeue`](Self::dequeue). After [`TakeResult::Other`] the caller must call `dequeue`:
     /// there may be another event, or the dispatcher cannot be used. After [`TakeResult::Nothing`] it
     /// must call [`note_empty`](Self::note_empty).
+    #[doc(hidden)]
     #[inline(always)]
     pub fn take_success(&self, into: &mut PlainSuccess) -> TakeResult {
         let Some(mut queue) = self.inner.queue.lock_as_owner() else { return TakeResult::Other };
@@ -133,6 +135,7 @@ impl EventDispatcher {
     }
 
     /// Records that [`take_success`](Self::take_success) found nothing, so that the next overflow is reported.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn note_empty(&self) {
         self.inner.notifier.drained();

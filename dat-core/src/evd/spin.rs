@@ -8,7 +8,7 @@ use super::EvdInner;
 use super::spin_policy::Spin;
 use crate::blocking::WaitDeadline;
 use crate::claim::Claim;
-use crate::provider::{PlainSuccess, TakeResult};
+use crate::provider::plain_success::{PlainSuccess, TakeResult};
 use crate::sync::pause_shortly;
 use crate::timeout::Timeout;
 

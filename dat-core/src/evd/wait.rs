@@ -11,7 +11,7 @@ use crate::claim::Claim;
 use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
-use crate::provider::PlainSuccess;
+use crate::provider::plain_success::PlainSuccess;
 use crate::timeout::Timeout;
 
 /// How a wait ended.
@@ -85,6 +85,7 @@ impl EventDispatcher {
     /// The spin phase of a [`wait`](Self::wait), before other threads see the waiter: takes the
     /// first event into `into` if it arrives soon and is a plain success; returns the number of
     /// events left. After `None` the wait continues with [`start_wait`](Self::start_wait).
+    #[doc(hidden)]
     #[inline(always)]
     pub fn spin_wait(
         &self,

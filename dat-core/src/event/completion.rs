@@ -1,7 +1,8 @@
 //! Completions of operations.
 
+use crate::provider::Completion;
 use crate::provider::Failure;
-use crate::provider::{Completion, PlainSuccess};
+use crate::provider::plain_success::PlainSuccess;
 use crate::status::{DtoStatus, Operation};
 
 /// The number by which events name an endpoint ([`Endpoint::id`](crate::Endpoint::id), or the tag
@@ -101,6 +102,7 @@ impl From<Completion> for DtoCompletion {
     }
 }
 
+#[doc(hidden)]
 impl From<PlainSuccess> for DtoCompletion {
     #[inline(always)]
     fn from(success: PlainSuccess) -> Self {

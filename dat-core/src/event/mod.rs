@@ -15,7 +15,8 @@ pub use text::EventText;
 
 use crate::cr::ConnectionRequest;
 use crate::flags::EvdFlags;
-use crate::provider::{Completion, PlainSuccess};
+use crate::provider::Completion;
+use crate::provider::plain_success::PlainSuccess;
 use crate::status::Operation;
 
 /// An event, delivered into storage of the caller (`DAT_EVENT`).

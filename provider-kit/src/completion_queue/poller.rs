@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use dat_provider::{Completion, CompletionPoller, Notify, PlainSuccess, TakeResult};
+use dat_provider::plain_success::{PlainSuccess, TakeResult};
+use dat_provider::{Completion, CompletionPoller, Notify};
 
 use super::{Cq, no_memory};
 use crate::completion_ring::{CompletionRing, Entry};

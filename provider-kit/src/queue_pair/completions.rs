@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use dat_provider::error::Result;
-use dat_provider::{
-    Completion, CompletionPoller, CompletionQueueParts, CompletionSink, Notify, PlainSuccess,
-    TakeResult,
-};
+use dat_provider::plain_success::{PlainSuccess, TakeResult};
+use dat_provider::{Completion, CompletionPoller, CompletionQueueParts, CompletionSink, Notify};
 
 use crate::completion_queue::{self, Cq, CqHandle, CqPoller};
 

@@ -4,9 +4,10 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::plain_success::{PlainSuccess, TakeResult};
 use dat_provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
-    CompletionSink, Notify, PlainSuccess, TakeResult,
+    CompletionSink, Notify,
 };
 use dat_provider_kit::errors::foreign_object;
 

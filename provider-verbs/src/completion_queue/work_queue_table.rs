@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use dat_provider::Completion;
+use dat_provider::plain_success::PlainSuccess;
 use dat_provider::status::{DtoStatus, Operation};
-use dat_provider::{Completion, PlainSuccess};
 
 use super::batch::BATCH;
 use super::identifier::{Identifier, SHARED, is_shared, key};

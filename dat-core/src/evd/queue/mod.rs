@@ -11,7 +11,8 @@ use super::spin_policy::{Spin, SpinPolicy};
 use super::streams::Mode;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
-use crate::provider::{Completion, CompletionPoller, Notify, PlainSuccess, TakeResult};
+use crate::provider::plain_success::{PlainSuccess, TakeResult};
+use crate::provider::{Completion, CompletionPoller, Notify};
 use crate::timeout::Timeout;
 
 /// With more events than these, a failure to allocate space for further ones is handled; less space is never
