@@ -8,8 +8,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use altered_stub::AlteredStub;
-use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
-use dat_core::provider::decorate::trace::{TraceRing, TracingProvider};
 use dat_core::provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Provider,
@@ -18,6 +16,8 @@ use dat_core::{
     Close, EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, ReturnType, Timeout,
     WaitResult,
 };
+use dat_provider_hooks::faults::{FaultPlan, FaultyProvider};
+use dat_provider_hooks::trace::{TraceRing, TracingProvider};
 use dat_sync::Mutex;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 

@@ -21,7 +21,6 @@ pub mod attr;
 mod completion;
 mod connection;
 mod downcast;
-pub mod decorate;
 pub mod error;
 mod failure;
 mod flag_names;

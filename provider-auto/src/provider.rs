@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
-use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
 use dat_provider::{
     Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, Relationship,
 };
+use dat_provider_kit::attributes::VERSION;
 use dat_provider_kit::engine::{self, Identity};
 
 use crate::interface;
 use crate::links::Links;
 
-const VENDOR: &str = "DAT shared memory and TCP";
+const DESCRIPTION: Description = Description {
+    name: AutoProvider::NAME,
+    vendor: "DAT shared memory and TCP",
+    version: VERSION,
+    reach: Reach::Network,
+};
 
 /// The provider over shared memory and TCP. Its adapter is `auto`, which listens at every address of the
 /// machine, and reports that of the network interface that leads to other machines.
@@ -33,15 +38,9 @@ pub fn provider() -> Arc<dyn Provider> {
     Arc::new(AutoProvider)
 }
 
-/// The version of this crate, major and minor.
-fn version() -> (u32, u32) {
-    let number = |text: &str| text.parse().unwrap_or_default();
-    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
-}
-
 impl Provider for AutoProvider {
     fn describe(&self) -> Description {
-        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Network }
+        DESCRIPTION
     }
 
     fn discover(&self) -> Vec<DiscoveredAdapter> {
@@ -57,24 +56,9 @@ impl Provider for AutoProvider {
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        if FaultyProvider::is_requested_by(request.parameters) {
-            // It takes its parameters out, so this comes back here once.
-            return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
-        }
-        let open = || {
-            let (links, limits) = Links::open(request.name, request.parameters)?;
-            let name = request.name.to_owned();
-            let specific = links.named_attributes();
-            let identity = Identity { name, vendor: VENDOR, version: version(), specific };
-            engine::open(
-                identity,
-                links.address(),
-                limits,
-                Box::new(links),
-                Arc::clone(&request.sink),
-            )
-        };
-        open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
+        let (links, limits) = Links::open(request.name, request.parameters)?;
+        let identity = Identity::new(request.name, DESCRIPTION, links.named_attributes());
+        engine::open(identity, links.address(), limits, Box::new(links), request.sink)
     }
 
     fn related(&self, one: &str, other: &str) -> Relationship {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
 use dat_provider::mem::Span;
 use dat_provider::{
@@ -386,16 +385,7 @@ impl Provider for Unix {
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        if FaultyProvider::is_requested_by(request.parameters) {
-            // It opens this provider, without the faults.
-            return FaultyProvider::new(Arc::new(Self), FaultPlan::new()).open(request);
-        }
-        let identity = Identity {
-            name: request.name.to_owned(),
-            vendor: "an example",
-            version: (1, 0),
-            specific: Vec::new(),
-        };
+        let identity = Identity::new(request.name, self.describe(), Vec::new());
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let mut sockets = Sockets { space: String::new(), address, limits: Limits::default() };
         parameters::parse(request.parameters, &mut sockets, |all| &mut all.limits, &OTHERS)?;

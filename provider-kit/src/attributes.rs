@@ -2,21 +2,38 @@
 
 use dat_provider::attr::{EpAttributes, IaAttributes, NamedAttr, ProviderAttributes};
 use dat_provider::flags::{CompletionFlags, MemoryTypes, Qos};
-use dat_provider::{AdapterAttributes, Address};
+use dat_provider::{AdapterAttributes, Address, Description};
 
 use crate::parameters::Limits;
 
-/// The names and version that an adapter reports.
+/// The version of the providers of this project, major and minor.
+pub const VERSION: (u32, u32) =
+    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")));
+
+const fn number(digits: &str) -> u32 {
+    match u32::from_str_radix(digits, 10) {
+        Ok(number) => number,
+        Err(_) => panic!("Cargo checks the numbers of a version"),
+    }
+}
+
+/// What an adapter reports about itself and its provider.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// The name that the adapter was opened with.
     pub name: String,
-    /// The vendor of the provider.
-    pub vendor: &'static str,
-    /// The version of the provider, major and minor.
-    pub version: (u32, u32),
+    /// The provider.
+    pub provider: Description,
     /// What only this provider reports, by name.
     pub specific: Vec<NamedAttr>,
+}
+
+impl Identity {
+    /// The identity of an adapter of this name.
+    #[must_use]
+    pub fn new(name: &str, provider: Description, specific: Vec<NamedAttr>) -> Self {
+        Self { name: name.to_owned(), provider, specific }
+    }
 }
 
 /// The attributes of an adapter with these limits, which supports everything but datagrams; those the transport decides.
@@ -34,7 +51,7 @@ pub fn attributes(identity: &Identity, address: Address, limits: &Limits) -> Ada
 fn interface(identity: &Identity, address: Address, limits: &Limits) -> IaAttributes {
     IaAttributes {
         adapter_name: identity.name.clone(),
-        vendor_name: identity.vendor.to_owned(),
+        vendor_name: identity.provider.vendor.to_owned(),
         address,
         max_eps: limits.max_eps,
         max_dto_per_ep: limits.max_dto_per_ep,
@@ -65,8 +82,8 @@ fn interface(identity: &Identity, address: Address, limits: &Limits) -> IaAttrib
 
 fn provider(identity: &Identity, limits: &Limits) -> ProviderAttributes {
     ProviderAttributes {
-        provider_name: identity.vendor.to_owned(),
-        provider_version: identity.version,
+        provider_name: identity.provider.vendor.to_owned(),
+        provider_version: identity.provider.version,
         lmr_mem_types: MemoryTypes::all(),
         qos_supported: Qos::all(),
         completion_flags_supported: CompletionFlags::all() - CompletionFlags::LMR_INVALIDATE_FENCE,

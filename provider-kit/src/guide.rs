@@ -115,9 +115,8 @@
 //! adapter of the transport, the [`Limits`](crate::parameters::Limits) that it reports and its
 //! [`Identity`](crate::engine::Identity). Behind the question mark of a name are parameters:
 //! [`parameters::parse`](crate::parameters::parse) knows those that set limits, takes those of the provider from a table,
-//! and refuses all others. In the example, adapters reach each other if their `space=` is equal.
-//! [`FaultyProvider`](dat_provider::decorate::faults::FaultyProvider) lets things go wrong on purpose (`fault.`), so that
-//! consumers can test what they do about it; the conformance suite uses it, too.
+//! and refuses all others. In the example, adapters reach each other if their `space=` is equal. dat-core takes out those
+//! that every adapter has (`compat`, `trace` and `fault.`).
 //!
 //! # 6. What a product has in addition
 //!

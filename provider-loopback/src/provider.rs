@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
 use dat_provider::{Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach};
-use dat_provider_kit::attributes::Identity;
+use dat_provider_kit::attributes::{Identity, VERSION};
 
 use crate::adapter::LoopbackAdapter;
 use crate::parameters::Parameters;
 
-const VENDOR: &str = "DAT loopback";
+const DESCRIPTION: Description = Description {
+    name: LoopbackProvider::NAME,
+    vendor: "DAT loopback",
+    version: VERSION,
+    reach: Reach::Process,
+};
 
 /// The in-process provider: its adapters reach each other, and nothing else.
 ///
 /// Any name can be opened. The parameters are `key=value` pairs, separated by blanks or commas. They set
-/// the limits that the adapter reports, and its address (`address=127.0.0.2`). Those that begin with
-/// `fault.` inject [faults](dat_provider::decorate::faults): `loopback?fault.connect=refuse`.
+/// the limits that the adapter reports, and its address (`address=127.0.0.2`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoopbackProvider;
 
@@ -31,15 +34,9 @@ pub fn provider() -> Arc<dyn Provider> {
     Arc::new(LoopbackProvider)
 }
 
-/// The version of this crate, major and minor.
-fn version() -> (u32, u32) {
-    let number = |text: &str| text.parse().unwrap_or_default();
-    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
-}
-
 impl Provider for LoopbackProvider {
     fn describe(&self) -> Description {
-        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Process }
+        DESCRIPTION
     }
 
     fn discover(&self) -> Vec<DiscoveredAdapter> {
@@ -55,19 +52,9 @@ impl Provider for LoopbackProvider {
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        if FaultyProvider::is_requested_by(request.parameters) {
-            // It removes the fault parameters before it opens this provider.
-            return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
-        }
-        let parameters = Parameters::parse(request.parameters)
-            .map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))?;
+        let parameters = Parameters::parse(request.parameters)?;
         parameters.limits.faults.apply();
-        let identity = Identity {
-            name: request.name.to_owned(),
-            vendor: VENDOR,
-            version: version(),
-            specific: Vec::new(),
-        };
+        let identity = Identity::new(request.name, DESCRIPTION, Vec::new());
         Ok(Arc::new(LoopbackAdapter::new(identity, parameters)))
     }
 }

@@ -3,24 +3,28 @@
 use std::sync::Arc;
 
 use dat_provider::attr::NamedAttr;
-use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
 use dat_provider::{
     Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, Relationship,
 };
+use dat_provider_kit::attributes::VERSION;
 use dat_provider_kit::engine::{self, Identity, MAX_DATAGRAM};
 
 use crate::transport::Rings;
 
-const VENDOR: &str = "DAT shared memory";
+const DESCRIPTION: Description = Description {
+    name: ShmProvider::NAME,
+    vendor: "DAT shared memory",
+    version: VERSION,
+    reach: Reach::Host,
+};
 
 /// The provider over shared memory. Its adapter is `shm`, which every Linux has.
 ///
 /// The parameters are `key=value` pairs, separated by blanks or commas: `address=` another address
 /// of 127.0.0.0/8, `dir=` a folder for the sockets of listeners, `users=any` to accept peers of other
 /// users, `direct=no` to access no memory of peers directly, `ptracer=any` to let Yama permit peers to
-/// access this process, and the limits that the adapter reports. Those that begin with `fault.` make
-/// things go wrong ([`faults`](dat_provider::decorate::faults)).
+/// access this process, and the limits that the adapter reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShmProvider;
 
@@ -33,12 +37,6 @@ impl ShmProvider {
 #[must_use]
 pub fn provider() -> Arc<dyn Provider> {
     Arc::new(ShmProvider)
-}
-
-/// The version of this crate, major and minor.
-fn version() -> (u32, u32) {
-    let number = |text: &str| text.parse().unwrap_or_default();
-    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
 }
 
 /// The attributes that programs with the InfiniBand extensions look for: the name of the device, and
@@ -54,7 +52,7 @@ fn named_attributes(rings: &Rings) -> Vec<NamedAttr> {
 
 impl Provider for ShmProvider {
     fn describe(&self) -> Description {
-        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Host }
+        DESCRIPTION
     }
 
     fn discover(&self) -> Vec<DiscoveredAdapter> {
@@ -67,24 +65,9 @@ impl Provider for ShmProvider {
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        if FaultyProvider::is_requested_by(request.parameters) {
-            // It takes its parameters out, so this comes back here once.
-            return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
-        }
-        let open = || {
-            let (rings, limits) = Rings::open(request.parameters)?;
-            let name = request.name.to_owned();
-            let specific = named_attributes(&rings);
-            let identity = Identity { name, vendor: VENDOR, version: version(), specific };
-            engine::open(
-                identity,
-                rings.address(),
-                limits,
-                Box::new(rings),
-                Arc::clone(&request.sink),
-            )
-        };
-        open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
+        let (rings, limits) = Rings::open(request.parameters)?;
+        let identity = Identity::new(request.name, DESCRIPTION, named_attributes(&rings));
+        engine::open(identity, rings.address(), limits, Box::new(rings), request.sink)
     }
 
     fn related(&self, one: &str, other: &str) -> Relationship {

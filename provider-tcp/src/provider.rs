@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
-use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
 use dat_provider::{
     Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, Relationship,
 };
+use dat_provider_kit::attributes::VERSION;
 use dat_provider_kit::engine::{self, Identity};
 
 use crate::discovery;
 use crate::transport::Sockets;
 
-const VENDOR: &str = "DAT TCP";
+const DESCRIPTION: Description = Description {
+    name: TcpProvider::NAME,
+    vendor: "DAT TCP",
+    version: VERSION,
+    reach: Reach::Network,
+};
 
 /// The provider over TCP. Each network interface that is up and has an address is an adapter:
 /// `tcp-lo`, `tcp-eth0`.
@@ -20,8 +25,7 @@ const VENDOR: &str = "DAT TCP";
 /// The parameters are an interface (for lines of dat.conf, whose names are free) and `key=value`
 /// pairs, separated by blanks or commas: `address=` of the interface, `timeout=` in seconds after
 /// which a peer that cannot be reached counts as lost, `secret=` a file with a secret that both
-/// sides must have, and the limits that the adapter reports. Those that begin with `fault.` make things
-/// go wrong ([`faults`](dat_provider::decorate::faults)).
+/// sides must have, and the limits that the adapter reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpProvider;
 
@@ -36,15 +40,9 @@ pub fn provider() -> Arc<dyn Provider> {
     Arc::new(TcpProvider)
 }
 
-/// The version of this crate, major and minor.
-fn version() -> (u32, u32) {
-    let number = |text: &str| text.parse().unwrap_or_default();
-    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
-}
-
 impl Provider for TcpProvider {
     fn describe(&self) -> Description {
-        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Network }
+        DESCRIPTION
     }
 
     fn discover(&self) -> Vec<DiscoveredAdapter> {
@@ -56,24 +54,9 @@ impl Provider for TcpProvider {
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        if FaultyProvider::is_requested_by(request.parameters) {
-            // It takes its parameters out, so this comes back here once.
-            return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
-        }
-        let open = || {
-            let (sockets, limits) = Sockets::open(request.name, request.parameters)?;
-            let name = request.name.to_owned();
-            let specific = sockets.named_attributes();
-            let identity = Identity { name, vendor: VENDOR, version: version(), specific };
-            engine::open(
-                identity,
-                sockets.address(),
-                limits,
-                Box::new(sockets),
-                Arc::clone(&request.sink),
-            )
-        };
-        open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
+        let (sockets, limits) = Sockets::open(request.name, request.parameters)?;
+        let identity = Identity::new(request.name, DESCRIPTION, sockets.named_attributes());
+        engine::open(identity, sockets.address(), limits, Box::new(sockets), request.sink)
     }
 
     fn related(&self, one: &str, other: &str) -> Relationship {

@@ -12,7 +12,7 @@ use dat_provider::{
 };
 
 use crate::device::{Device, INTERNAL_REQUESTS};
-use crate::provider::{VENDOR, version};
+use crate::provider::DESCRIPTION;
 use crate::{completion_queue, domain, listener, queue_pair, reject_data, shared_receive};
 
 /// Maximum number of segments of a post that the core gathers.
@@ -143,8 +143,8 @@ impl VerbsAdapter {
     fn provider(&self) -> ProviderAttributes {
         let limits = &self.device.limits;
         ProviderAttributes {
-            provider_name: VENDOR.to_owned(),
-            provider_version: version(),
+            provider_name: DESCRIPTION.vendor.to_owned(),
+            provider_version: DESCRIPTION.version,
             lmr_mem_types: MemoryTypes::all(),
             qos_supported: Qos::all(),
             completion_flags_supported: CompletionFlags::all()

@@ -6,6 +6,7 @@ use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::{
     Adapter, Description, DiscoveredAdapter, OpenRequest, Provider, Reach, Relationship,
 };
+use dat_provider_kit::attributes::VERSION;
 
 use crate::adapter::VerbsAdapter;
 use crate::device::Device;
@@ -14,7 +15,12 @@ use crate::errors::not_loaded;
 use crate::port_lookup;
 use crate::sys;
 
-pub(crate) const VENDOR: &str = "DAT verbs";
+pub(crate) const DESCRIPTION: Description = Description {
+    name: VerbsProvider::NAME,
+    vendor: "DAT verbs",
+    version: VERSION,
+    reach: Reach::Rdma,
+};
 
 /// The provider over libibverbs and librdmacm, for InfiniBand, RoCE and iWARP adapters.
 ///
@@ -35,15 +41,9 @@ pub fn provider() -> Arc<dyn Provider> {
     Arc::new(VerbsProvider)
 }
 
-/// The version of this crate, major and minor.
-pub(crate) fn version() -> (u32, u32) {
-    let number = |text: &str| text.parse().unwrap_or_default();
-    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
-}
-
 impl Provider for VerbsProvider {
     fn describe(&self) -> Description {
-        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Rdma }
+        DESCRIPTION
     }
 
     fn discover(&self) -> Vec<DiscoveredAdapter> {
@@ -73,13 +73,9 @@ impl Provider for VerbsProvider {
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        let open = || {
-            sys::libraries().map_err(not_loaded)?;
-            let target = port_lookup::find(request.name, request.parameters)?;
-            Device::open(target.context, target.port, target.address, Arc::clone(&request.sink))
-        };
-        let device = open()
-            .map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))?;
+        sys::libraries().map_err(not_loaded)?;
+        let target = port_lookup::find(request.name, request.parameters)?;
+        let device = Device::open(target.context, target.port, target.address, request.sink)?;
         Ok(Arc::new(VerbsAdapter::new(request.name, device)))
     }
 

@@ -17,7 +17,6 @@ use crate::evd::{EvdInner, EvdOptions, EventDispatcher};
 use crate::flags::EvdFlags;
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
-use crate::provider::decorate::trace;
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, MAX_SEGMENTS};
 use crate::registry::{ApiVersion, Candidate, Registry, merge};
 use dat_sync::Process;
@@ -239,7 +238,7 @@ impl Candidate {
         // Registers the process for fast fences before the provider starts threads. The kernel takes
         // microseconds to register a process with one thread, and 10 ms if there are more.
         let _ = fence::is_available();
-        trace::open(&*self.provider, self.request(sink))
+        dat_provider_hooks::open(&*self.provider, self.request(sink))
             .map_err(|error| self.describe(error, operation))
     }
 

@@ -40,8 +40,7 @@ impl Provider for Memories {
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let seed = request.parameters.parse().expect("a seed");
-        let name = request.name.to_owned();
-        let identity = Identity { name, vendor: "tests", version: (1, 0), specific: Vec::new() };
+        let identity = Identity::new(request.name, self.describe(), Vec::new());
         engine::open(identity, ADDRESS, Limits::default(), Box::new(Links { seed }), request.sink)
     }
 }

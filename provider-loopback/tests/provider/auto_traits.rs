@@ -5,15 +5,15 @@ use std::cell::Cell;
 use std::fmt::{Debug, Display};
 use std::mem::size_of;
 
-use crate::dat::Site;
+use crate::common::open_ia;
 use dat_core::registry::Registry;
 use dat_core::{
     AsyncError, Bind, Cno, CompletionFlags, Connect, ConnectionEvent, ConnectionRequest, CrArrival,
-    CrParam, DtoCompletion, Endpoint, EpAttributes, EpParam, EpSpec, EpStatus, EpUpdate, Error,
-    EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, IaOptions, InterfaceAdapter, Lmr,
-    LmrParam, LmrTriplet, Memory, MemorySource, ProtectionZone, ProxyAgent, Psp, PspParam,
-    ReturnType, Rmr, RmrBindCompletion, RmrParam, RmrTriplet, Rsp, RspParam, SharedReceiveQueue,
-    SrqAttributes, SrqParam, Subtype, Timeout, WaitResult,
+    CrParam, DtoCompletion, Endpoint, EpAttributes, EpParam, EpProvision, EpSpec, EpStatus,
+    EpUpdate, Error, EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, IaOptions,
+    InterfaceAdapter, Lmr, LmrParam, LmrTriplet, Memory, MemorySource, Privileges, ProtectionZone,
+    ProxyAgent, Psp, PspParam, ReturnType, Rmr, RmrBindCompletion, RmrParam, RmrTriplet, Rsp,
+    RspParam, SharedReceiveQueue, SrqAttributes, SrqParam, Subtype, Timeout, WaitResult,
 };
 
 const fn any_thread<T: Send + Sync + Unpin>() {}
@@ -132,7 +132,7 @@ fn an_error_without_its_own_text_does_not_allocate() {
 
 #[test]
 fn errors_of_full_and_empty_queues_do_not_allocate() {
-    let ia = Site::with("").ia;
+    let ia = open_ia();
     let evd = ia.evd_create(&EvdOptions::new(2, EvdFlags::SOFTWARE)).expect("a dispatcher");
     for value in 0..2 {
         evd.post_software_event(value).expect("room");
@@ -154,29 +154,36 @@ fn errors_of_full_and_empty_queues_do_not_allocate() {
 
 #[test]
 fn posting_and_dequeueing_do_not_allocate() {
-    let site = Site::with("");
-    let mut attributes = site.ia.default_ep_attributes().clone();
-    attributes.max_request_dtos = 2;
-    let spec = EpSpec::new(&site.pz).attributes(&attributes);
-    let end = || site.end_from(spec.clone(), &site.evd(EvdFlags::DTO));
+    let ia = open_ia();
+    let pz = ia.pz_create().expect("a zone");
+    let memory = Memory::zeroed(64).expect("memory");
+    let lmr = ia.lmr_create(&memory, &pz, Privileges::ALL).expect("a region");
+    let attributes = EpAttributes { max_request_dtos: 2, ..ia.default_ep_attributes().clone() };
+    let evd = |flags| ia.evd_create(&EvdOptions::new(16, flags)).expect("a dispatcher");
+    let (dto, events) =
+        (evd(EvdFlags::DTO), evd(EvdFlags::CONNECTION | EvdFlags::CONNECTION_REQUEST));
+    let spec = EpSpec::new(&pz).attributes(&attributes);
+    let spec = spec.recv_evd(&dto).request_evd(&dto).connect_evd(&events);
+    let end = || ia.ep_create(&spec).expect("an endpoint");
     let (client, server) = (end(), end());
-    site.join(&client, &server);
-    let local = site.iov(0, 8);
-    let remote = site.lmr.remote_triplet(32, 8).expect("inside");
+    let psp = ia.psp_create_any(&events, EpProvision::Consumer).expect("a service point");
+    client.connect(&Connect::to_psp(&psp)).expect("unconnected");
     let mut event = Event::default();
+    events.wait(Timeout::Infinite, 1, &mut event).expect("a request");
+    let Event::ConnectionRequest(arrival) = &event else { panic!("{event:?}") };
+    arrival.request.accept(Some(&server), b"").expect("a request");
+    let local = [lmr.triplet(0, 8).expect("inside")];
+    let remote = lmr.remote_triplet(32, 8).expect("inside");
     let none = CompletionFlags::empty();
     let mut round = || {
-        server.ep.post_recv(&local, 1, none).expect("connected");
-        client.ep.post_send(&local, 2, none).expect("connected");
-        client.ep.post_rdma_write(&local, 3, remote, none).expect("connected");
-        let full =
-            client.ep.post_rdma_read(&local, 4, remote, none).expect_err("two are outstanding");
+        server.post_recv(&local, 1, none).expect("connected");
+        client.post_send(&local, 2, none).expect("connected");
+        client.post_rdma_write(&local, 3, remote, none).expect("connected");
+        let full = client.post_rdma_read(&local, 4, remote, none).expect_err("two are outstanding");
         assert_eq!(full.subtype(), Subtype::ResourceCredits);
         let mut seen = 0;
-        for evd in [&server.dto, &client.dto] {
-            while evd.dequeue(&mut event).expect("live") {
-                seen += 1;
-            }
+        while dto.dequeue(&mut event).expect("live") {
+            seen += 1;
         }
         assert_eq!(seen, 3);
     };

@@ -1,13 +1,17 @@
 //! Waits in steps, and waits that are abandoned.
 
 use dat_core::blocking::{SleepOn, SleepResult, WaitDeadline, WaitStep};
-use dat_core::{EvdFlags, EvdOptions, Event, Timeout, WaitResult};
+use dat_core::{EvdFlags, EvdOptions, Event, EventDispatcher, Timeout, WaitResult};
 
-use crate::dat::Site;
+use crate::common::open_ia;
+
+fn dispatcher() -> EventDispatcher {
+    open_ia().evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("a dispatcher")
+}
 
 #[test]
 fn an_abandoned_wait_lets_another_thread_wait() {
-    let evd = Site::with("").evd(EvdFlags::SOFTWARE);
+    let evd = dispatcher();
     let mut event = Event::default();
     let deadline = WaitDeadline::new(Timeout::Infinite);
     for sleeps in [false, true] {
@@ -28,7 +32,7 @@ fn an_abandoned_wait_lets_another_thread_wait() {
 
 #[test]
 fn a_blocked_wait_continues_after_a_spurious_wake_up() {
-    let evd = Site::with("").evd(EvdFlags::SOFTWARE);
+    let evd = dispatcher();
     let mut event = Event::default();
     let deadline = WaitDeadline::new(Timeout::Infinite);
     let step = evd.start_wait(&deadline, 1, &mut event).expect("it can be waited on");
@@ -45,7 +49,7 @@ fn a_blocked_wait_continues_after_a_spurious_wake_up() {
 
 #[test]
 fn an_abandoned_wait_passes_the_trigger_on() {
-    let ia = Site::with("").ia;
+    let ia = open_ia();
     let cno = ia.cno_create(None).expect("a notification object");
     let options = EvdOptions::new(4, EvdFlags::SOFTWARE).with_cno(&cno);
     let evd = ia.evd_create(&options).expect("a dispatcher");

@@ -1,14 +1,10 @@
-//! Tests of the loopback provider, through the provider contract (with `common`) and through the DAT API
-//! (with `dat`).
+//! Tests of the loopback provider, through the provider contract (with `common`) and through the DAT API.
 
 mod auto_traits;
 mod blocking;
 mod common;
 mod completions;
 mod connections;
-mod dat;
-mod decorators;
-mod faults;
 mod messages;
 mod opening;
 mod rdma;

@@ -1,18 +1,17 @@
 //! A provider around the adapter under test that reports other attributes or fails calls, for
-//! rules about limits and failures that the adapter itself does not have: a decorator of dat-provider
+//! rules about limits and failures that the adapter itself does not have: a decorator
 //! whose hooks a case controls.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dat_core::provider::decorate::{self, Call, Hooks, Object, Queues};
 use dat_core::provider::{
     Adapter, AdapterAttributes, CompletionPoller, Description, DiscoveredAdapter, OpenRequest,
     Provider, Reach,
 };
 use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
-
+use dat_provider_hooks::{Call, Hooks, Object, Queues, open_with};
 use parking_lot::Mutex;
 
 use crate::case::skip;
@@ -130,7 +129,7 @@ impl Provider for FaultProvider {
             sink: request.sink,
         };
         let hooks = CaseHooks { change: self.change, faults: Arc::clone(&self.faults) };
-        decorate::open(&*below.provider, request, hooks)
+        open_with(request, hooks, |request| dat_provider_hooks::open(&*below.provider, request))
     }
 }
 

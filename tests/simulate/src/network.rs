@@ -187,8 +187,7 @@ impl Provider for Simulated {
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let process: usize = request.parameters.parse().expect("a process");
-        let name = request.name.to_owned();
-        let identity = Identity { name, vendor: "tests", version: (1, 0), specific: Vec::new() };
+        let identity = Identity::new(request.name, self.describe(), Vec::new());
         let transport = Box::new(Machine { process });
         let limits = Limits::default();
         engine::open(identity, address(process), limits, transport, request.sink)

@@ -160,8 +160,7 @@ impl Provider for Peer {
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        let name = request.name.to_owned();
-        let identity = Identity { name, vendor: "tests", version: (1, 0), specific: Vec::new() };
+        let identity = Identity::new(request.name, self.describe(), Vec::new());
         let (transport, limits) = (Box::new(self.clone()), Limits::default());
         engine::open(identity, ADDRESS, limits, transport, request.sink)
     }
