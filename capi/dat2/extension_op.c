@@ -9,7 +9,7 @@
 
 #include <dat2/udat.h>
 
-/* Defined in capi/exports/v2/extension.rs. */
+/* An entry of capi/abi/src/calls/v2/extension.rs. */
 DAT_RETURN dats_extension_opv(DAT_HANDLE handle, DAT_EXTENDED_OP ext_op, va_list args);
 
 DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP ext_op, ...)

@@ -1,6 +1,9 @@
-//! Compiles the C parts of both libraries.
+//! Sets `cfg(dat2)` for libdat2, and compiles the C parts of both libraries.
 
 fn main() {
+    if env!("CARGO_PKG_NAME") == "dat2" {
+        println!("cargo::rustc-cfg=dat2");
+    }
     for name in ["cancel.c", "cancel.h"] {
         println!("cargo::rerun-if-changed=../src/cancel/{name}");
     }

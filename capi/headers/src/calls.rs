@@ -1,4 +1,4 @@
-//! The entries of `calls!`, the table of calls in capi/exports, as the functions and the slot types
+//! The entries of the table of calls in capi/abi/src/calls, as the functions and the slot types
 //! that they become.
 
 use std::error::Error;
@@ -6,21 +6,37 @@ use std::path::PathBuf;
 use std::{env, fs, process};
 
 use quote::ToTokens;
-use syn::parse::{Parse, ParseStream};
+use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
-use syn::{FnArg, Ident, Item, Path as RustPath, Token, parenthesized, parse_quote};
+use syn::{FnArg, Ident, Item, Path as RustPath, Token, braced, parenthesized, parse_quote};
 
-/// The prototypes and slot types of one `calls!`.
-pub(crate) struct Calls(pub(crate) Vec<Item>);
+use crate::plan::Version;
 
-impl Parse for Calls {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let mut items = Vec::new();
-        while !input.is_empty() {
-            items.extend(call(input)?);
+/// The prototypes and slot types of `table! { ($) NAME { ENTRIES } v1 { ENTRIES } v2 { ENTRIES } }` for a version.
+pub(crate) fn table(input: ParseStream<'_>, version: Version) -> syn::Result<Vec<Item>> {
+    let dollar;
+    parenthesized!(dollar in input);
+    dollar.parse::<Token![$]>()?;
+    input.parse::<Ident>()?;
+    let mut items = calls(input)?;
+    while !input.is_empty() {
+        let only: Ident = input.parse()?;
+        let own = calls(input)?;
+        if only == version.sources() {
+            items.extend(own);
         }
-        Ok(Self(items))
     }
+    Ok(items)
+}
+
+fn calls(input: ParseStream<'_>) -> syn::Result<Vec<Item>> {
+    let entries;
+    braced!(entries in input);
+    let mut items = Vec::new();
+    while !entries.is_empty() {
+        items.extend(call(&entries)?);
+    }
+    Ok(items)
 }
 
 /// `GUARD fn NAME(ARGUMENTS) = IMPLEMENTATION, SLOT: TYPE of KIND undo CALL(ARGUMENT);`, of which C needs the

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::plan::{Header, Part, Pick, SLOT_NOUNS, Version};
+use crate::source::{CALLS, TYPES};
 use crate::{generate, polish, redirect, source};
 
 /// The text of a header of a version.
@@ -42,10 +43,10 @@ pub(crate) fn text(
 fn part_text(capi: &Path, version: Version, part: &Part) -> Result<String, Box<dyn Error>> {
     match part {
         Part::Types { title, nouns, pick } => {
-            section(title, &files(capi, "abi", "common", version, nouns), pick, version)
+            section(title, &files(capi, TYPES, version, nouns), pick, version)
         }
         Part::Calls { title, nouns, pick } => {
-            section(title, &files(capi, "exports", "", version, nouns), pick, version)
+            section(title, &files(capi, CALLS, version, nouns), pick, version)
         }
         Part::Slots => section("Provider functions.", &slots(capi, version), &Pick::Slots, version),
         Part::Redirections => redirect::text(capi, version, &slots(capi, version)),
@@ -53,14 +54,14 @@ fn part_text(capi: &Path, version: Version, part: &Part) -> Result<String, Box<d
     }
 }
 
-fn files(capi: &Path, kind: &str, common: &str, version: Version, nouns: &[&str]) -> Vec<PathBuf> {
-    nouns.iter().flat_map(|noun| source::files(capi, kind, common, version, noun)).collect()
+fn files(capi: &Path, folders: &[&str], version: Version, nouns: &[&str]) -> Vec<PathBuf> {
+    nouns.iter().flat_map(|noun| source::files(capi, folders, version, noun)).collect()
 }
 
 /// The sources of the types of slots: the calls, and those of a few slots without a call.
 fn slots(capi: &Path, version: Version) -> Vec<PathBuf> {
-    let mut files_of_slots = files(capi, "abi", "common", version, &["ia"]);
-    files_of_slots.extend(files(capi, "exports", "", version, SLOT_NOUNS));
+    let mut files_of_slots = files(capi, TYPES, version, &["ia"]);
+    files_of_slots.extend(files(capi, CALLS, version, SLOT_NOUNS));
     files_of_slots
 }
 

@@ -1,4 +1,4 @@
-//! Generates the C headers from the Rust sources in capi/abi and capi/exports, and the manual pages
+//! Generates the C headers from the Rust sources in capi, and the manual pages
 //! of the calls from docs/pages/calls: `dat-headers FOLDER` writes `FOLDER/include/dat` (DAT 1.2),
 //! `FOLDER/include/dat2` (DAT 2.0), `FOLDER/docs/man/man3`, and the prototypes that the pages show to
 //! `FOLDER/docs/pages/prototypes.txt`.

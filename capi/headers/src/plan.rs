@@ -57,9 +57,9 @@ impl Header {
 /// A piece of a header.
 #[derive(Debug)]
 pub(crate) enum Part {
-    /// Types and constants of the sources `abi/*/NOUN.rs`, under a title.
+    /// Types and constants of the sources `abi/src/NOUN.rs`, under a title.
     Types { title: &'static str, nouns: &'static [&'static str], pick: Pick },
-    /// Functions of the sources `exports/*/NOUN.rs`.
+    /// Functions of the sources `abi/src/calls/NOUN.rs` and `src/exports/NOUN.rs`.
     Calls { title: &'static str, nouns: &'static [&'static str], pick: Pick },
     /// Types of the slots of the provider table.
     Slots,

@@ -33,7 +33,7 @@ pub(crate) fn text(
         }
     }
     let mut out = String::new();
-    for path in source::files(capi, "abi", "common", version, "provider") {
+    for path in source::files(capi, source::TYPES, version, "provider") {
         for item in source::items(&path, version)? {
             let Item::Struct(table) = item else { continue };
             let Fields::Named(slots) = table.fields else { continue };

@@ -3,25 +3,24 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use syn::parse::{ParseStream, Parser};
 use syn::{Expr, GenericArgument, Item, Lit, PathArguments, Type};
 
-use crate::calls::Calls;
+use crate::calls;
 use crate::plan::Version;
 use crate::versions;
 
+/// The folders of types.
+pub(crate) const TYPES: &[&str] = &["abi/src"];
+/// The folders of calls: the table, and functions that are not in it.
+pub(crate) const CALLS: &[&str] = &["abi/src/calls", "src/exports"];
+
 /// The files of a noun: what both versions have in common, then what one has of its own.
-pub(crate) fn files(
-    capi: &Path,
-    kind: &str,
-    common: &str,
-    version: Version,
-    noun: &str,
-) -> Vec<PathBuf> {
-    [common, version.sources()]
-        .iter()
-        .map(|folder| capi.join(kind).join(folder).join(format!("{noun}.rs")))
-        .filter(|path| path.is_file())
-        .collect()
+pub(crate) fn files(capi: &Path, folders: &[&str], version: Version, noun: &str) -> Vec<PathBuf> {
+    let file = format!("{noun}.rs");
+    let own = folders.iter().map(|folder| capi.join(folder).join(version.sources()));
+    let all = folders.iter().map(|folder| capi.join(folder)).chain(own);
+    all.map(|folder| folder.join(&file)).filter(|path| path.is_file()).collect()
 }
 
 /// The items of a file for a version, with the table of calls expanded.
@@ -31,11 +30,15 @@ pub(crate) fn items(path: &Path, version: Version) -> Result<Vec<Item>, Box<dyn 
     let mut items = Vec::new();
     for item in file.items {
         match item {
-            Item::Macro(table) if table.mac.path.is_ident("calls") => {
-                let calls: Calls = table.mac.parse_body().map_err(|e| {
-                    format!("{}: a call is not as in capi/exports/mod.rs: {e}", path.display())
+            Item::Macro(table) if table.mac.path.is_ident("table") => {
+                let parse = |input: ParseStream<'_>| calls::table(input, version);
+                let calls = parse.parse2(table.mac.tokens).map_err(|e| {
+                    format!(
+                        "{}: a call is not as in capi/abi/src/calls/mod.rs: {e}",
+                        path.display()
+                    )
                 })?;
-                items.extend(calls.0);
+                items.extend(calls);
             }
             Item::Macro(table) => {
                 let own = versions::expand(&table.mac, version)

@@ -1,4 +1,4 @@
-//! The macros of capi/abi/common/versions.rs, expanded for one version.
+//! The macros of capi/abi/src/versions.rs, expanded for one version.
 
 use quote::ToTokens;
 use syn::ext::IdentExt;

@@ -4,10 +4,9 @@
 //! Both versions share the source in `tests/core-over-c/src`. This crate adds the types of DAT 1.2,
 //! and marks the calls that DAT 1.2 does not have.
 
-#[path = "../../../capi/abi/v1/mod.rs"]
-pub mod abi;
 #[path = "../src/mod.rs"]
 mod api;
 mod version;
 
+pub use ::abi;
 pub use api::*;

@@ -4,10 +4,9 @@
 //! Both versions share the source in `tests/core-over-c/src`. This crate adds the types of DAT 2.0,
 //! and the calls that only DAT 2.0 has.
 
-#[path = "../../../capi/abi/v2/mod.rs"]
-pub mod abi;
 #[path = "../src/mod.rs"]
 mod api;
 mod version;
 
+pub use ::abi;
 pub use api::*;
