@@ -14,22 +14,22 @@ use crate::units;
 /// A failure with its code, the reason and the advice.
 #[derive(Clone, Debug, Serialize, thiserror::Error)]
 #[error("{}", self.text())]
-pub struct CliError {
+pub(crate) struct CliError {
     /// The name of the DAT code; empty if data is wrong, which has no code.
-    pub code: String,
+    pub(crate) code: String,
     /// The numeric value of the code.
-    pub number: Option<String>,
+    pub(crate) number: Option<String>,
     /// The call and its object if a call failed, or else what was being done.
-    pub call: String,
+    pub(crate) call: String,
     /// Why it failed.
-    pub reason: String,
+    pub(crate) reason: String,
     /// What to do about it.
-    pub advice: String,
+    pub(crate) advice: String,
 }
 
 impl CliError {
     /// Data that differs from what was sent.
-    pub fn data(reason: String) -> Self {
+    pub(crate) fn data(reason: String) -> Self {
         Self {
             code: String::new(),
             number: None,
@@ -40,7 +40,7 @@ impl CliError {
     }
 
     /// A violation of the specification.
-    pub fn unexpected(reason: String) -> Self {
+    pub(crate) fn unexpected(reason: String) -> Self {
         Self {
             advice: "the provider violates a DAT rule: report a bug with this text".to_owned(),
             ..Self::data(reason)
@@ -48,7 +48,7 @@ impl CliError {
     }
 
     /// An adapter that reaches no other process.
-    pub fn unreachable(name: &str) -> Self {
+    pub(crate) fn unreachable(name: &str) -> Self {
         let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
             .because(format!("{name:?} connects endpoints of one process only"))
             .advise("use an adapter that leaves the process, such as tcp-lo: see `dat list`");
@@ -56,7 +56,7 @@ impl CliError {
     }
 
     /// An event that did not arrive in time.
-    pub fn timed_out(what: &str, timeout: Duration) -> Self {
+    pub(crate) fn timed_out(what: &str, timeout: Duration) -> Self {
         let error = Error::new(ReturnType::TimeoutExpired, Subtype::NoSubtype)
             .because(format!("no {what} within {}", units::time(timeout)))
             .advise("use a longer --timeout, or check the link and the remote side");
@@ -64,7 +64,7 @@ impl CliError {
     }
 
     /// An operation that completed in error.
-    pub fn completion(what: &str, status: DtoStatus) -> Self {
+    pub(crate) fn completion(what: &str, status: DtoStatus) -> Self {
         Self {
             code: status.to_string(),
             number: Some(status.value().to_string()),
@@ -75,7 +75,7 @@ impl CliError {
     }
 
     /// Adds the transport's own error of the first failed operation, if there is one.
-    pub fn caused_by(mut self, failure: Option<Failure>) -> Self {
+    pub(crate) fn caused_by(mut self, failure: Option<Failure>) -> Self {
         if let Some(Failure { operation, cause, .. }) = failure {
             if !self.is_data() && !cause.is_empty() {
                 let reason = self.reason.trim_end_matches('.');
@@ -89,7 +89,7 @@ impl CliError {
     }
 
     /// A connection that ended, or was not established.
-    pub fn connection(event: &ConnectionEvent) -> Self {
+    pub(crate) fn connection(event: &ConnectionEvent) -> Self {
         let mut error = Self::event(event.kind.number());
         if let Some(text) = event.cause.text() {
             error.advice = text.into_owned();
@@ -98,12 +98,12 @@ impl CliError {
     }
 
     /// The peer ended the connection, or it broke.
-    pub fn disconnected() -> Self {
+    pub(crate) fn disconnected() -> Self {
         Self::event(ConnectionEventKind::Disconnected.number())
     }
 
     /// An asynchronous error.
-    pub fn asynchronous(kind: AsyncErrorKind) -> Self {
+    pub(crate) fn asynchronous(kind: AsyncErrorKind) -> Self {
         Self::event(kind.number())
     }
 
@@ -120,7 +120,7 @@ impl CliError {
 
     /// The failure, with what was being done unless a call is named.
     #[must_use]
-    pub fn during(mut self, what: String) -> Self {
+    pub(crate) fn during(mut self, what: String) -> Self {
         if self.call.is_empty() {
             self.call = what;
         }
@@ -128,7 +128,7 @@ impl CliError {
     }
 
     /// Whether only the data was wrong, so that the connection is still usable.
-    pub fn is_data(&self) -> bool {
+    pub(crate) fn is_data(&self) -> bool {
         self.code.is_empty()
     }
 
@@ -142,7 +142,7 @@ impl CliError {
     }
 
     /// Prints the failure, indented.
-    pub fn print(&self, margin: &str, output: &mut Output) {
+    pub(crate) fn print(&self, margin: &str, output: &mut Output) {
         let call = if self.call.is_empty() { String::new() } else { format!(", {}", self.call) };
         if let Some(number) = &self.number {
             let code = clean(&format!("{} ({number}){call}", self.code));

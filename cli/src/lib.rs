@@ -7,32 +7,25 @@ mod address;
 mod completions;
 mod conformance;
 mod doctor;
+mod error;
 mod explain;
+// For tests/fuzz-targets.
 #[doc(hidden)]
 pub mod fuzz;
 mod info;
 mod interrupt;
 mod list;
 mod man;
+mod output;
 mod pattern;
+mod perf;
 mod ping;
 mod providers;
-mod verdict;
-
-// tests/floor measures with the parts of `dat perf`.
-#[doc(hidden)]
-pub mod error;
-#[doc(hidden)]
-pub mod output;
-#[doc(hidden)]
-pub mod perf;
 mod report_file;
-#[doc(hidden)]
-pub mod session;
-#[doc(hidden)]
-pub mod side;
-#[doc(hidden)]
-pub mod units;
+mod session;
+mod side;
+mod units;
+mod verdict;
 
 use std::process::ExitCode;
 

@@ -10,13 +10,13 @@ use serde::Serialize;
 
 /// Standard output. If the reader closes the pipe, the rest is discarded; that is not an error.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     error: Option<io::Error>,
 }
 
 /// The meaning of a text, which selects its style on a terminal with colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
+pub(crate) enum Paint {
     /// A success.
     Good,
     /// A failure.
@@ -44,12 +44,12 @@ impl Paint {
 impl Output {
     /// Standard output. Colours are removed unless it is a terminal and the user wants them.
     #[must_use]
-    pub fn stdout() -> Self {
+    pub(crate) fn stdout() -> Self {
         Self { error: None }
     }
 
     /// Prints a line.
-    pub fn line(&mut self, text: impl Display) {
+    pub(crate) fn line(&mut self, text: impl Display) {
         if self.error.is_none() {
             let mut stdout = anstream::stdout().lock();
             self.error = writeln!(stdout, "{text}").and_then(|()| stdout.flush()).err();
@@ -57,7 +57,7 @@ impl Output {
     }
 
     /// Prints bytes unchanged.
-    pub fn file(&mut self, content: &[u8]) {
+    pub(crate) fn file(&mut self, content: &[u8]) {
         if self.error.is_none() {
             let mut stdout = io::stdout().lock();
             self.error = stdout.write_all(content).and_then(|()| stdout.flush()).err();
@@ -65,7 +65,7 @@ impl Output {
     }
 
     /// Prints a value as JSON.
-    pub fn json(&mut self, value: &impl Serialize) {
+    pub(crate) fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string_pretty(value) {
             Ok(text) => self.line(text),
             Err(error) => self.error = self.error.take().or(Some(error.into())),
@@ -73,7 +73,7 @@ impl Output {
     }
 
     /// The text with the style of its meaning.
-    pub fn paint(&self, paint: Paint, text: impl Display) -> String {
+    pub(crate) fn paint(&self, paint: Paint, text: impl Display) -> String {
         let style = paint.style();
         format!("{style}{text}{style:#}")
     }
@@ -82,7 +82,7 @@ impl Output {
     ///
     /// # Errors
     /// The first failed write.
-    pub fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> io::Result<()> {
         match self.error {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),
@@ -91,14 +91,14 @@ impl Output {
 }
 
 /// Prints a message on standard error.
-pub fn complain(text: &str) {
+pub(crate) fn complain(text: &str) {
     // There is no other place to report a failure of this.
     let _ = writeln!(io::stderr(), "dat: {}", clean(text));
 }
 
 /// The text with control characters escaped, so that it cannot control the terminal.
 #[must_use]
-pub fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() {
@@ -112,7 +112,7 @@ pub fn clean(text: &str) -> String {
 
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
+pub(crate) enum Align {
     /// For text.
     Left,
     /// For figures.
@@ -121,7 +121,7 @@ pub enum Align {
 
 /// A table without borders.
 #[derive(Debug)]
-pub struct Table {
+pub(crate) struct Table {
     table: comfy_table::Table,
     headed: bool,
 }
@@ -129,7 +129,7 @@ pub struct Table {
 impl Table {
     /// A table without rows. It has no heading if all titles are empty.
     #[must_use]
-    pub fn new(columns: &[(&'static str, Align)]) -> Self {
+    pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
         let mut table = comfy_table::Table::new();
         table.load_preset(presets::NOTHING).remove_style(TableComponent::HeaderLines);
         let headed = columns.iter().any(|(title, _)| !title.is_empty());
@@ -150,12 +150,12 @@ impl Table {
     }
 
     /// Adds a row with a cell for every column.
-    pub fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.table.add_row(cells.iter().map(|cell| clean(cell)));
     }
 
     /// Prints the heading and the rows, indented by `margin`.
-    pub fn print(&self, margin: &str, output: &mut Output) {
+    pub(crate) fn print(&self, margin: &str, output: &mut Output) {
         for (index, line) in self.table.lines().enumerate() {
             let line = format!("{margin}{}", line.trim_end());
             match (self.headed, index) {
@@ -170,7 +170,7 @@ impl Table {
 
 /// A progress bar on standard error, shown only on a terminal.
 #[must_use]
-pub fn progress_bar(steps: u64) -> ProgressBar {
+pub(crate) fn progress_bar(steps: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{pos}/{len}  {msg}");
     ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -1,9 +1,9 @@
 //! The providers of the command.
 
 pub(crate) use dat_builtin_providers::{AUTO, LOOPBACK, SHM, TCP, all};
+use dat_core::Registry;
 use dat_core::provider::Reach;
 use dat_core::registry::Configuration;
-use dat_core::{InterfaceAdapter, Registry, Result};
 
 use crate::output;
 
@@ -30,9 +30,4 @@ pub(crate) fn stays_in_process(registry: &Registry, name: &str) -> bool {
     let entries = registry.list();
     let entry = entries.iter().find(|entry| entry.name == name);
     entry.is_some_and(|entry| entry.reach == Some(Reach::Process))
-}
-
-/// Opens an adapter by name.
-pub(crate) fn open(name: &str) -> Result<InterfaceAdapter> {
-    registry().open(name)
 }

@@ -15,35 +15,35 @@ use crate::side::{self, Side};
 
 /// Two endpoints of an adapter, to be connected to each other.
 #[derive(Debug)]
-pub struct Pair {
+pub(crate) struct Pair {
     ia: InterfaceAdapter,
     /// The side that connects.
-    pub active: Side,
+    pub(crate) active: Side,
     /// The side that accepts.
-    pub passive: Side,
+    pub(crate) passive: Side,
     /// The maximum number of outstanding operations per side and direction.
-    pub depth: u32,
+    pub(crate) depth: u32,
     arrivals: EventDispatcher,
     psp: Option<Psp>,
     /// The timeout of each wait.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// The private data that arrived.
 #[derive(Clone, Debug)]
-pub struct Exchanged {
+pub(crate) struct Exchanged {
     /// With the request.
-    pub by_passive: Arc<[u8]>,
+    pub(crate) by_passive: Arc<[u8]>,
     /// With the acceptance.
-    pub by_active: Arc<[u8]>,
+    pub(crate) by_active: Arc<[u8]>,
 }
 
 /// The number of event dispatchers of a pair.
-pub const DISPATCHERS: usize = 7;
+pub(crate) const DISPATCHERS: usize = 7;
 
 impl Pair {
     /// Creates the objects for at most `depth` operations, or fewer if the adapter supports fewer.
-    pub fn create(
+    pub(crate) fn create(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         depth: u32,
@@ -58,13 +58,13 @@ impl Pair {
     }
 
     /// Listens on a qualifier chosen by the adapter, and returns it.
-    pub fn listen(&mut self) -> Result<u64, CliError> {
+    pub(crate) fn listen(&mut self) -> Result<u64, CliError> {
         let psp = self.ia.psp_create_any(&self.arrivals, EpProvision::Consumer)?;
         Ok(self.psp.insert(psp).qualifier())
     }
 
     /// Connects the two endpoints, with private data both ways.
-    pub fn connect(&self, asked: &[u8], answered: &[u8]) -> Result<Exchanged, CliError> {
+    pub(crate) fn connect(&self, asked: &[u8], answered: &[u8]) -> Result<Exchanged, CliError> {
         let qualifier = self.psp.as_ref().map_or(0, Psp::qualifier);
         let connect = Connect::to(self.ia.attributes().address, qualifier)
             .timeout(self.timeout)
@@ -102,7 +102,7 @@ impl Pair {
     }
 
     /// Disconnects gracefully and waits for the event on both sides.
-    pub fn disconnect(&self) -> Result<(), CliError> {
+    pub(crate) fn disconnect(&self) -> Result<(), CliError> {
         self.active.ep.disconnect(Close::Graceful)?;
         for side in [&self.active, &self.passive] {
             side.await_connection(ConnectionEventKind::Disconnected)?;
@@ -111,7 +111,7 @@ impl Pair {
     }
 
     /// Frees all objects; continues after a failure and returns the first one.
-    pub fn free(self) -> Result<(), CliError> {
+    pub(crate) fn free(self) -> Result<(), CliError> {
         let mut done = vec![self.psp.as_ref().map_or(Ok(()), Psp::free)];
         done.extend(self.active.free());
         done.extend(self.passive.free());
@@ -120,7 +120,7 @@ impl Pair {
     }
 
     /// Waits for an event, blocking.
-    pub fn await_event(
+    pub(crate) fn await_event(
         &self,
         evd: &EventDispatcher,
         what: &str,
@@ -130,7 +130,7 @@ impl Pair {
     }
 
     /// Waits for the completion of one operation, blocking, and checks it.
-    pub fn await_completion(
+    pub(crate) fn await_completion(
         &self,
         evd: &EventDispatcher,
         expected: &DtoCompletion,
@@ -141,7 +141,11 @@ impl Pair {
 
 /// Waits for an event, spinning.
 #[inline]
-pub fn poll(evd: &EventDispatcher, event: &mut Event, timeout: Duration) -> Result<(), CliError> {
+pub(crate) fn poll(
+    evd: &EventDispatcher,
+    event: &mut Event,
+    timeout: Duration,
+) -> Result<(), CliError> {
     if evd.dequeue(event)? { Ok(()) } else { poll_longer(evd, event, timeout) }
 }
 
@@ -170,14 +174,14 @@ fn poll_longer(
 
 /// Registered memory.
 #[derive(Debug)]
-pub struct Buffer {
-    pub memory: Memory,
-    pub lmr: Lmr,
+pub(crate) struct Buffer {
+    pub(crate) memory: Memory,
+    pub(crate) lmr: Lmr,
 }
 
 impl Buffer {
     /// Allocates and registers memory.
-    pub fn new(
+    pub(crate) fn new(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         length: usize,
@@ -189,7 +193,7 @@ impl Buffer {
     }
 
     /// A source buffer: readable locally and by the peer.
-    pub fn source(
+    pub(crate) fn source(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         length: usize,
@@ -198,7 +202,7 @@ impl Buffer {
     }
 
     /// A target buffer: writable locally and by the peer.
-    pub fn target(
+    pub(crate) fn target(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         length: usize,

@@ -13,25 +13,25 @@ use crate::error::CliError;
 
 /// One endpoint with its event dispatchers.
 #[derive(Debug)]
-pub struct Side {
-    pub ep: Endpoint,
-    pub recv: EventDispatcher,
-    pub request: EventDispatcher,
-    pub connection: EventDispatcher,
+pub(crate) struct Side {
+    pub(crate) ep: Endpoint,
+    pub(crate) recv: EventDispatcher,
+    pub(crate) request: EventDispatcher,
+    pub(crate) connection: EventDispatcher,
     /// The maximum number of outstanding operations per direction.
-    pub depth: u32,
+    pub(crate) depth: u32,
     /// The timeout of each wait.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl Side {
     /// The first failed operation, if there is one.
-    pub fn failure(&self) -> Option<Failure> {
+    pub(crate) fn failure(&self) -> Option<Failure> {
         self.ep.failure().ok().flatten()
     }
 
     /// Creates the objects for at most `depth` operations, or fewer if the adapter supports fewer.
-    pub fn create(
+    pub(crate) fn create(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         depth: u32,
@@ -56,7 +56,12 @@ impl Side {
     }
 
     /// Connects to a listener with private data, and returns the private data of its answer.
-    pub fn connect(&self, to: Address, port: u64, data: &[u8]) -> Result<Arc<[u8]>, CliError> {
+    pub(crate) fn connect(
+        &self,
+        to: Address,
+        port: u64,
+        data: &[u8],
+    ) -> Result<Arc<[u8]>, CliError> {
         let connect = Connect::to(to, port).timeout(self.timeout).private_data(data);
         self.ep.connect(&connect)?;
         // The timeout of the attempt expires first.
@@ -67,7 +72,7 @@ impl Side {
 
     /// As [`connect`](Self::connect), to the first of several addresses that answers; returns the address too.
     /// If none does, the error is that of the first.
-    pub fn connect_to_one_of(
+    pub(crate) fn connect_to_one_of(
         &self,
         addresses: &[Address],
         port: u64,
@@ -87,7 +92,10 @@ impl Side {
     }
 
     /// Waits for the expected connection event and returns its private data.
-    pub fn await_connection(&self, kind: ConnectionEventKind) -> Result<Arc<[u8]>, CliError> {
+    pub(crate) fn await_connection(
+        &self,
+        kind: ConnectionEventKind,
+    ) -> Result<Arc<[u8]>, CliError> {
         self.await_connection_within(self.timeout, kind)
     }
 
@@ -108,7 +116,7 @@ impl Side {
     }
 
     /// Frees all objects; continues after a failure.
-    pub fn free(&self) -> [dat_core::Result<()>; 4] {
+    pub(crate) fn free(&self) -> [dat_core::Result<()>; 4] {
         [self.ep.free(), self.recv.free(), self.request.free(), self.connection.free()]
     }
 }
@@ -117,7 +125,7 @@ impl Side {
 const BACKLOG: u32 = 4096;
 
 /// A dispatcher for connection requests. Its length is the backlog of the listener.
-pub fn arrivals(ia: &InterfaceAdapter) -> Result<EventDispatcher, CliError> {
+pub(crate) fn arrivals(ia: &InterfaceAdapter) -> Result<EventDispatcher, CliError> {
     dispatcher(ia, EvdFlags::CONNECTION_REQUEST, BACKLOG)
 }
 
@@ -139,7 +147,7 @@ fn request_streams(ia: &InterfaceAdapter) -> EvdFlags {
 }
 
 /// The name of an operation in messages.
-pub fn operation_name(operation: Operation) -> &'static str {
+pub(crate) fn operation_name(operation: Operation) -> &'static str {
     match operation {
         Operation::Send => "send",
         Operation::RdmaWrite => "RDMA write",
@@ -151,7 +159,7 @@ pub fn operation_name(operation: Operation) -> &'static str {
 }
 
 /// Waits for an event, blocking.
-pub fn await_event(
+pub(crate) fn await_event(
     evd: &EventDispatcher,
     what: &str,
     timeout: Duration,
@@ -164,7 +172,7 @@ pub fn await_event(
 }
 
 /// Waits for the completion of one operation, blocking, and checks it.
-pub fn await_completion(
+pub(crate) fn await_completion(
     evd: &EventDispatcher,
     expected: &DtoCompletion,
     timeout: Duration,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// A size or a time that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseError {
+pub(crate) enum ParseError {
     /// The unit of a size is unknown.
     #[error("a size is a number with an optional unit: 64, 4K, 1M")]
     Unit,
@@ -22,7 +22,7 @@ pub enum ParseError {
 const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 /// A number of bytes, in a binary unit if it is a multiple of it.
-pub fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     match UNITS.iter().find(|(_, unit)| count >= *unit && count % unit == 0) {
         Some((name, unit)) => format!("{} {name}", count / unit),
         None => format!("{count} B"),
@@ -30,7 +30,7 @@ pub fn bytes(count: u64) -> String {
 }
 
 /// Parses a number of bytes such as `64`, `4K`, `4KiB` or `1M`; the units are powers of 1024.
-pub fn parse_bytes(text: &str) -> Result<u64, ParseError> {
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, ParseError> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -46,7 +46,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, ParseError> {
 }
 
 /// Parses a number of seconds, from a millisecond to an hour.
-pub fn parse_seconds(text: &str) -> Result<Duration, ParseError> {
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, ParseError> {
     match text.trim().parse::<f64>() {
         Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
         _ => Err(ParseError::Seconds),
@@ -54,7 +54,7 @@ pub fn parse_seconds(text: &str) -> Result<Duration, ParseError> {
 }
 
 /// A time in a suitable unit, with three digits.
-pub fn time(time: Duration) -> String {
+pub(crate) fn time(time: Duration) -> String {
     let nanos = time.as_secs_f64() * 1e9;
     let (value, unit) = match nanos {
         nanos if nanos < 999.5 => (nanos, "ns"),
@@ -66,7 +66,7 @@ pub fn time(time: Duration) -> String {
 }
 
 /// A number with three digits, or all digits before the decimal point.
-pub fn figures(value: f64) -> String {
+pub(crate) fn figures(value: f64) -> String {
     match value {
         value if value < 9.995 => format!("{value:.2}"),
         value if value < 99.95 => format!("{value:.1}"),

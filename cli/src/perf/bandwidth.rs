@@ -15,22 +15,22 @@ use crate::interrupt;
 
 /// The bandwidth of an operation and size, in 10^9 bytes per second.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Bandwidth {
-    pub op: Op,
-    pub size: u64,
+pub(crate) struct Bandwidth {
+    pub(crate) op: Op,
+    pub(crate) size: u64,
     /// The number of transfers in flight.
-    pub window: u64,
-    pub gb_per_s: f64,
+    pub(crate) window: u64,
+    pub(crate) gb_per_s: f64,
     /// The bandwidth of memcpy with blocks of this size.
-    pub memcpy_gb_per_s: f64,
+    pub(crate) memcpy_gb_per_s: f64,
     /// The ratio of the bandwidth to that of memcpy; `None` if the rounds of either scatter too much.
-    pub ratio: Option<f64>,
+    pub(crate) ratio: Option<f64>,
 }
 
 const ROUNDS: u32 = 5;
 
 /// Measures for about the time of the budget.
-pub fn measure(buffers: &Buffers<'_>, budget: Duration) -> Result<Bandwidth, CliError> {
+pub(crate) fn measure(buffers: &Buffers<'_>, budget: Duration) -> Result<Bandwidth, CliError> {
     let (op, size, window) = (buffers.op, buffers.size, buffers.window());
     let row = Bandwidth { op, size, window, ..Bandwidth::default() };
     beside_copies(row, (buffers.stride, buffers.slots), budget, |budget| round(buffers, budget))
@@ -81,7 +81,7 @@ impl Rounds {
 
 /// Keeps the window full until the budget is used up, then drains it. Returns bytes per
 /// second. A send is posted only if its receive is already posted.
-pub fn round(buffers: &Buffers<'_>, budget: Duration) -> Result<f64, CliError> {
+pub(crate) fn round(buffers: &Buffers<'_>, budget: Duration) -> Result<f64, CliError> {
     let window = buffers.window();
     let sends = buffers.op == Op::Send;
     let flags = CompletionFlags::empty();

@@ -30,18 +30,18 @@ pub(super) fn slots(size: u64) -> u64 {
 
 /// Transfers of one operation and size in one direction.
 #[derive(Debug)]
-pub struct Buffers<'a> {
-    pub fixture: &'a Fixture,
-    pub op: Op,
-    pub size: u64,
-    pub slots: u64,
-    pub stride: u64,
+pub(crate) struct Buffers<'a> {
+    pub(crate) fixture: &'a Fixture,
+    pub(crate) op: Op,
+    pub(crate) size: u64,
+    pub(crate) slots: u64,
+    pub(crate) stride: u64,
     source: Buffer,
     target: Buffer,
     /// The side that posts requests.
-    pub requester: &'a Side,
+    pub(crate) requester: &'a Side,
     /// The side that receives sends.
-    pub receiver: &'a Side,
+    pub(crate) receiver: &'a Side,
     /// The local segments of requests.
     local: Vec<LmrTriplet>,
     /// The remote memory of RDMA operations.
@@ -52,13 +52,13 @@ pub struct Buffers<'a> {
 
 impl<'a> Buffers<'a> {
     /// Requests of the active side.
-    pub fn there(fixture: &'a Fixture, op: Op, size: u64) -> Result<Self, CliError> {
+    pub(crate) fn there(fixture: &'a Fixture, op: Op, size: u64) -> Result<Self, CliError> {
         let slots = slots(size).min(fixture.pair.depth.into());
         Self::new(fixture, op, size, slots, (&fixture.pair.active, &fixture.pair.passive))
     }
 
     /// Sends of the passive side in reply to those of the active side.
-    pub fn back(fixture: &'a Fixture, size: u64) -> Result<Self, CliError> {
+    pub(crate) fn back(fixture: &'a Fixture, size: u64) -> Result<Self, CliError> {
         Self::new(fixture, Op::Send, size, 1, (&fixture.pair.passive, &fixture.pair.active))
     }
 
@@ -103,7 +103,7 @@ impl<'a> Buffers<'a> {
     }
 
     /// The maximum number of transfers in flight.
-    pub fn window(&self) -> u64 {
+    pub(crate) fn window(&self) -> u64 {
         match self.op {
             Op::Read => self.slots.min(self.fixture.reads.into()),
             _ => self.slots,
@@ -112,7 +112,7 @@ impl<'a> Buffers<'a> {
 
     /// Posts the request of a slot.
     #[inline]
-    pub fn post(&self, slot: u64, flags: CompletionFlags) -> Result<(), CliError> {
+    pub(crate) fn post(&self, slot: u64, flags: CompletionFlags) -> Result<(), CliError> {
         let index = slot as usize;
         let (ep, local) = (&self.requester.ep, &self.local[index..=index]);
         match self.op {
@@ -125,7 +125,7 @@ impl<'a> Buffers<'a> {
 
     /// Posts the receive of a slot.
     #[inline]
-    pub fn post_receive(&self, slot: u64) -> Result<(), CliError> {
+    pub(crate) fn post_receive(&self, slot: u64) -> Result<(), CliError> {
         let index = slot as usize;
         let local = &self.receives[index..=index];
         Ok(self.receiver.ep.post_recv(local, slot, CompletionFlags::empty())?)
@@ -133,14 +133,14 @@ impl<'a> Buffers<'a> {
 
     /// Spins until a request completes.
     #[inline]
-    pub fn finish(&self, event: &mut Event) -> Result<(), CliError> {
+    pub(crate) fn finish(&self, event: &mut Event) -> Result<(), CliError> {
         poll(&self.requester.request, event, self.fixture.pair.timeout)?;
         succeeded(event)
     }
 
     /// Spins until a message arrives.
     #[inline]
-    pub fn receive(&self, event: &mut Event) -> Result<(), CliError> {
+    pub(crate) fn receive(&self, event: &mut Event) -> Result<(), CliError> {
         match poll(&self.receiver.recv, event, self.fixture.pair.timeout) {
             Ok(()) => {
                 succeeded(event)?;
@@ -158,7 +158,7 @@ impl<'a> Buffers<'a> {
 
     /// Dequeues a completion, if there is one.
     #[inline]
-    pub fn take(&self, evd: &EventDispatcher, event: &mut Event) -> Result<bool, CliError> {
+    pub(crate) fn take(&self, evd: &EventDispatcher, event: &mut Event) -> Result<bool, CliError> {
         if !evd.dequeue(event)? {
             return Ok(false);
         }
@@ -168,7 +168,7 @@ impl<'a> Buffers<'a> {
 
     /// Checks that a message has the length that was sent.
     #[inline]
-    pub fn whole(&self, event: &Event) -> Result<(), CliError> {
+    pub(crate) fn whole(&self, event: &Event) -> Result<(), CliError> {
         match event {
             Event::Dto(completion) if completion.length == self.size => Ok(()),
             other => Err(CliError::unexpected(format!(
@@ -184,7 +184,7 @@ impl<'a> Buffers<'a> {
 
     /// Transfers through every slot once and verifies all memory. Then refills the source, so
     /// that the measurement moves different bytes.
-    pub fn verify(&self) -> Result<(), CliError> {
+    pub(crate) fn verify(&self) -> Result<(), CliError> {
         let (seed, length) = (self.seed(), self.source.memory.len());
         let bytes = pattern::bytes(seed, 0, length);
         self.source.memory.write(0, &bytes)?;
@@ -211,7 +211,7 @@ impl<'a> Buffers<'a> {
     }
 
     /// Verifies the beginning, the middle and the end of every slot after the measurement.
-    pub fn sample(&self) -> Result<(), CliError> {
+    pub(crate) fn sample(&self) -> Result<(), CliError> {
         const SAMPLE: u64 = 256;
         let length = self.size.min(SAMPLE);
         for slot in 0..self.slots {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use dat_core::{Close, CompletionFlags, InterfaceAdapter, ProtectionZone};
 
 use crate::error::CliError;
-use crate::providers;
 use crate::session::Pair;
 
 /// The maximum number of operations in flight.
@@ -13,24 +12,19 @@ const DEPTH: u32 = 64;
 
 /// The objects that all measurements share.
 #[derive(Debug)]
-pub struct Fixture {
-    pub ia: InterfaceAdapter,
-    pub pz: ProtectionZone,
-    pub pair: Pair,
+pub(crate) struct Fixture {
+    pub(crate) ia: InterfaceAdapter,
+    pub(crate) pz: ProtectionZone,
+    pub(crate) pair: Pair,
     /// The maximum number of RDMA reads in flight.
-    pub reads: u32,
+    pub(crate) reads: u32,
     /// One request in this number is signalled, where the measurement may choose.
-    pub signal_every: u32,
+    pub(crate) signal_every: u32,
 }
 
 impl Fixture {
-    /// Opens the adapter and connects two of its endpoints.
-    pub fn new(name: &str, timeout: Duration) -> Result<Self, CliError> {
-        Self::of(providers::open(name)?, timeout)
-    }
-
     /// Connects two endpoints of an open adapter.
-    pub(crate) fn of(ia: InterfaceAdapter, timeout: Duration) -> Result<Self, CliError> {
+    pub(crate) fn new(ia: InterfaceAdapter, timeout: Duration) -> Result<Self, CliError> {
         let pz = ia.pz_create()?;
         let mut pair = Pair::create(&ia, &pz, DEPTH, timeout)?;
         pair.listen()?;
@@ -44,7 +38,7 @@ impl Fixture {
     }
 
     /// Disconnects and closes.
-    pub fn end(&self) -> Result<(), CliError> {
+    pub(crate) fn end(&self) -> Result<(), CliError> {
         self.pair.disconnect()?;
         Ok(self.ia.close(Close::Abrupt)?)
     }

@@ -13,17 +13,17 @@ use crate::interrupt;
 /// The latency of an operation and size, in microseconds.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Latency {
-    pub op: Op,
-    pub size: u64,
-    pub min_us: f64,
-    pub p50_us: f64,
-    pub p90_us: f64,
-    pub p99_us: f64,
-    pub max_us: f64,
+    pub(crate) op: Op,
+    pub(crate) size: u64,
+    pub(crate) min_us: f64,
+    pub(crate) p50_us: f64,
+    pub(crate) p90_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) max_us: f64,
     /// The number of batches that the percentiles are based on.
-    pub samples: usize,
+    pub(crate) samples: usize,
     /// The number of transfers, or round trips, per batch.
-    pub batch: u32,
+    pub(crate) batch: u32,
 }
 
 /// The maximum number of batches that are kept.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Two blocks of memory with slots, laid out like those of a measurement.
 #[derive(Debug)]
-pub struct Copier {
+pub(crate) struct Copier {
     from: Vec<u8>,
     to: Vec<u8>,
     size: usize,
@@ -18,14 +18,14 @@ const PAGE: usize = 4096;
 
 impl Copier {
     /// Memory for a number of slots; every page is touched.
-    pub fn new(size: u64, stride: u64, slots: u64) -> Self {
+    pub(crate) fn new(size: u64, stride: u64, slots: u64) -> Self {
         let (size, stride, slots) = (size as usize, stride as usize, slots as usize);
         let length = stride * slots + PAGE;
         Self { from: vec![0x5a; length], to: vec![0xa5; length], size, stride, slots }
     }
 
     /// Copies slot by slot for about the time of the budget. Returns bytes per second.
-    pub fn round(&mut self, budget: Duration) -> f64 {
+    pub(crate) fn round(&mut self, budget: Duration) -> f64 {
         let skip = |block: &[u8]| block.as_ptr().align_offset(PAGE).min(PAGE);
         let from = &self.from[skip(&self.from)..];
         let skipped = skip(&self.to);

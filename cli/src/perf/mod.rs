@@ -1,16 +1,16 @@
 //! `dat perf`: the latency and bandwidth of transfers.
 
-pub mod bandwidth;
-pub mod buffers;
+mod bandwidth;
+mod buffers;
 mod curves;
-pub mod fixture;
+mod fixture;
 mod latency;
-pub mod memcpy;
+mod memcpy;
 mod op;
-pub mod plan;
+mod plan;
 pub(crate) mod remote;
 mod report;
-pub mod svg;
+mod svg;
 
 use std::io;
 use std::num::NonZeroU64;
@@ -29,7 +29,7 @@ use bandwidth::Bandwidth;
 use buffers::Buffers;
 use fixture::Fixture;
 use latency::Latency;
-pub use op::Op;
+pub(crate) use op::Op;
 use plan::Plan;
 use remote::{Call, Place};
 use report::Report;
@@ -259,7 +259,7 @@ impl Wanted<'_> {
 }
 
 fn measure(args: &Args, registry: &Registry, wanted: &Wanted<'_>) -> Result<Report, CliError> {
-    let fixture = Fixture::of(registry.open(&args.name)?, args.timeout)?;
+    let fixture = Fixture::new(registry.open(&args.name)?, args.timeout)?;
     let plan = Plan::new(&fixture, wanted.ops, wanted.sizes);
     let mut report = Report::new(&args.name, fixture.ia.provider_attributes(), &plan);
     wanted.each(&plan, &mut report, |op, size, budget| {

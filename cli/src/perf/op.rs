@@ -7,7 +7,7 @@ use serde::Serialize;
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Op {
+pub(crate) enum Op {
     /// Sends into posted receives
     #[default]
     Send,
@@ -19,7 +19,7 @@ pub enum Op {
 
 impl Op {
     /// The name in the output.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
             Self::Write => "write",

@@ -9,30 +9,30 @@ use crate::units;
 
 /// The measurements to make and to skip.
 #[derive(Debug)]
-pub struct Plan {
-    pub cells: Vec<(Op, u64)>,
-    pub left_out: Vec<LeftOut>,
+pub(crate) struct Plan {
+    pub(crate) cells: Vec<(Op, u64)>,
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// A measurement that the adapter does not support.
 #[derive(Clone, Debug, Serialize)]
-pub struct LeftOut {
-    pub op: Op,
-    pub size: u64,
-    pub reason: String,
+pub(crate) struct LeftOut {
+    pub(crate) op: Op,
+    pub(crate) size: u64,
+    pub(crate) reason: String,
 }
 
 /// The limits that decide, in bytes but for the last one.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// The longest message.
-    pub message: u64,
+    pub(crate) message: u64,
     /// The longest RDMA write or read.
-    pub rdma: u64,
+    pub(crate) rdma: u64,
     /// The longest memory region.
-    pub region: u64,
+    pub(crate) region: u64,
     /// The number of RDMA reads that a connection can have outstanding.
-    pub reads: u64,
+    pub(crate) reads: u64,
 }
 
 impl Limits {
@@ -60,7 +60,7 @@ impl Limits {
 
 impl Plan {
     /// Selects what the adapter supports, by ascending size.
-    pub fn new(fixture: &Fixture, ops: &[Op], sizes: &[u64]) -> Self {
+    pub(crate) fn new(fixture: &Fixture, ops: &[Op], sizes: &[u64]) -> Self {
         let limits = Limits { reads: fixture.reads.into(), ..Limits::of(&fixture.ia) };
         Self::within(&limits, ops, sizes)
     }

@@ -1,13 +1,13 @@
-//! Parts that all plots share.
+//! The elements of a plot in SVG.
 
 use std::fmt::Write;
 
-pub const INK: &str = "#222222";
-pub const FAINT: &str = "#dddddd";
-pub const GREY: &str = "#777777";
+pub(crate) const INK: &str = "#222222";
+pub(crate) const FAINT: &str = "#dddddd";
+pub(crate) const GREY: &str = "#777777";
 
 /// The beginning of a plot with a white background; it ends with `</svg>`.
-pub fn sheet(width: f64, height: f64) -> String {
+pub(crate) fn sheet(width: f64, height: f64) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
@@ -16,7 +16,7 @@ pub fn sheet(width: f64, height: f64) -> String {
 }
 
 /// Text at a position; `anchor` is the part of it that is placed there: start, middle or end.
-pub fn text(out: &mut String, (x, y): (f64, f64), size: u32, anchor: &str, words: &str) {
+pub(crate) fn text(out: &mut String, (x, y): (f64, f64), size: u32, anchor: &str, words: &str) {
     let mut escaped = String::new();
     for c in words.chars() {
         match c {

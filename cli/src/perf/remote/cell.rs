@@ -15,11 +15,11 @@ use crate::side::Side;
 
 /// One operation and size.
 pub(super) struct Cell<'a> {
-    pub client: &'a Client,
-    pub op: Op,
-    pub size: u64,
-    pub slots: u64,
-    pub stride: u64,
+    pub(crate) client: &'a Client,
+    pub(crate) op: Op,
+    pub(crate) size: u64,
+    pub(crate) slots: u64,
+    pub(crate) stride: u64,
     /// What is sent, written, or read into; the first slot of `back` takes echoes.
     own: Buffer,
     back: Buffer,
@@ -29,14 +29,14 @@ pub(super) struct Cell<'a> {
 
 /// A connection to the listener that serves it in a mode.
 pub(super) struct Lane<'a> {
-    pub cell: &'a Cell<'a>,
-    pub side: Side,
+    pub(crate) cell: &'a Cell<'a>,
+    pub(crate) side: Side,
     /// The number of receives that the listener has posted.
-    pub granted: u64,
+    pub(crate) granted: u64,
     /// The number of receives in one of its reports.
-    pub batch: u64,
+    pub(crate) batch: u64,
     /// The number of requests posted so far.
-    pub posted: u64,
+    pub(crate) posted: u64,
 }
 
 impl<'a> Cell<'a> {

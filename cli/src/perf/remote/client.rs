@@ -21,14 +21,14 @@ use crate::{address, interrupt};
 
 /// An open adapter with a control connection.
 pub(super) struct Client {
-    pub ia: InterfaceAdapter,
-    pub pz: ProtectionZone,
-    pub control: Control,
-    pub address: Address,
-    pub port: u64,
-    pub timeout: Duration,
+    pub(crate) ia: InterfaceAdapter,
+    pub(crate) pz: ProtectionZone,
+    pub(crate) control: Control,
+    pub(crate) address: Address,
+    pub(crate) port: u64,
+    pub(crate) timeout: Duration,
     /// What both adapters can do.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 /// Makes all measurements.

@@ -13,7 +13,7 @@ use crate::side::{Side, await_completion};
 
 /// A connection with a message to send and one to receive.
 pub(super) struct Control {
-    pub side: Side,
+    pub(crate) side: Side,
     out: Buffer,
     into: Buffer,
 }

@@ -42,9 +42,9 @@ struct Listener {
 /// What to listen on, and how long a peer may take.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::perf) struct Place<'a> {
-    pub name: &'a str,
-    pub port: u64,
-    pub timeout: Duration,
+    pub(crate) name: &'a str,
+    pub(crate) port: u64,
+    pub(crate) timeout: Duration,
 }
 
 /// What a listener reports.
@@ -237,7 +237,7 @@ mod tests {
             })
         });
         listening.recv().expect("it listens");
-        let ia = providers::open(PLACE.name).expect("an adapter");
+        let ia = providers::registry().open(PLACE.name).expect("an adapter");
         let pz = ia.pz_create().expect("a zone");
         let address = ia.attributes().address;
         let client = || Control::create(&ia, &pz, PLACE.timeout).expect("a client");

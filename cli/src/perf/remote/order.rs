@@ -32,9 +32,9 @@ const WORDS: usize = 5;
 /// What a message contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Message {
-    pub words: [u64; WORDS],
+    pub(crate) words: [u64; WORDS],
     /// At most as long as fits; what is longer is cut.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Message {
