@@ -14,9 +14,6 @@
 #   make bench               each provider through libdat2, next to what the machine itself needs and to
 #                            UCX; ADAPTERS="loopback shm tcp-lo auto", BATCHES=31
 #   make bench-scale         the same with many endpoints and connections; CONNECTIONS="1 100 1000"
-#   make bench-calls         times calls through the libraries next to the same calls in Rust
-#   make bench-floor         loopback next to what the machine itself needs for the same work
-#   make bench-ucx           the same next to UCX inside one process; needs libucx-dev
 #   make bench-verbs         RDMA on soft-RoCE in a guest: libdat2 next to the incumbent's, and to
 #                            raw verbs; once by a clock that counts instructions, and ROUNDS=5 by
 #                            the host's, into target/capi/cost/verbs
@@ -63,7 +60,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all demo test tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-calls bench-scale bench-floor bench-ucx bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all demo test tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-scale bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -182,19 +179,16 @@ rpm: all $(DAT)
 check:
 	.ci/capi
 
-# What is measured, as a C program does it: an object for each library.
+# The calls whose instructions .ci/instructions counts, as a C program makes them: an object for each library.
 COST = $(TARGET)/capi/cost
 $(COST)/dat.so: VERSION_OF_API = -DDAT_1_2
-$(COST)/%.so: tests/cost/operations.c tests/cost/crowd.h tests/c/examples/end.h all
+$(COST)/%.so: tests/cost/operations.c tests/c/examples/end.h all
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(VERSION_OF_API) -Iinclude $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $< \
 	    -L$(OUT) -l$* -Wl,-rpath,$(abspath $(OUT)) -pthread
 
 cost: $(foreach name,$(NAMES),$(COST)/$(name).so)
 	$(CARGO_BUILD) build --profile capi $(CARGOFLAGS) -p dat-cost
-
-bench-calls: cost
-	$(BUILD)/dat-cost time $(COST) --json $(COST)/times.json
 
 # Each provider through libdat2: ADAPTERS=shm BATCHES=31. UCX and libfabric are measured alternately if their
 # headers are installed.
@@ -222,19 +216,6 @@ $(COST)/scale: $(BENCH)/scale.c $(BENCH)/session.c $(BENCH)/session.h tests/c/ex
 
 bench-scale: $(COST)/scale
 	for adapter in $(ADAPTERS); do $< -b $(BATCHES) $$adapter $(CONNECTIONS) || exit; done
-
-# Alternating, so that other load on the machine affects both.
-bench-floor:
-	$(CARGO) run --release --quiet --locked --package dat-floor
-
-bench-ucx: cost
-	@echo '#include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 || \
-	    { echo "UCX's headers are needed: apt-get install libucx-dev" >&2; exit 2; }
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $(COST)/ucx tests/cost/ucx.c -lucp -lucs
-	@for round in 1 2 3; do \
-	    $(BUILD)/dat-cost time $(COST) | grep -E '^operation|^(send_cycle|rdma_write).*libdat2' && \
-	    UCX_TLS=self $(COST)/ucx single && UCX_TLS=self $(COST)/ucx multi || exit; \
-	done
 
 # The same program over both libraries: it takes the libdat2 that the environment names.
 $(COST)/verbs/dat: tests/guest/bench/dat.c all

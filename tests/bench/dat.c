@@ -71,12 +71,6 @@ static void post_send(struct side_state *my, unsigned slot, DAT_COMPLETION_FLAGS
     CHECK(dat_ep_post_send(my->end.ep, 1, &my->send[slot], cookie_of(slot), flags));
 }
 
-static int dat_fits(const struct adapter *adapter, const struct row *row)
-{
-    (void)adapter, (void)row;
-    return 1;
-}
-
 static void tell_target(enum side me, const struct row *row)
 {
     struct side_state *my = &states[me];
@@ -101,6 +95,8 @@ static void dat_open(enum side me, const struct adapter *adapter, const struct r
     if (row->task == OPEN)
         return;
     end_open(&my->end, adapter->name, (char *)&buffers[me], sizeof buffers[me]);
+    if (row->task == REGISTER)
+        return;
     CHECK(dat_evd_resize(my->end.send_evd, EVENTS));
     CHECK(dat_evd_resize(my->end.recv_evd, EVENTS));
     for (unsigned slot = 0; slot < SLOTS; slot++) {
@@ -196,17 +192,6 @@ static void stream_in(enum side me, const struct row *row, unsigned long times)
             fail("a message has come that was not sent");
 }
 
-static void serve(enum side me, const struct row *row)
-{
-    DAT_UINT64 slot;
-
-    if (row->computing)
-        compute(me);
-    while (!session_peer_ended(me))
-        if (poll_done(states[me].end.recv_evd, &slot))
-            fail("a message has come that was not sent");
-}
-
 static void move(struct side_state *my, const struct row *row, unsigned long times)
 {
     for (unsigned long at = 0; at < times; at++) {
@@ -218,6 +203,19 @@ static void move(struct side_state *my, const struct row *row, unsigned long tim
                                         DAT_COMPLETION_DEFAULT_FLAG));
         take_done(my->end.send_evd, row);
     }
+}
+
+static void serve(enum side me, const struct row *row)
+{
+    DAT_UINT64 slot;
+
+    if (row->computing)
+        compute(me);
+    while (row->both && !session_peer_ended(me))
+        move(&states[me], row, 1);
+    while (!session_peer_ended(me))
+        if (poll_done(states[me].end.recv_evd, &slot))
+            fail("a message has come that was not sent");
 }
 
 static void connections(enum side me, unsigned long times)
@@ -245,6 +243,20 @@ static void opens(char *adapter, unsigned long times)
 
         CHECK(dat_ia_open(adapter, 8, &async_evd, &ia));
         CHECK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+    }
+}
+
+static void registrations(const struct end *end, size_t size, unsigned long times)
+{
+    DAT_REGION_DESCRIPTION region;
+    DAT_LMR_CONTEXT context;
+    DAT_LMR_HANDLE lmr;
+
+    region.for_va = end->buffer;
+    for (unsigned long at = 0; at < times; at++) {
+        CHECK(dat_lmr_create(end->ia, DAT_MEM_TYPE_VIRTUAL, region, size, end->pz, PRIVILEGES, &lmr,
+                             &context, NULL, NULL, NULL));
+        CHECK(dat_lmr_free(lmr));
     }
 }
 
@@ -279,6 +291,10 @@ static void dat_run(enum side me, const struct row *row, unsigned long times)
         if (me == NEAR)
             opens(my->adapter, times);
         break;
+    case REGISTER:
+        if (me == NEAR)
+            registrations(&my->end, row->size, times);
+        break;
     }
 }
 
@@ -289,7 +305,7 @@ static void dat_close(enum side me, const struct row *row)
 
     if (row->task == OPEN)
         return;
-    if (row->task != CONNECT) {
+    if (row->task != CONNECT && row->task != REGISTER) {
         if (me == NEAR)
             CHECK(dat_ep_disconnect(end->ep, DAT_CLOSE_ABRUPT_FLAG));
         end_wait(end->connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
@@ -297,4 +313,4 @@ static void dat_close(enum side me, const struct row *row)
     CHECK(dat_ia_close(end->ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-const struct way by_dat = {"libdat2", 1, dat_fits, dat_open, dat_run, dat_close};
+const struct way by_dat = {"libdat2", 1, NULL, dat_open, dat_run, dat_close};

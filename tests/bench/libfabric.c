@@ -61,8 +61,8 @@ static int fabric_fits(const struct adapter *adapter, const struct row *row)
 {
     /* A target that makes no call makes no progress, and the provider for shared memory has no
      * queues to wait on. */
-    return adapter->kind != LOOPBACK && row->task != CONNECT && row->task != OPEN &&
-           row->task != MEMORY_TRIP && !row->suppressed && !row->computing && !row->waiting;
+    return adapter->kind != LOOPBACK && row->task != CONNECT && row->task != MEMORY_TRIP &&
+           !row->suppressed && !row->computing && !row->waiting;
 }
 
 static void queue_open(struct side_state *my, struct queue *queue, uint64_t direction)

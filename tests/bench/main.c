@@ -171,7 +171,7 @@ static void measure(enum side me, const struct row *row)
     alarm(LONGEST_ROW);
     session_pin(me, row->pinned);
     for (unsigned at = 0; at < WAYS; at++)
-        if (ways[at]->fits(&adapter, row))
+        if (ways[at] == &by_dat || (!is_of_library(row) && ways[at]->fits(&adapter, row)))
             taken[count++] = ways[at];
     for (unsigned at = 0; at < count; at++) {
         taken[at]->open(me, &adapter, row);

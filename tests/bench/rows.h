@@ -38,6 +38,7 @@ static const struct row rows[] = {
     {"stream, receives scarce, pinned", STREAM, 64, .window = 60, .receives = 4, .pinned = 1},
     {"RDMA write 64 B, target polling", WRITE, 64},
     {"RDMA write 64 B, target computing", WRITE, 64, .computing = 1},
+    {"RDMA write 64 B, target writing", WRITE, 64, .both = 1},
     {"RDMA write 1 MiB, target polling", WRITE, LARGEST},
     {"RDMA write 1 MiB, target computing", WRITE, LARGEST, .computing = 1},
     {"RDMA read 64 B, target polling", READ, 64},
@@ -46,6 +47,7 @@ static const struct row rows[] = {
     {"RDMA read 1 MiB, target computing", READ, LARGEST, .computing = 1},
     {"connect, accept, disconnect, reset", CONNECT, 64},
     {"open and close the adapter", OPEN, 64},
+    {"register and release a page", REGISTER, 4096},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 

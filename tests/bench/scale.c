@@ -4,7 +4,8 @@
  *
  *   scale [-b BATCHES] ADAPTER [CONNECTIONS...]
  *
- * The idle connections have event dispatchers of their own, or share those of the busy connection.
+ * The idle connections have event dispatchers of their own, or share those of the busy connection; then
+ * trips over a random one of them show what its memory costs when it is not in the cache.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -91,13 +92,27 @@ static void send_one(struct end *end, unsigned *sending)
     ++*sending;
 }
 
-static double batch(enum side me, struct end *end, unsigned *sending)
+/* The endpoints of a side, one of which each trip uses, in an order that both sides know. */
+struct crowd {
+    DAT_EP_HANDLE *eps;
+    int count;
+    uint64_t jumps;
+};
+
+static DAT_EP_HANDLE any(struct crowd *crowd)
+{
+    crowd->jumps = crowd->jumps * 6364136223846793005u + 1442695040888963407u;
+    return crowd->eps[(crowd->jumps >> 33) % crowd->count];
+}
+
+static double batch(enum side me, struct end *end, struct crowd *crowd, unsigned *sending)
 {
     double began;
 
     session_meet();
     began = seconds();
     for (int at = 0; at < TIMES; at++) {
+        end->ep = any(crowd);
         if (me == NEAR)
             send_one(end, sending);
         take(end->recv_evd);
@@ -117,16 +132,20 @@ static int compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-static void round_trips(enum side me, struct end *end, unsigned *sending, const char *beside)
+/* Half a round trip over the endpoints of a crowd, each of which has a receive. */
+static void round_trips(enum side me, struct end *end, struct crowd *crowd, unsigned *sending,
+                        const char *what)
 {
     double times[MOST_BATCHES];
 
-    batch(me, end, sending);
+    /* Each endpoint has been used before. */
+    for (int at = 0; at <= crowd->count / TIMES; at++)
+        batch(me, end, crowd, sending);
     for (int at = 0; at < batches; at++)
-        times[at] = batch(me, end, sending);
+        times[at] = batch(me, end, crowd, sending);
     qsort(times, batches, sizeof times[0], compare);
     if (me == NEAR)
-        printf("%-9s half round trip next to %s: %.0f ns (%.0f to %.0f)\n", adapter, beside,
+        printf("%-9s half round trip %s: %.0f ns (%.0f to %.0f)\n", adapter, what,
                times[batches / 2], times[0], times[batches - 1]);
     session_meet();
 }
@@ -143,13 +162,14 @@ static void add(enum side me, struct end *end)
 }
 
 /* Connections that are idle, with the dispatchers of an end. */
-static void add_idle(enum side me, const struct end *like, int count)
+static void add_idle(enum side me, const struct end *like, struct crowd *crowd)
 {
-    for (int at = 0; at < count; at++) {
+    for (int at = 0; at < crowd->count; at++) {
         struct end one = *like;
 
         CHECK(dat_ep_create(one.ia, one.pz, one.recv_evd, one.send_evd, one.connect_evd, NULL, &one.ep));
         add(me, &one);
+        crowd->eps[at] = one.ep;
     }
     session_meet();
 }
@@ -164,10 +184,11 @@ static void own_dispatchers(struct end *end)
 static void measure(enum side me, int count, int shared)
 {
     struct end end, idle;
+    struct crowd one = {&idle.ep, 1, 0}, crowd = {calloc(count, sizeof *crowd.eps), count, 0};
     DAT_PSP_HANDLE listener;
     long before, mine, its;
     unsigned sending = 0;
-    char beside[96];
+    char what[96];
 
     end_open(&end, adapter, buffers[me], sizeof buffers[me]);
     if (me == FAR)
@@ -179,18 +200,27 @@ static void measure(enum side me, int count, int shared)
     idle = end;
     if (!shared)
         own_dispatchers(&idle);
-    round_trips(me, &end, &sending, "no idle connection");
+    round_trips(me, &end, &one, &sending, "next to no idle connection");
     before = memory();
-    add_idle(me, &idle, count);
+    add_idle(me, &idle, &crowd);
     mine = memory() - before;
     session_exchange(me, &mine, &its, sizeof mine);
     /* Later ones use memory again that the earlier have freed. */
     if (me == NEAR && !shared)
         printf("%-9s %6d connections: %.1f KiB each, both sides together\n", adapter, count,
                (double)(session_has_processes() ? mine + its : mine) / count);
-    snprintf(beside, sizeof beside, "%d idle connections%s", count,
+    snprintf(what, sizeof what, "next to %d idle connections%s", count,
              shared ? " of the same dispatchers" : "");
-    round_trips(me, &end, &sending, beside);
+    round_trips(me, &end, &one, &sending, what);
+    for (int at = 0; shared && at < count; at++) {
+        end.ep = crowd.eps[at];
+        end_post_recv(&end, SIZE, SIZE, 0);
+    }
+    session_meet();
+    snprintf(what, sizeof what, "over a random one of %d connections", count);
+    if (shared && count > 0)
+        round_trips(me, &end, &crowd, &sending, what);
+    free(crowd.eps);
     CHECK(dat_ia_close(end.ia, DAT_CLOSE_ABRUPT_FLAG));
     session_meet();
 }

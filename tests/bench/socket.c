@@ -34,7 +34,7 @@ static int socket_fits(const struct adapter *adapter, const struct row *row)
 {
     if (row->task == CONNECT || row->asleep)
         return adapter->kind != LOOPBACK;
-    return adapter->kind == TCP && row->task != OPEN && !row->computing;
+    return adapter->kind == TCP && !row->computing;
 }
 
 /* As the provider does: no delay, and no pacing within the machine. */

@@ -48,8 +48,7 @@ static int ucx_fits(const struct adapter *adapter, const struct row *row)
 {
     (void)adapter;
     /* A target that makes no call makes no progress: a put would wait without end. */
-    return row->task != CONNECT && row->task != OPEN && row->task != MEMORY_TRIP &&
-           !row->suppressed && !row->computing;
+    return row->task != CONNECT && row->task != MEMORY_TRIP && !row->suppressed && !row->computing;
 }
 
 static void start(struct side_state *my, const struct adapter *adapter, const struct row *row)

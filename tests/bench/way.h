@@ -11,7 +11,7 @@
 
 /* A MEMORY_TRIP is a round trip of RDMA writes: each side finds what arrives by its last bytes, and makes no call
  * meanwhile. */
-enum task { ROUND_TRIP, MEMORY_TRIP, STREAM, WRITE, READ, CONNECT, OPEN };
+enum task { ROUND_TRIP, MEMORY_TRIP, STREAM, WRITE, READ, CONNECT, OPEN, REGISTER };
 
 struct row {
     const char *name;
@@ -23,12 +23,19 @@ struct row {
     unsigned receives;  /* posted ahead, at most SLOTS; two if it is 0 */
     int suppressed;     /* of STREAM: one send of SIGNALLED_OF has a completion */
     int computing;      /* of WRITE and READ: the target makes no call */
+    int both;           /* of WRITE: the target writes, too */
     int pinned;
 };
 
 #define LARGEST (1u << 20)
 #define SLOTS 64
 #define SIGNALLED_OF 16
+
+/* Whether the row has neither floors nor peers. */
+static inline int is_of_library(const struct row *row)
+{
+    return row->task == OPEN || row->task == REGISTER || row->both;
+}
 
 /* Buffers of a side: what it sends and what it receives. */
 struct buffers {
@@ -52,7 +59,7 @@ struct adapter {
 struct way {
     const char *name;
     int acknowledges; /* a send has completed only when it was received */
-    /* Whether the way can do this row next to this adapter. */
+    /* Whether the way can do this row next to this adapter. The library does every row. */
     int (*fits)(const struct adapter *adapter, const struct row *row);
     /* Both sides call each of these in the same order. A run does the task `times` times, which is
      * a multiple of SIGNALLED_OF; the far side of WRITE and READ serves until the near one has ended

@@ -1,19 +1,14 @@
 /*
- * The operations whose cost is measured, in C: between two connected endpoints of the loopback
+ * The operations whose instructions are counted, in C: between two connected endpoints of the loopback
  * adapter, by one thread. Compiled into a shared object for DAT 2.0, or for DAT 1.2 if DAT_1_2 is
  * defined. Return values are checked as in a real program.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
-#define _GNU_SOURCE
-
 #include <pthread.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "crowd.h"
+#include "../c/examples/end.h"
 
 #define SIZE 64
 #define SOURCE_AT 0
@@ -31,7 +26,6 @@
 static char here[2 * SIZE], there[2 * SIZE];
 static struct end near_end, far_end;
 static DAT_PSP_HANDLE listener;
-static struct crowd hundred, myriad; /* made when they are used first */
 
 static void unexpected(const char *call, DAT_RETURN result)
 {
@@ -102,13 +96,6 @@ static void pair_close(struct pair *pair)
     end_close(&pair->far);
 }
 
-/* Frees the crowd, so that its memory does not displace that of others from the caches. */
-void cost_disperse(void)
-{
-    crowd_close(&hundred);
-    crowd_close(&myriad);
-}
-
 void cost_close(void)
 {
     pair_close(&shm);
@@ -169,9 +156,8 @@ void empty_dequeue(unsigned long times)
     find_nothing(near_end.send_evd, times);
 }
 
-void shm_empty_dequeue_before(unsigned long times)
+void shm_empty_dequeue_before(void)
 {
-    (void)times;
     pair_open_once(&shm);
 }
 
@@ -180,9 +166,8 @@ void shm_empty_dequeue(unsigned long times)
     find_nothing(shm.near.send_evd, times);
 }
 
-void tcp_empty_dequeue_before(unsigned long times)
+void tcp_empty_dequeue_before(void)
 {
-    (void)times;
     pair_open_once(&tcp);
 }
 
@@ -191,9 +176,8 @@ void tcp_empty_dequeue(unsigned long times)
     find_nothing(tcp.near.send_evd, times);
 }
 
-void shm_stream_before(unsigned long times)
+void shm_stream_before(void)
 {
-    (void)times;
     pair_open_once(&shm);
 }
 
@@ -227,34 +211,6 @@ void send_cycle(unsigned long times)
         reap(far_end.recv_evd, at);
         reap(near_end.send_evd, at);
     }
-}
-
-static void cycles_among(struct crowd *crowd, size_t endpoints, unsigned long times)
-{
-    DAT_LMR_TRIPLET source, target;
-
-    if (crowd->ends == NULL)
-        crowd_open(crowd, endpoints / 2);
-    source = end_part(&crowd->hub, 0, SIZE);
-    target = end_part(&crowd->hub, SIZE, SIZE);
-    for (unsigned long at = 0; at < times; at++) {
-        DAT_EP_HANDLE *pair = crowd_any(crowd);
-
-        CHECK(dat_ep_post_recv(pair[1], 1, &target, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
-        CHECK(dat_ep_post_send(pair[0], 1, &source, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
-        reap(crowd->hub.recv_evd, at);
-        reap(crowd->hub.send_evd, at);
-    }
-}
-
-void send_cycle_among_100(unsigned long times)
-{
-    cycles_among(&hundred, 100, times);
-}
-
-void send_cycle_among_10000(unsigned long times)
-{
-    cycles_among(&myriad, 10000, times);
 }
 
 void rdma_write(unsigned long times)
@@ -322,160 +278,4 @@ void ep_status(unsigned long times)
         if (state != DAT_EP_STATE_CONNECTED || !receives_idle || !requests_idle)
             unexpected("dat_ep_get_status", DAT_SUCCESS);
     }
-}
-
-/* The endpoints for connection setup, on adapters of their own. */
-static struct end caller, callee;
-static DAT_PSP_HANDLE called;
-#define CALLED (QUALIFIER + 1)
-
-static void expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *event)
-{
-    DAT_RETURN result = dat_evd_dequeue(evd, event);
-
-    if (result != DAT_SUCCESS || event->event_number != expected)
-        unexpected("dat_evd_dequeue", result);
-}
-
-/* Connects, accepts, disconnects, and resets both endpoints. */
-static void connect_cycle(unsigned long times, DAT_TIMEOUT timeout)
-{
-    DAT_EVENT event;
-
-    if (caller.ia == DAT_HANDLE_NULL) {
-        static char unused[2][SIZE];
-        char loopback[] = "loopback";
-
-        end_open(&caller, loopback, unused[0], SIZE);
-        end_open(&callee, loopback, unused[1], SIZE);
-        CHECK(dat_psp_create(callee.ia, CALLED, callee.request_evd, DAT_PSP_CONSUMER_FLAG,
-                             &called));
-    }
-    for (unsigned long at = 0; at < times; at++) {
-        CHECK(dat_ep_connect(caller.ep, caller.address, CALLED, timeout, 0, NULL,
-                             DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
-        expect(callee.request_evd, DAT_CONNECTION_REQUEST_EVENT, &event);
-        CHECK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, callee.ep, 0, NULL));
-        expect(callee.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
-        expect(caller.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
-        CHECK(dat_ep_disconnect(caller.ep, DAT_CLOSE_ABRUPT_FLAG));
-        expect(caller.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
-        expect(callee.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
-        CHECK(dat_ep_reset(caller.ep));
-        CHECK(dat_ep_reset(callee.ep));
-    }
-}
-
-void connect_endless(unsigned long times)
-{
-    connect_cycle(times, DAT_TIMEOUT_INFINITE);
-}
-
-void connect_timed(unsigned long times)
-{
-    connect_cycle(times, TEN_SECONDS);
-}
-
-/* Regions of one page of malloc'd memory, which has been touched. */
-#define PAGE 4096
-static DAT_LMR_HANDLE regions[4000];
-static char *memory;
-
-static void regions_create(unsigned long times)
-{
-    DAT_REGION_DESCRIPTION region;
-    DAT_LMR_CONTEXT context;
-
-    region.for_va = memory;
-    for (unsigned long at = 0; at < times; at++)
-        CHECK(dat_lmr_create(near_end.ia, DAT_MEM_TYPE_VIRTUAL, region, PAGE, near_end.pz,
-                             PRIVILEGES, &regions[at], &context, NULL, NULL, NULL));
-}
-
-static void regions_free(unsigned long times)
-{
-    for (unsigned long at = 0; at < times; at++)
-        CHECK(dat_lmr_free(regions[at]));
-}
-
-static void memory_make(void)
-{
-    if (memory == NULL)
-        memory = memset(malloc(PAGE), 1, PAGE);
-}
-
-void lmr_create_before(unsigned long times)
-{
-    (void)times;
-    memory_make();
-}
-
-void lmr_create(unsigned long times)
-{
-    regions_create(times);
-}
-
-void lmr_create_after(unsigned long times)
-{
-    regions_free(times);
-}
-
-void lmr_free_before(unsigned long times)
-{
-    memory_make();
-    regions_create(times);
-}
-
-void lmr_free(unsigned long times)
-{
-    regions_free(times);
-}
-
-/* The system call that checks the memory, alone. A malloc'd page spans two pages. */
-void check_floor_before(unsigned long times)
-{
-    (void)times;
-    memory_make();
-}
-
-void check_floor(unsigned long times)
-{
-    uintptr_t first = (uintptr_t)memory / PAGE * PAGE;
-    uintptr_t end = ((uintptr_t)memory + PAGE + PAGE - 1) / PAGE * PAGE;
-
-    for (unsigned long at = 0; at < times; at++)
-        madvise((void *)first, end - first, 23 /* MADV_POPULATE_WRITE */);
-}
-
-/* The membarrier system call alone. */
-void fence_floor(unsigned long times)
-{
-    for (unsigned long at = 0; at < times; at++)
-        syscall(SYS_membarrier, 1 << 3 /* MEMBARRIER_CMD_PRIVATE_EXPEDITED */, 0, 0);
-}
-
-/* Endpoints that are never connected. */
-static DAT_EP_HANDLE endpoints[4000];
-
-void ep_create(unsigned long times)
-{
-    for (unsigned long at = 0; at < times; at++)
-        CHECK(dat_ep_create(near_end.ia, near_end.pz, near_end.recv_evd, near_end.send_evd,
-                            near_end.connect_evd, NULL, &endpoints[at]));
-}
-
-void ep_free(unsigned long times)
-{
-    for (unsigned long at = 0; at < times; at++)
-        CHECK(dat_ep_free(endpoints[at]));
-}
-
-void ep_create_after(unsigned long times)
-{
-    ep_free(times);
-}
-
-void ep_free_before(unsigned long times)
-{
-    ep_create(times);
 }

@@ -1,12 +1,12 @@
-//! Ends of connections over loopback, and a service point to connect them.
+//! Two ends of a connection over loopback.
 
 use std::error::Error;
 use std::time::Duration;
 
 use dat_core::{
     Connect, ConnectionEventKind, DtoStatus, Endpoint, EpProvision, EpSpec, EvdFlags, EvdOptions,
-    Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges,
-    ProtectionZone, Psp, Registry, Timeout,
+    Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, Registry,
+    Timeout,
 };
 
 /// Size of a message, in bytes. An end has memory for two.
@@ -18,12 +18,11 @@ pub(crate) type Failure = Box<dyn Error>;
 
 /// One end of a connection.
 pub(crate) struct End {
-    pub(crate) ia: InterfaceAdapter,
-    pub(crate) pz: ProtectionZone,
+    ia: InterfaceAdapter,
     pub(crate) ep: Endpoint,
     pub(crate) recv: EventDispatcher,
     pub(crate) send: EventDispatcher,
-    pub(crate) connection: EventDispatcher,
+    connection: EventDispatcher,
     pub(crate) lmr: Lmr,
 }
 
@@ -37,11 +36,11 @@ impl End {
         let ep = ia.ep_create(&spec)?;
         let memory = Memory::zeroed(2 * SIZE as usize)?;
         let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
-        Ok(Self { ia: ia.clone(), pz, ep, recv, send, connection, lmr })
+        Ok(Self { ia: ia.clone(), ep, recv, send, connection, lmr })
     }
 
     /// Waits until its connection is established.
-    pub(crate) fn wait(&self) -> Result<(), Failure> {
+    fn wait(&self) -> Result<(), Failure> {
         match wait(&self.connection)? {
             Event::Connection(event) if event.kind == ConnectionEventKind::Established => Ok(()),
             other => Err(format!("expected a connection event, got {other:?}").into()),
@@ -64,38 +63,17 @@ pub(crate) fn loopback() -> Result<InterfaceAdapter, Failure> {
     Ok(registry.open("loopback")?)
 }
 
-/// A service point that connects endpoints of one adapter to each other.
-pub(crate) struct Meeting {
-    requests: EventDispatcher,
-    psp: Psp,
-}
-
-impl Meeting {
-    pub(crate) fn new(ia: &InterfaceAdapter) -> Result<Self, Failure> {
-        let requests = ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION_REQUEST))?;
-        let psp = ia.psp_create_any(&requests, EpProvision::Consumer)?;
-        Ok(Self { requests, psp })
+/// Connects two ends of one adapter to each other.
+pub(crate) fn connect(from: &End, to: &End) -> Result<(), Failure> {
+    let requests = from.ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION_REQUEST))?;
+    let psp = from.ia.psp_create_any(&requests, EpProvision::Consumer)?;
+    from.ep.connect(&Connect::to_psp(&psp).timeout(PATIENCE))?;
+    match wait(&requests)? {
+        Event::ConnectionRequest(arrival) => arrival.request.accept(Some(&to.ep), &[])?,
+        other => return Err(format!("{other:?} came for a request").into()),
     }
-
-    /// Starts to connect. The result arrives as an event on the dispatcher of each side.
-    pub(crate) fn connect(&self, from: &Endpoint, to: &Endpoint) -> Result<(), Failure> {
-        self.connect_within(from, to, PATIENCE.into())
-    }
-
-    /// Like [`Self::connect`], with a time-out.
-    pub(crate) fn connect_within(
-        &self,
-        from: &Endpoint,
-        to: &Endpoint,
-        timeout: Timeout,
-    ) -> Result<(), Failure> {
-        let address = from.adapter().attributes().address;
-        from.connect(&Connect::to(address, self.psp.qualifier()).timeout(timeout))?;
-        match wait(&self.requests)? {
-            Event::ConnectionRequest(arrival) => Ok(arrival.request.accept(Some(to), &[])?),
-            other => Err(format!("{other:?} came for a request").into()),
-        }
-    }
+    from.wait()?;
+    to.wait()
 }
 
 /// Dequeues the completion that is already there and checks its cookie.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::end::Failure;
 use crate::native::Native;
-use crate::operation::{Operation, When};
+use crate::operation::Operation;
 use crate::profile::{Edge, Profile};
 use crate::shared::{Name, Shared};
 
@@ -17,12 +17,12 @@ const SLACK: u64 = 2;
 pub(crate) fn run(folder: &Path, name: Name) -> Result<(), Failure> {
     let native = Native::open()?;
     let shared = Shared::open(folder, name)?;
-    for operation in Operation::counted() {
+    for operation in Operation::ALL {
         let (runs, times) = operation.counted_runs();
         if operation.is_in_rust() {
             native.run(operation, times)?;
         }
-        shared.beside(operation, When::Before, times);
+        shared.prepare(operation);
         for _ in 0..runs {
             shared.repeat(operation)?(times);
         }
@@ -59,7 +59,7 @@ fn counts(profiles: &[(Name, Vec<Profile>)]) -> Result<Counts, Failure> {
         counts.entry(key).or_default().insert(way.text(), value);
     };
     for (name, profiles) in profiles {
-        for operation in Operation::counted() {
+        for operation in Operation::ALL {
             let (function, (runs, times)) = (operation.name(), operation.counted_runs());
             let min = |what, edge: &dyn Fn(&Profile) -> Edge, times| {
                 min_of_each(profiles.iter().map(edge), runs, times).ok_or_else(|| {
@@ -101,7 +101,7 @@ const HEAD: &str = "operation,call,rust,dat,dat2";
 
 fn write(counts: &Counts) -> String {
     let mut text = format!("{HEAD}\n");
-    for operation in Operation::counted() {
+    for operation in Operation::ALL {
         for ((_, call), ways) in counts.iter().filter(|((name, _), _)| *name == operation.name()) {
             let column = |way: Way| ways.get(way.text()).map_or(String::new(), u64::to_string);
             let columns = Way::ALL.map(column).join(",");
@@ -152,7 +152,8 @@ pub(crate) fn check(
     println!("instructions of one operation, or of a call in it, and of the table (in brackets)");
     let mut good = true;
     for ((operation, call), ways) in &counts {
-        let slack_percent = Operation::counted()
+        let slack_percent = Operation::ALL
+            .into_iter()
             .find(|it| it.name() == operation)
             .map_or(0, Operation::slack_percent);
         let what = format!("{operation} {call}");

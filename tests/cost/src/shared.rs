@@ -3,17 +3,15 @@
 use std::path::Path;
 
 use libloading::Library;
-use serde::Serialize;
 
 use crate::end::Failure;
-use crate::operation::{Operation, When};
+use crate::operation::Operation;
 
 type Open = unsafe extern "C" fn();
 type Repeat = unsafe extern "C" fn(std::ffi::c_ulong);
 
 /// One of the C libraries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     /// libdat.so.1, DAT 1.2.
     Dat,
@@ -59,22 +57,13 @@ impl Shared {
         Ok(move |times| unsafe { function(times as std::ffi::c_ulong) })
     }
 
-    /// Does the untimed work before or after a round, if there is any.
-    pub(crate) fn beside(&self, operation: Operation, when: When, times: u64) {
-        let name = format!("{}_{}", operation.name(), when.text());
+    /// Does what comes before the first run of an operation, if there is anything.
+    pub(crate) fn prepare(&self, operation: Operation) {
+        let name = format!("{}_before", operation.name());
         // SAFETY: the type of each of these functions in operations.c.
-        let Ok(function) = (unsafe { self.library.get::<Repeat>(name.as_bytes()) }) else { return };
+        let Ok(function) = (unsafe { self.library.get::<Open>(name.as_bytes()) }) else { return };
         // SAFETY: as for the operation.
-        unsafe { function(times as std::ffi::c_ulong) }
-    }
-
-    /// Frees the crowd, so that its memory does not displace that of others from the caches.
-    pub(crate) fn disperse(&self) -> Result<(), Failure> {
-        // SAFETY: the type of the function in operations.c.
-        let disperse = unsafe { self.library.get::<Open>(b"cost_disperse") }?;
-        // SAFETY: the endpoints are used by this thread only.
-        unsafe { disperse() };
-        Ok(())
+        unsafe { function() }
     }
 
     pub(crate) fn close(self) -> Result<(), Failure> {

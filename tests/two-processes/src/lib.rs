@@ -23,7 +23,6 @@ pub mod network;
 pub mod pages;
 pub mod ports;
 pub mod process;
-pub mod round_trip;
 pub mod silence;
 pub mod starved;
 pub mod thousands;
