@@ -11,7 +11,6 @@ use dat_abi_table::Tables;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=tables");
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/table.rs");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     for (version, folder) in [("v1", "dat-1.2"), ("v2", "dat-2.0")] {
         let tables = Tables::read(&Path::new("tables").join(folder))?;
