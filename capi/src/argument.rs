@@ -25,13 +25,13 @@ pub(crate) fn invalid(argument: u32, reason: impl Into<String>) -> Error {
     Error::new(ReturnType::InvalidParameter, subtype(argument)).because(reason.into())
 }
 
-/// Whether a value can be the address of an argument.
+/// Returns true if a value can be the address of an argument.
 #[inline(always)]
 pub(crate) fn is_address(address: usize) -> bool {
     address.wrapping_sub(USER.start) < USER.end - USER.start
 }
 
-/// Whether a value can be the address of an aligned `T`.
+/// Returns true if a value can be the address of an aligned `T`.
 #[inline(always)]
 pub(crate) fn is_aligned_address<T>(address: usize) -> bool {
     // One comparison: the bits that must be 0 in an aligned address become the highest ones.

@@ -61,7 +61,7 @@ static SETTINGS: Lazy<Settings> = Lazy::new(|| {
     Settings { kinds, places }
 });
 
-/// Whether a value begins with a number, as C reads it; an empty one is the same as none.
+/// Returns true if a value begins with a number, as C reads it; an empty one is the same as none.
 fn is_number(value: &OsStr) -> bool {
     let text = value.to_string_lossy();
     let digits = text.trim_start().trim_start_matches(['+', '-']);

@@ -7,7 +7,7 @@ use std::path::Path;
 use dat_core::compat::ProgramSign;
 use dat_sync::{ProcessLock, Rank};
 
-/// Whether this process shows a sign.
+/// Returns true if this process shows a sign.
 pub(crate) fn is_present(sign: &ProgramSign) -> bool {
     match sign {
         ProgramSign::Library { name, symbol } => {
@@ -59,14 +59,14 @@ unsafe extern "C" fn note(
     0
 }
 
-/// Whether a file has this name, or this name and a version.
+/// Returns true if a file has this name, or this name and a version.
 fn is_named(path: &CStr, name: &str) -> bool {
     let file = Path::new(OsStr::from_bytes(path.to_bytes())).file_name();
     let rest = file.and_then(|file| file.as_bytes().strip_prefix(name.as_bytes()));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
 }
 
-/// Whether a loaded library defines a symbol.
+/// Returns true if a loaded library defines a symbol.
 fn defines(path: &CStr, symbol: &CStr) -> bool {
     // SAFETY: the library is loaded, so no code runs.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };

@@ -220,7 +220,7 @@ fn more(cause: RefusalCause, advice: &str) -> String {
     cause.text().map_or_else(|| advice.to_owned(), Cow::into_owned)
 }
 
-/// Whether the connections of an endpoint end at this process.
+/// Returns true if the connections of an endpoint end at this process.
 fn stays_in_process(ep: EndpointId) -> bool {
     handle::get::<Endpoint>(of_number(ep)).is_some_and(|ep| ep.adapter().reach() == Reach::Process)
 }

@@ -14,7 +14,7 @@ static PAGE: Lazy<usize> = Lazy::new(|| {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 });
 
-/// Whether the kernel supports `MADV_POPULATE_READ`: Linux 5.14 and later.
+/// True if the kernel supports `MADV_POPULATE_READ`: Linux 5.14 and later.
 static POPULATES: Lazy<bool> = Lazy::new(|| {
     let here = (&raw const *PAGE).expose_provenance() & !(*PAGE - 1);
     let start = std::ptr::with_exposed_provenance_mut::<libc::c_void>(here);
@@ -22,7 +22,7 @@ static POPULATES: Lazy<bool> = Lazy::new(|| {
     unsafe { libc::madvise(start, *PAGE, libc::MADV_POPULATE_READ) == 0 }
 });
 
-/// Whether a range whose first page is readable is mapped to its end. Mappings end at page
+/// Returns true if a range whose first page is readable is mapped to its end. Mappings end at page
 /// boundaries, so a range within one page needs no check and no system call.
 #[inline]
 pub(crate) fn is_mapped_to_end(address: usize, length: usize) -> bool {

@@ -16,7 +16,7 @@ pub(crate) type CallResult = Result<DAT_RETURN, Error>;
 /// The result of a successful call.
 pub(crate) const OK: CallResult = Ok(DAT_SUCCESS);
 
-/// What the implementation of a call returns: a [`CallResult`], or directly its code.
+/// The result of a call's implementation: a [`CallResult`], or directly its code.
 pub(crate) trait ReturnValue {
     /// Converts the result of a call.
     fn new(result: CallResult) -> Self;

@@ -27,7 +27,7 @@ fn own() -> Option<Image> {
     around((own as fn() -> Option<Image>) as *const c_void)
 }
 
-/// Whether the library is a shared object with its own copy of the standard library.
+/// Returns true if the library is a shared object with its own copy of the standard library.
 pub(crate) fn is_shared_object() -> bool {
     // SAFETY: the call only returns a number.
     let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
@@ -35,7 +35,7 @@ pub(crate) fn is_shared_object() -> bool {
     own().zip(program).is_some_and(|(own, program)| own.base != program.base)
 }
 
-/// Whether the process has more rights than the user that started it; that user must not choose the
+/// Returns true if the process has more rights than the user that started it; that user must not choose the
 /// code that it loads.
 pub(crate) fn is_privileged() -> bool {
     // SAFETY: the call only returns a number.

@@ -9,7 +9,7 @@ use dat_sync::Lazy;
 use crate::abi::{DAT_NOT_IMPLEMENTED, DAT_RETURN};
 use crate::codes;
 
-/// The names for C, by those of the core.
+/// C strings, keyed by the names of the core.
 static NAMES: Lazy<BTreeMap<&str, CString>> = Lazy::new(|| {
     let types = ReturnType::ALL.iter().map(|it| it.name());
     let subtypes = Subtype::ALL.iter().map(|it| it.name());

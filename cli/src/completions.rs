@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, mut command: Command, output: &mut Output) -> Ver
     Verdict::Well
 }
 
-/// What follows the generated script: the shell asks `dat list` for the names of the adapters.
+/// The end of the generated script: the shell asks `dat list` for the names of the adapters.
 const BASH_ADAPTERS: &str = r#"
 _dat_adapters() {
     _dat "$@"

@@ -21,7 +21,7 @@ pub(crate) fn watch() {
     }
 }
 
-/// Whether Ctrl-C was pressed since `watch`.
+/// Returns true if Ctrl-C was pressed since `watch`.
 #[inline]
 pub(crate) fn is_requested() -> bool {
     REQUESTED.get().is_some_and(|requested| requested.load(Ordering::Relaxed))

@@ -63,7 +63,7 @@ fn full_name(command: &Command) -> Option<String> {
     command.get_display_name().map(str::to_owned)
 }
 
-/// What concerns every subcommand.
+/// The sections that concern every subcommand.
 const FILES: &str = r#".SH FILES
 .TP
 .IR /etc/dat.conf ", " /etc/dat.conf.d/*.conf

@@ -25,7 +25,7 @@ pub(crate) enum Paint {
     Quiet,
     /// A heading or a conclusion.
     Strong,
-    /// A warning, or a subject of the text that follows.
+    /// Emphasis: a warning or a heading.
     Mark,
 }
 

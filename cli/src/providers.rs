@@ -24,7 +24,7 @@ pub(crate) fn registry_of(configuration: Configuration) -> Registry {
     registry
 }
 
-/// Whether the connections of an adapter do not leave this process.
+/// Returns true if the connections of an adapter do not leave this process.
 pub(crate) fn stays_in_process(registry: &Registry, name: &str) -> bool {
     let name = name.split('?').next().unwrap_or(name);
     let entries = registry.list();

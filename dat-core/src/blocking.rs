@@ -53,7 +53,7 @@ pub enum WaitStep<T, B> {
     Blocked(B),
 }
 
-/// What a blocked thread sleeps on.
+/// The object on which a blocked thread sleeps.
 #[derive(Debug)]
 pub enum SleepOn<'a> {
     /// A word, with futex(2) and private to the process, while its value is `seen`.

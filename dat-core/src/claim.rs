@@ -14,9 +14,9 @@ use crate::sync::await_readable;
 /// The progress of an adapter that waiters can claim.
 pub(crate) struct ClaimableProgress {
     progress: Arc<dyn WaiterProgress>,
-    /// What wakes the waiter that has the claim, besides the connections of the adapter.
+    /// The wake-up object of the waiter that has the claim, besides the connections of the adapter.
     wake: Arc<Beacon>,
-    /// Whether the adapter had a proxy agent. An agent is called by the thread that makes progress,
+    /// True if the adapter had a proxy agent. An agent is called by the thread that makes progress,
     /// and the waiter may hold locks that the agent needs.
     has_agents: AtomicBool,
 }

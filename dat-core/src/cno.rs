@@ -75,7 +75,7 @@ pub type ProxyAgent = Arc<dyn Fn(Option<EventDispatcher>) + Send + Sync>;
 pub(crate) struct CnoInner {
     pub(crate) base: Base,
     state: Mutex<State>,
-    /// What waiters sleep on.
+    /// The wake-up object on which waiters sleep.
     wake: WakeWord,
     /// Used only for the descriptor: signalled while a trigger waits to be taken.
     wakeup: Wakeup,
@@ -87,7 +87,7 @@ struct State {
     hint: Option<Weak<EvdInner>>,
     triggered: bool,
     waiters: u32,
-    /// Whether one of the waiters makes the progress of the adapter. It is woken first.
+    /// True if one of the waiters makes the progress of the adapter. It is woken first.
     is_claimed: bool,
     /// How many times the last attached dispatcher was freed. Each time ends the waits begun
     /// before.

@@ -17,7 +17,7 @@ pub trait IdAllocator: Send + Sync {
     /// An id for a new object: not 0, and not that of another live object.
     ///
     /// # Errors
-    /// What prevents the object from being created, usually `DAT_INSUFFICIENT_RESOURCES`.
+    /// The reason why the object cannot be created, usually `DAT_INSUFFICIENT_RESOURCES`.
     fn allocate(&self, kind: ObjectKind) -> Result<u64>;
 
     /// The object with that id was freed, or its creation failed. Called once for each id that was

@@ -80,7 +80,7 @@ pub(crate) struct Base {
     context: AtomicU64,
     counted: AtomicBool,
     key: ChildKey,
-    /// Whether it is counted as a user of its adapter.
+    /// True if it is counted as a user of its adapter.
     uses_adapter: AtomicBool,
 }
 
@@ -165,7 +165,7 @@ impl Base {
         }
     }
 
-    /// Whether the adapter counts the object.
+    /// Returns true if the adapter counts the object.
     pub(crate) fn is_counted(&self) -> bool {
         self.counted.load(Ordering::Acquire)
     }
@@ -290,7 +290,7 @@ macro_rules! object_handle {
                 self.inner.base.id
             }
 
-            /// Whether the object has not been freed.
+            /// Returns true if the object has not been freed.
             #[must_use]
             pub fn is_live(&self) -> bool {
                 self.inner.base.lifecycle.is_live()

@@ -8,6 +8,9 @@ pub(crate) fn check_private_data(private_data: &[u8], most: u32) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
-        .because(format!("{} bytes of private data exceed {most}", private_data.len()))
+        .because(format!(
+            "private data of {} bytes exceeds the maximum of {most}",
+            private_data.len()
+        ))
         .advise(format!("pass at most {most} bytes, and send the rest as a message")))
 }

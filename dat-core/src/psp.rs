@@ -167,8 +167,7 @@ impl Psp {
 }
 
 impl Connect<'static> {
-    /// A connection to a service point of this program, as [`Connect::to`] its address and connection
-    /// qualifier.
+    /// Same as [`Connect::to`] with the address and the qualifier of a service point of this program.
     ///
     /// ```
     /// # use dat_core::registry::Registry;

@@ -45,7 +45,7 @@ pub struct Rsp {
 pub(crate) struct RspInner {
     pub(crate) base: Base,
     endpoint: OwnEndpoint,
-    /// Whether the one request has arrived.
+    /// True if the one request has arrived.
     taken: AtomicBool,
     reception: Reception,
 }

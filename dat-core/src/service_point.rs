@@ -1,4 +1,4 @@
-//! What all kinds of service points share: they listen, and requests arrive.
+//! The common part of all kinds of service points: they listen, and requests arrive.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
@@ -16,7 +16,7 @@ use crate::kind::ObjectKind;
 use crate::lifecycle::{Based, Hold};
 use crate::provider::{IncomingRequest, ListenSink, Listener, ListenerParts};
 
-/// Whether a request was delivered; one that was not is returned.
+/// The result of delivering a request, which is returned if it was not delivered.
 pub(crate) type Arrived = std::result::Result<(), IncomingRequest>;
 
 /// The listener of a service point, and the dispatcher that receives its requests.
@@ -115,7 +115,7 @@ pub(crate) trait Receiving: Based + Send + Sync {
         Ok(())
     }
 
-    /// Whether it is live and listens on a qualifier.
+    /// Returns true if it is live and listens on a qualifier.
     fn listens_on(&self, qualifier: u64) -> bool {
         self.base().lifecycle.is_live() && self.reception().qualifier.get() == Some(&qualifier)
     }

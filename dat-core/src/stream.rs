@@ -43,7 +43,7 @@ use crate::event::Event;
 #[derive(Debug)]
 pub struct EventStream {
     arrivals: AsyncFd<Armed>,
-    /// Whether it has returned an error, after which it has no more items.
+    /// True if it has returned an error, after which it has no more items.
     ended: bool,
 }
 

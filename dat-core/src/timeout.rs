@@ -35,7 +35,7 @@ impl Timeout {
         }
     }
 
-    /// Whether it does not wait at all.
+    /// Returns true if it does not wait at all.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         matches!(self, Self::After(duration) if duration.is_zero())

@@ -48,7 +48,7 @@ enum Thread {
 }
 
 impl Thread {
-    /// Whether it must be woken because it would otherwise sleep beyond a deadline.
+    /// Returns true if it must be woken because it would otherwise sleep beyond a deadline.
     fn oversleeps(self, deadline: Instant) -> bool {
         match self {
             Self::Asleep(until) => until.is_none_or(|until| deadline < until),

@@ -41,7 +41,7 @@ struct State {
 #[derive(Debug)]
 struct SleptOn {
     descriptor: Arc<Beacon>,
-    /// Whether the descriptor was made readable.
+    /// True if the descriptor was made readable.
     is_readable: bool,
 }
 
@@ -167,7 +167,7 @@ impl Wakeup {
         }
     }
 
-    /// Whether a descriptor exists that a consumer may poll.
+    /// Returns true if a descriptor exists that a consumer may poll.
     pub(crate) fn has_fd(&self) -> bool {
         self.fd.get().is_some()
     }

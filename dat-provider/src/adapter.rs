@@ -85,13 +85,13 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// What this instance has counted since it was opened. By default, nothing.
+    /// The counts of this instance since it was opened. By default, there are none.
     fn counters(&self) -> DeviceCounters {
         DeviceCounters::default()
     }
 }
 
-/// What an adapter counts that no completion and no event reports. The numbers never decrease.
+/// Counters of an adapter for losses that no completion and no event reports. The numbers never decrease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Datagrams that arrived and were dropped: no receive was posted, the posted one was too short, or a queue of the
@@ -108,7 +108,7 @@ pub struct DeviceCounters {
 pub struct AdapterAttributes {
     /// Limits and identity.
     pub ia: IaAttributes,
-    /// What the provider offers.
+    /// The attributes of the provider.
     pub provider: ProviderAttributes,
     /// The attributes of an endpoint for which the consumer gives none. They allow it to send,
     /// receive and do RDMA.

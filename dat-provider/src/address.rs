@@ -75,13 +75,13 @@ impl Address {
         }
     }
 
-    /// Whether it is an unspecified IP address (`0.0.0.0` or `::`).
+    /// Returns true if it is an unspecified IP address (`0.0.0.0` or `::`).
     #[must_use]
     pub fn is_unspecified(&self) -> bool {
         self.ip().is_some_and(|ip| ip.is_unspecified())
     }
 
-    /// Whether the addresses are of different families.
+    /// Returns true if the addresses are of different families.
     #[must_use]
     pub fn differs_in_family(&self, other: &Self) -> bool {
         let family = |address: &Self| match address {

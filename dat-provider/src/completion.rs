@@ -68,7 +68,7 @@ pub struct CompletionFeatures {
 }
 
 impl Notify {
-    /// Whether a completion with these features makes an upcall.
+    /// Returns true if a completion with these features makes an upcall.
     #[must_use]
     pub const fn wants(self, features: CompletionFeatures) -> bool {
         match self {

@@ -169,7 +169,7 @@ pub enum ConnectionUpcall<'a> {
     },
     /// There is no listener, the backlog is full, or the transport failed.
     NonPeerRejected {
-        /// What the provider knows of the reason.
+        /// The reason, as far as the provider knows it.
         cause: RefusalCause,
     },
     /// There is no route to the address.
@@ -184,7 +184,7 @@ pub enum ConnectionUpcall<'a> {
     },
     /// An accepted connection could not be completed.
     AcceptFailed {
-        /// What the provider knows of the reason.
+        /// The reason, as far as the provider knows it.
         cause: RefusalCause,
     },
     /// Either side ended the connection; everything outstanding was flushed.
@@ -239,7 +239,7 @@ pub trait ListenSink: Send + Sync {
 pub struct IncomingRequest {
     /// The side that requests the connection.
     pub peer: Peer,
-    /// Whether it requests datagrams; such a request is accepted on a queue pair that carries them.
+    /// True if it requests datagrams; such a request is accepted on a queue pair that carries them.
     pub is_datagram: bool,
     /// The data that the requesting consumer sent.
     pub private_data: Arc<[u8]>,
@@ -253,13 +253,13 @@ pub trait Responder: Send + Sync {
     /// queue pair, with the number `attempt`.
     ///
     /// # Errors
-    /// What prevented the attempt; the request still waits for an answer.
+    /// The reason why the attempt failed; the request still waits for an answer.
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()>;
 
     /// Rejects the request on behalf of the consumer.
     ///
     /// # Errors
-    /// What prevented the rejection from being sent; the request is void in any case.
+    /// The reason why the rejection was not sent; the request is void in any case.
     fn reject(&self, private_data: &[u8]) -> Result<()>;
 }
 

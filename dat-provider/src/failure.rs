@@ -1,4 +1,4 @@
-//! What broke a connection.
+//! The failure that broke a connection.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ impl Failure {
         failed.then(|| Self { operation, cookie, status, cause: cause() })
     }
 
-    /// Whether both are failures of the same post, as far as this can be determined.
+    /// Returns true if both are failures of the same post, as far as this can be determined.
     #[must_use]
     pub fn is_same_operation(&self, other: &Self) -> bool {
         (self.operation, self.cookie, self.status) == (other.operation, other.cookie, other.status)

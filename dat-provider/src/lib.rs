@@ -78,7 +78,7 @@ pub trait Provider: Send + Sync {
     /// must not hold anything open after it returns.
     fn discover(&self) -> Vec<DiscoveredAdapter>;
 
-    /// Whether an adapter of this name may be among those that it discovers: a quick check that
+    /// Returns true if an adapter of this name may be among those that it discovers: a quick check that
     /// loads and opens nothing. To resolve a name, only providers that return true are asked to
     /// discover, so that hardware that is not meant causes no cost. True by default.
     fn claims_name(&self, _name: &str) -> bool {
@@ -89,7 +89,7 @@ pub trait Provider: Send + Sync {
     /// is a separate instance.
     ///
     /// # Errors
-    /// What prevented the open, with the device and the errno.
+    /// The reason why the open failed, with the device and the errno.
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>>;
 
     /// Whether two of its adapters lead to the same hardware, so that one can take over from the
@@ -99,7 +99,7 @@ pub trait Provider: Send + Sync {
     }
 }
 
-/// Whether two adapters can take over from one another (`DAT_HA_RELATIONSHIP` of DAT 2.0).
+/// The relationship of two adapters: can they take over from one another (`DAT_HA_RELATIONSHIP` of DAT 2.0)?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relationship {
     /// They cannot.

@@ -5,10 +5,10 @@ use std::io;
 
 use crate::error::{Error, ReturnType, Subtype};
 
-/// What failed here, and the errno of the system.
+/// A local failure, and the errno of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalCause {
-    /// What was tried, as the object of "cannot".
+    /// The attempted action, as the object of "cannot".
     pub what: &'static str,
     /// The errno.
     pub errno: i32,
@@ -21,7 +21,7 @@ impl LocalCause {
         Self { what, errno: error.raw_os_error().unwrap_or(0) }
     }
 
-    /// What to do about it.
+    /// The advice.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self.errno {

@@ -18,14 +18,14 @@ pub enum PathCause {
 }
 
 impl PathCause {
-    /// Whether the attempt ended because an answer of the peer did not come in time. The event of the attempt then
-    /// reports a time-out, and otherwise an address that cannot be reached.
+    /// Returns true if the attempt ended because an answer of the peer did not come in time. The event of the attempt
+    /// then reports a time-out, and otherwise an address that cannot be reached.
     #[must_use]
     pub const fn is_timeout(self) -> bool {
         matches!(self, Self::Answer(libc::ETIMEDOUT))
     }
 
-    /// Whether the cause is surely on this machine: the peer has no part in it.
+    /// Returns true if the cause is surely on this machine: the peer has no part in it.
     #[must_use]
     pub const fn is_local(self) -> bool {
         match self {
@@ -48,7 +48,7 @@ impl PathCause {
         }
     }
 
-    /// What failed: a clause.
+    /// The failure, as a clause.
     const fn step(self) -> &'static str {
         match self {
             Self::Address(_) => "The address of the peer was not resolved",

@@ -47,7 +47,7 @@ pub fn now_without_pauses() -> Instant {
     now() - Duration::from_nanos(PAUSED.load(Ordering::Relaxed))
 }
 
-/// Whether the clock is simulated.
+/// Returns true if the clock is simulated.
 #[inline]
 #[must_use]
 pub fn is_simulated() -> bool {

@@ -47,7 +47,7 @@ impl Epochs {
         Epoch(self.now.load(Ordering::Acquire))
     }
 
-    /// Whether the epoch with that number has not ended.
+    /// Returns true if the epoch with that number has not ended.
     #[inline(always)]
     #[must_use]
     pub fn is_current(&self, number: u64) -> bool {

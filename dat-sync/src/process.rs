@@ -22,8 +22,8 @@ impl Process {
         Self { number: process_number(), id: process::id() }
     }
 
-    /// Whether it is the current process, and not one from which this one was forked. Two loads, no
-    /// system call.
+    /// Returns true if it is the current process, and not one from which this one was forked. Two
+    /// loads, no system call.
     #[inline]
     #[must_use]
     pub fn is_current(self) -> bool {

@@ -1,4 +1,4 @@
-//! Whether the process is short of memory.
+//! The detection of a shortage of memory.
 //!
 //! The allocator of the C libraries has a reserve for when the system refuses memory, and says here that it is
 //! in use. Until it is full again, nothing begins that needs more memory: calls that create something fail,
@@ -25,7 +25,7 @@ pub fn end() {
     PRESENT.store(ptr::null_mut(), Ordering::SeqCst);
 }
 
-/// Whether a reserve is in use and cannot be refilled now.
+/// Returns true if a reserve is in use and cannot be refilled now.
 #[inline]
 #[must_use]
 pub fn persists() -> bool {

@@ -93,7 +93,7 @@ impl<T> Thread<T> {
         self.result.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether it is the calling thread.
+    /// Returns true if it is the calling thread.
     #[must_use]
     pub fn is_current(&self) -> bool {
         // SAFETY: the call has no pointers.

@@ -17,7 +17,7 @@ pub struct AttachedSrq {
     cq: Arc<Cq>,
     /// The index of these receives in the completion queue.
     work_queue: u32,
-    /// Whether the queue will resume this queue pair when a buffer is posted.
+    /// True if the queue will resume this queue pair when a buffer is posted.
     is_stalled: bool,
     user: Arc<dyn Resume>,
 }
@@ -44,7 +44,7 @@ impl AttachedSrq {
         self.queue.max_segments as usize
     }
 
-    /// Whether a buffer is available. If not, the queue pair is resumed when one is posted.
+    /// Returns true if a buffer is available. If not, the queue pair is resumed when one is posted.
     pub fn has_buffer(&mut self) -> bool {
         self.queue.has_buffer(&mut self.is_stalled, &self.user)
     }
@@ -59,7 +59,7 @@ impl AttachedSrq {
         self.queue.take(into, &mut self.is_stalled, &self.user, upcalls)
     }
 
-    /// Notes that the queue has resumed the queue pair.
+    /// Records that the queue has resumed the queue pair.
     pub fn set_resumed(&mut self) {
         self.is_stalled = false;
     }

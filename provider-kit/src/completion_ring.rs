@@ -1,8 +1,8 @@
 //! The ring that carries completions from the producers to the poller ([`slots`](crate::slots)).
 //!
-//! The usual completion takes half a cache line. A store to a cache line that another processor holds
-//! is slow and delays the stores after it, so the number of lines decides, and not that of bytes. Rare
-//! fields are stored outside of the slots.
+//! The usual completion takes half a cache line. A store to a cache line that another processor holds is slow and
+//! delays later stores, so the number of lines matters more than the number of bytes. Rare fields are stored outside of
+//! the slots.
 
 use std::sync::OnceLock;
 
@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) work_queue: u32,
 }
 
-/// The completion of a success other than a bind, without `extra`.
+/// The completion of a success without `extra`, other than a bind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
     pub(crate) tag: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Plain {
 /// The ring; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
 pub(crate) struct CompletionRing {
-    /// With the rare fields, by slot; allocated for the first special completion.
+    /// The slots, and the rare fields by slot, which are allocated for the first special completion.
     slots: Slots,
 }
 
@@ -59,7 +59,7 @@ struct Special {
 
 const OPERATION_AT: u32 = 32;
 const OPERATION: u64 = 0xf << OPERATION_AT;
-/// The operation bits that are zero in every [`PlainSuccess`].
+/// Operation bits that are zero in every [`PlainSuccess`].
 const UNUSUAL: u64 = OPERATION & !((Operation::Receive as u64) << OPERATION_AT);
 /// The completion failed, is a bind, or has `extra`.
 const SPECIAL: u64 = 1 << 36;
@@ -77,9 +77,8 @@ impl CompletionRing {
         Self { slots: Slots::single(OnceLock::new()) }
     }
 
-    /// Fills the slot of a position. Only the producer calls this, once for each position in order, and
-    /// only after the previous completion of the slot was taken. Returns false, without effect, if there is
-    /// no memory for the rare fields.
+    /// Fills the slot of a position. Only the producer calls this, once for each position in order, after the previous
+    /// completion of the slot was taken. Returns false, without effect, if there is no memory for the rare fields.
     #[must_use]
     pub(crate) fn fill(&self, position: u64, entry: &Entry) -> bool {
         let &Entry { completion, work_queue } = entry;
@@ -111,7 +110,7 @@ impl CompletionRing {
         slot.tag.store(tag, Ordering::Relaxed);
         slot.cookie.store(cookie, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
-        // Release: a reader that sees the mark also sees the other words and everything before them.
+        // Release: a reader that sees the mark also sees the other words and all earlier stores.
         slot.rest.store(rest | Slots::mark(position), Ordering::Release);
     }
 
@@ -119,25 +118,25 @@ impl CompletionRing {
     fn make_special(&self, position: u64) -> Option<&Special> {
         let specials = self.slots.beside();
         if specials.get().is_none() {
-            // There is one producer at a time.
+            // There is only one producer.
             let _ = specials.set(memory::slice(self.slots.len())?);
         }
         self.special(position)
     }
 
-    /// The rare fields of a slot, if those of any were filled.
+    /// Returns the rare fields of a slot, if any were allocated.
     fn special(&self, position: u64) -> Option<&Special> {
         self.slots.beside().get()?.get(self.slots.index(position))
     }
 
-    /// Whether the slot of a position is filled.
+    /// Returns true if the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
         Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
-    /// As [`get`](Self::get), but stores a plain success in `into` and returns its work queue. For any
-    /// other completion, `into` keeps its value.
+    /// As [`get`](Self::get), but stores a plain success in `into` and returns its work queue. Any other completion
+    /// leaves `into` unchanged.
     #[inline(always)]
     pub(crate) fn get_success(&self, position: u64, into: &mut PlainSuccess) -> Option<u32> {
         let slot = self.slots.get(position);

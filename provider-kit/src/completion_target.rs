@@ -1,4 +1,4 @@
-//! The destination of the completions of a work queue.
+//! The destination of a work queue's completions.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::completion_queue::Cq;
 use crate::completion_ring::Plain;
 use crate::upcalls::Upcalls;
 
-/// Where the operations of a work queue complete. A clone refers to the same work queue.
+/// Where operations of a work queue complete. Clones refer to the same work queue.
 #[derive(Clone)]
 #[repr(C)]
 pub struct CompletionTarget {
@@ -68,12 +68,12 @@ impl CompletionTarget {
         self.queue.push(self.work_queue, completion, features, upcalls);
     }
 
-    /// The first failure since the last reset, apart from flushed operations.
+    /// Returns the first failure since the last reset, except flushed operations.
     pub fn failure(&self) -> Option<Failure> {
         self.queue.failure(self.work_queue)
     }
 
-    /// Forgets the first failure, because the queue pair is being reset.
+    /// Clears the first failure, because the queue pair is being reset.
     pub fn clear_failure(&self) {
         self.queue.clear_failure(self.work_queue);
     }

@@ -1,8 +1,7 @@
 //! Credits of work queues, from post to poll.
 //!
-//! A completion queue counts the returned credits of the work queues that are attached to it. The
-//! counters of many work queues are adjacent, so that polling their completions touches few cache
-//! lines.
+//! A completion queue counts the returned credits of its work queues. The counters of many work queues are adjacent, so
+//! that polling their completions touches few cache lines.
 
 use std::sync::{Arc, Weak};
 
@@ -16,12 +15,12 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub struct PollCount(AtomicU64);
 
 impl PollCount {
-    /// The count. The caller sees everything that the poller did before it published the count.
+    /// Returns the count. The caller sees all stores of the poller before it published the count.
     pub fn taken(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Publishes the count, after the slots were read and their credits returned.
+    /// Publishes the count, after the slots were read and their credits were returned.
     #[inline(always)]
     pub(crate) fn set(&self, taken: u64) {
         // Release: pairs with the Acquire in `taken`.
@@ -32,12 +31,12 @@ impl PollCount {
 /// Number of work queues whose counters share a page.
 pub const QUEUES_PER_PAGE: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
 
-/// Numbers of operations of several work queues that have ended, modulo 2^32.
+/// Counters of ended operations of several work queues, modulo 2^32.
 #[repr(C, align(64))]
 pub struct CreditPage {
-    /// Operations whose completions were polled. Written only by the poller.
+    /// Operations whose completions were polled. Only the poller writes these.
     polled: [AtomicU32; QUEUES_PER_PAGE],
-    /// Operations whose completions will not be polled.
+    /// Operations whose completions are never polled.
     dropped: [AtomicU32; QUEUES_PER_PAGE],
     poll_count: Arc<PollCount>,
     queue: Weak<Cq>,
@@ -68,7 +67,7 @@ impl CreditPage {
         polled.store(polled.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
-    /// An operation has ended whose completion will not be polled.
+    /// An operation has ended whose completion will never be polled.
     pub fn drop_one(&self, index: u32) {
         self.dropped[index as usize % QUEUES_PER_PAGE].fetch_add(1, Ordering::Release);
     }
@@ -80,8 +79,8 @@ impl CreditPage {
     }
 }
 
-/// The attachment of a work queue to a completion queue. After it is dropped, its index is reused once
-/// all completions of the work queue are polled. Drop it without holding locks.
+/// The attachment of a work queue to a completion queue. After it is dropped, its index is reused once all completions
+/// of the work queue are polled. Drop it without holding locks.
 pub struct Attachment {
     page: Arc<CreditPage>,
     index: u32,
@@ -102,7 +101,7 @@ impl Attachment {
         self.page.released(self.index)
     }
 
-    /// Whether all completions before a position are polled.
+    /// Returns true if all completions before a position are polled.
     fn is_drained(&self, position: u64) -> bool {
         self.page.poll_count.taken() >= position
     }
@@ -120,8 +119,8 @@ impl Drop for Attachment {
     }
 }
 
-/// The credits of a work queue: it has one for each operation that may be posted and not yet polled.
-/// The lock of the work queue guards them. Fields are in the order of their use.
+/// The credits of a work queue: one for each operation that may be posted and not yet polled. The lock of the work
+/// queue guards them. Fields are in the order of their use.
 #[repr(C)]
 pub struct QueueCredits {
     /// Number of operations that were posted, modulo 2^32.
@@ -129,13 +128,12 @@ pub struct QueueCredits {
     /// Value of `posted` up to which there are credits; more may have been returned since.
     limit: u32,
     capacity: u32,
-    /// Credits returned through dropped attachments, less those that the current ones had counted
-    /// before they were attached.
+    /// Credits returned through dropped attachments, minus those that the current ones had counted before they were
+    /// attached.
     base: u32,
-    /// The current attachment; absent for a shared receive queue, which has several.
+    /// The current attachment; `None` for a shared receive queue, which has several.
     current: Option<Attachment>,
-    /// Attachments of a shared receive queue, and previous ones with unpolled completions. Usually
-    /// none.
+    /// The attachments of a shared receive queue, and previous ones with unpolled completions; usually `None`.
     others: Option<Box<Others>>,
 }
 
@@ -152,7 +150,7 @@ struct Other {
     attachment: Attachment,
     /// Number of queue pairs that complete through it.
     users: u32,
-    /// Without users, the position after their last completion.
+    /// Position after the last completion of the users, once there are none.
     end: u64,
 }
 
@@ -162,9 +160,8 @@ impl QueueCredits {
         Self { posted: 0, limit: capacity, capacity, base: 0, current: None, others: None }
     }
 
-    /// Makes operations complete through another attachment from now on. The completions of the
-    /// previous one are before position `end` of its queue. Returns the attachments that are no longer
-    /// needed.
+    /// Makes operations complete through another attachment from now on. The completions of the previous one are before
+    /// position `end` of its queue. Returns the attachments that are no longer needed.
     #[must_use]
     pub fn attach(&mut self, attachment: Attachment, end: u64) -> Vec<Attachment> {
         self.base = self.base.wrapping_sub(attachment.released());
@@ -174,8 +171,8 @@ impl QueueCredits {
         self.retire_drained()
     }
 
-    /// Makes the operations of one more queue pair complete through a completion queue. Returns the
-    /// index of the attachment.
+    /// Makes the operations of one more queue pair complete through a completion queue. Returns the index of the
+    /// attachment.
     pub fn attach_shared(&mut self, queue: &Arc<Cq>) -> u32 {
         let others = &mut self.others.get_or_insert_default().0;
         let known =
@@ -211,7 +208,7 @@ impl QueueCredits {
             self.base = self.base.wrapping_add(other.attachment.released());
         }
         if rest.is_empty() {
-            // The fast path applies again.
+            // The fast path is possible again.
             self.others = None;
         } else {
             others.0 = rest;
@@ -225,7 +222,7 @@ impl QueueCredits {
         self.base.wrapping_add(current).wrapping_add(others)
     }
 
-    /// Whether at most half of the credits are used.
+    /// Returns true if at most half of the credits are used.
     pub fn is_half_free(&self) -> bool {
         self.in_use() <= self.capacity / 2
     }
@@ -256,14 +253,14 @@ impl QueueCredits {
         is_available
     }
 
-    /// Whether there is a credit.
+    /// Returns true if there is a credit.
     #[inline(always)]
     pub fn is_available(&mut self) -> bool {
         self.is_available_fast() || self.recount()
     }
 
-    /// The fast path of [`is_available`](Self::is_available): it counts the returned credits of the
-    /// current attachment only, and not at all while credits are left from the last count.
+    /// The fast path of [`is_available`](Self::is_available): it counts only the credits returned to the current
+    /// attachment, and only when none is left from the last count.
     #[inline(always)]
     pub fn is_available_fast(&mut self) -> bool {
         if self.posted == self.limit {
@@ -274,14 +271,14 @@ impl QueueCredits {
         self.posted != self.limit
     }
 
-    /// The limit when `released` credits were returned in total.
+    /// Returns the limit after `released` credits were returned in total.
     #[inline(always)]
     fn limit_at(&self, released: u32) -> u32 {
         let used = self.posted.wrapping_sub(released);
         self.posted.wrapping_add(self.capacity.saturating_sub(used))
     }
 
-    /// Takes a credit that [`is_available`](Self::is_available) has reported.
+    /// Takes a credit whose availability [`is_available`](Self::is_available) has reported.
     #[inline(always)]
     pub fn take_available(&mut self) {
         self.posted = self.posted.wrapping_add(1);

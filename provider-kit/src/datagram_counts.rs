@@ -1,4 +1,4 @@
-//! The datagrams that an adapter has lost, which no completion reports.
+//! Counters of the datagrams that an adapter has lost, which no completion reports.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,9 +17,9 @@ pub(crate) struct DatagramCounts {
     dropped: AtomicU64,
     /// Packets of another protocol or with another key.
     foreign: AtomicU64,
-    /// The system has refused to send them.
+    /// Datagrams that the system has refused to send.
     not_sent: AtomicU64,
-    /// The open sockets, which count what they had no space for.
+    /// The open sockets, each of which counts packets for which it had no space.
     sockets: Mutex<Vec<Weak<Private<OwnedFd>>>>,
 }
 
@@ -39,7 +39,7 @@ impl DatagramCounts {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A packet came from a stranger.
+    /// A packet came from an unknown sender.
     pub(crate) fn count_foreign(&self) {
         self.foreign.fetch_add(1, Ordering::Relaxed);
     }

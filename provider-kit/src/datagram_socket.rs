@@ -15,26 +15,26 @@ use crate::fork::Private;
 /// Requested length of the receive queue, in bytes; `net.core.rmem_max` limits it.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// A socket that is bound to an address and a port of the system's choice.
+/// A socket bound to an address and a port of the system's choice.
 pub(crate) struct DatagramSocket {
     socket: Arc<Private<OwnedFd>>,
     port: u16,
     counts: Arc<DatagramCounts>,
 }
 
-/// What became of a packet.
+/// The result of sending a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// The system has taken it.
+    /// The system has accepted it.
     Taken,
     /// It can be sent when the socket is writable.
     Full,
-    /// The system has refused it, for example because no way leads to its destination.
+    /// The system has refused it, for example because there is no route to its destination.
     Refused,
 }
 
 impl DatagramSocket {
-    /// Opens a socket at an address, whatever its port is. What it drops is counted.
+    /// Opens a socket at an address, ignoring its port. Counts the packets that it drops.
     ///
     /// # Errors
     /// The system's error, for example if the address is not of this machine or no descriptor is free.
@@ -62,7 +62,7 @@ impl DatagramSocket {
         (*self.socket).as_fd()
     }
 
-    /// Receives a packet, cut off at the length of the buffer, and returns its length. Nothing if there is none.
+    /// Receives a packet, truncated to the length of the buffer, and returns its length; `None` if there is none.
     ///
     /// # Errors
     /// The program has closed the descriptor.
@@ -105,7 +105,7 @@ impl Drop for DatagramSocket {
     }
 }
 
-/// The number of packets for which a socket had no space, modulo 2^32; 0 if the system does not say.
+/// The number of packets for which a socket had no space, modulo 2^32; 0 if the system does not report it.
 pub(crate) fn overruns(socket: &Private<OwnedFd>) -> u64 {
     /// The index of the number among those of `SO_MEMINFO` (`SK_MEMINFO_DROPS`).
     const DROPS: usize = 8;

@@ -1,8 +1,8 @@
 //! The limit of descriptors of the process: the IA parameter `descriptors`, which raises it, and the numbers of
 //! connections that it allows.
 //!
-//! An adapter leaves the limit alone unless the parameter says otherwise. It holds for the whole process and for the
-//! programs that it starts, and select(2) overruns its sets if a descriptor has a number above 1023.
+//! An adapter does not change the limit unless the parameter is given, because the limit applies to the whole process
+//! and to the programs that it starts, and select(2) overruns its sets if a descriptor has a number above 1023.
 #![allow(
     clippy::useless_conversion,
     reason = "the numbers of limits have 32 bits on some machines"
@@ -51,8 +51,8 @@ impl Descriptors {
         })
     }
 
-    /// Raises the limit as requested, and sets `max_eps` to the number of endpoints that fit then, unless a
-    /// parameter has set it.
+    /// Raises the limit as requested, and sets `max_eps` to the number of endpoints that then fit, unless a parameter
+    /// has set it.
     ///
     /// # Errors
     /// `DAT_INVALID_PARAMETER` if the hard limit is lower, or the system forbids the call.
@@ -69,7 +69,7 @@ impl Descriptors {
     }
 }
 
-/// The soft and the hard limit; none if the system forbids to read them. A call that exceeds one fails then.
+/// The soft and the hard limit, or no limit if the system forbids reading them; a call that exceeds one then fails.
 fn limits() -> (u64, u64) {
     let number = |limit| u64::try_from(limit).unwrap_or(u64::MAX);
     getrlimit(Resource::RLIMIT_NOFILE)
@@ -109,7 +109,7 @@ fn raise(number: u64) -> Result<()> {
     })
 }
 
-/// Raises the soft limit to the hard limit, for programs that may decide so: libraries do not.
+/// Raises the soft limit to the hard limit, for programs that may decide this; a library does not.
 ///
 /// # Errors
 /// As [`Descriptors::apply`].
@@ -133,8 +133,8 @@ pub fn endpoints() -> u32 {
     u32::try_from((soft() / 2).clamp(1, MAX_ENDPOINTS)).unwrap_or(u32::MAX)
 }
 
-/// Maximum number of accepted links whose handshake is not complete, of an adapter: a job connects thousands at
-/// once. Three quarters of the descriptors are left to others, because any stranger can take these.
+/// Maximum number of accepted links of an adapter whose handshake is not complete: a job connects thousands at once.
+/// Three quarters of the descriptors remain for other uses, because any host can cause such links.
 #[must_use]
 pub fn handshakes() -> usize {
     let (least, most) = HANDSHAKES;

@@ -17,7 +17,7 @@ use crate::regions;
 use crate::sync::fence;
 use crate::window;
 
-/// A protection domain, and the queue pairs that may copy its memory.
+/// A protection domain, with the queue pairs that may copy its memory.
 pub struct Domain {
     /// Its owner id in the region table.
     pub id: u32,
@@ -30,8 +30,8 @@ pub trait DomainUser: Send + Sync {
     /// they run. The caller has run a heavy fence.
     fn wait_for_copies(&self);
 
-    /// As [`wait_for_copies`](Self::wait_for_copies), without a fence. Returns false, having waited for
-    /// nothing, if a lock is biased to another thread, so that the fence is necessary.
+    /// As [`wait_for_copies`](Self::wait_for_copies), without a fence. Returns false, without waiting, if a lock is
+    /// biased to another thread, so that a fence is necessary.
     fn wait_for_copies_without_fence(&self) -> bool;
 }
 
@@ -82,15 +82,15 @@ impl ProtectionDomain for DomainHandle {
 }
 
 impl Domain {
-    /// Waits until all copies of memory of the domain that are in progress have ended.
+    /// Waits until all copies of the domain's memory that are in progress have ended.
     ///
-    /// A copy runs under a lock of a queue pair of the domain, or of its peer. A queue pair that joins
-    /// the domain or connects later sees the keys that were removed before this call.
+    /// A copy runs under a lock of a queue pair of the domain, or of its peer. A queue pair that joins the domain or
+    /// connects later sees the keys that were removed before this call.
     fn wait_for_copies(&self) {
         let mut users: Vec<_> =
             self.users.lock().iter().map(|(_, user)| Arc::clone(user)).collect();
-        // The fence is a system call. Usually one thread uses a queue pair and frees its memory, so its
-        // locks are biased to no other thread, and no fence is needed.
+        // The fence is a system call. Usually one thread uses a queue pair and frees its memory, so no other thread
+        // owns the bias of a lock, and no fence is needed.
         users.retain(|user| !user.wait_for_copies_without_fence());
         if users.is_empty() {
             return;
@@ -103,13 +103,13 @@ impl Domain {
 }
 
 impl Drop for Domain {
-    /// Regions and windows hold the domain, so none is left.
+    /// Regions and windows hold a reference to the domain, so none is left.
     fn drop(&mut self) {
         regions::remove_owner(self.id);
     }
 }
 
-/// The entry of a queue pair among the users of a domain.
+/// A queue pair's entry among the users of a domain.
 pub struct Membership {
     domain: Arc<Domain>,
     user: usize,
@@ -129,17 +129,17 @@ impl Drop for Membership {
     }
 }
 
-/// Registered memory. Its key serves local and remote accesses, which its privileges restrict.
+/// Registered memory. Its key serves local and remote accesses, subject to its privileges.
 struct Registered {
     domain: Arc<Domain>,
     key: u32,
-    /// Peers may access it.
+    /// True if peers may access it.
     is_remote: bool,
     registered: Moment,
     is_deregistered: AtomicBool,
 }
 
-/// The key of a memory region of the contract.
+/// Returns the key of a memory region of the contract.
 ///
 /// # Errors
 /// The object belongs to another provider.

@@ -1,9 +1,9 @@
-//! Doorbells: bits that say which links have received data.
+//! Doorbells: bits that mark links with received data.
 //!
-//! A link has one bit on the board of its adapter. Its peer sets the bit after it has stored a frame. A
-//! poller with many links reads the words of the board instead of the links, and then only the links
-//! whose bits were set. Peers may set and clear bits as they like: the poller reads a link too often, or
-//! reads it only when the thread rings for it, which it does for each lent link once per lease.
+//! Each link has one bit on the board of its adapter. Its peer sets the bit after it has stored a frame. A poller with
+//! many links reads the words of the board, and then only the links whose bits were set. Peers may set and clear bits
+//! arbitrarily: at worst, the poller reads a link too often, or only when the thread rings for it, which it does once
+//! per lease of each link.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,12 +15,12 @@ use crate::sync::full_fence;
 /// Doorbells per word.
 const BITS: u32 = u64::BITS;
 
-/// The memory of the doorbells of an adapter.
+/// The doorbells of an adapter.
 pub trait Board: Send + Sync + fmt::Debug {
     /// The words, 64 doorbells each.
     fn words(&self) -> &[AtomicU64];
 
-    /// Another link may use the doorbell.
+    /// Frees a doorbell, which another link may then use.
     fn free(&self, number: u32);
 }
 
@@ -32,13 +32,13 @@ pub struct Doorbell {
 }
 
 impl Doorbell {
-    /// A doorbell that no other link uses.
+    /// Takes a doorbell that no other link uses.
     #[must_use]
     pub fn new(board: Arc<dyn Board>, number: u32) -> Self {
         Self { board, number }
     }
 
-    /// Its place on the board.
+    /// Its index on the board.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
@@ -58,8 +58,7 @@ impl Drop for Doorbell {
 
 /// Rings a doorbell of a board, after a frame was stored. A number beyond the end is ignored.
 pub fn ring(words: &[AtomicU64], number: u32) {
-    // The poller clears the bit, and reads the link after a fence: it finds the frame if the bit was
-    // set here.
+    // The poller clears the bit, and reads the link after a fence: if the bit was set here, it finds the frame.
     full_fence();
     let Some(word) = words.get((number / BITS) as usize) else { return };
     let bit = 1 << (number % BITS);
@@ -68,8 +67,8 @@ pub fn ring(words: &[AtomicU64], number: u32) {
     }
 }
 
-/// Takes the rung doorbells of a word. A frame that was stored before its doorbell rang can be read
-/// afterwards, or the doorbell rings again.
+/// Takes the doorbells of a word that have rung. A frame stored before its doorbell rang can then be read; otherwise
+/// the doorbell rings again.
 fn take(word: &AtomicU64, mask: u64) -> u64 {
     if word.load(Ordering::Relaxed) & mask == 0 {
         return 0;
@@ -79,12 +78,12 @@ fn take(word: &AtomicU64, mask: u64) -> u64 {
     rung
 }
 
-/// The doorbells of the links of one completion queue.
+/// The doorbells of a completion queue's links.
 #[derive(Default)]
 pub(crate) struct Doorbells {
-    /// All links of a queue belong to one adapter.
+    /// The board; all links of a queue belong to one adapter.
     board: Option<Arc<dyn Board>>,
-    /// The words that have bits of these links: index and bits.
+    /// Index and bits of each word that has bits of these links.
     words: Vec<(usize, u64)>,
     /// The keys of the links, by number.
     keys: HashMap<u32, usize>,
@@ -128,7 +127,7 @@ impl Doorbells {
     }
 }
 
-/// The index of the word of a doorbell, and its bit.
+/// Returns the index of a doorbell's word, and its bit.
 fn place(doorbell: &Doorbell) -> (usize, u64) {
     ((doorbell.number / BITS) as usize, 1 << (doorbell.number % BITS))
 }
@@ -215,7 +214,7 @@ mod loom_models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// A frame whose producer found the doorbell rung already is read by the poller that takes it.
+    /// A frame whose producer found the doorbell already set is read by the poller that takes the doorbell.
     #[test]
     fn no_frame_waits_behind_a_doorbell_that_was_taken() {
         loom::model(|| {

@@ -6,7 +6,7 @@ use dat_provider::Address;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_sync::region_table::NoContext;
 
-/// The work queue is full. Without a description, because consumers that poll get this error often.
+/// The work queue is full. The error has no description, because consumers that poll get it often.
 pub const fn no_credit() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceCredits)
 }
@@ -25,7 +25,7 @@ pub fn no_region(why: NoContext) -> Error {
         .advise(why.advice())
 }
 
-/// A peer does not end its direct access to memory, because it is stopped, for example.
+/// A peer does not end its direct access to memory, for example because it is stopped.
 pub fn still_accessed() -> Error {
     Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
         .because(

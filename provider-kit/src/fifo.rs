@@ -1,9 +1,9 @@
-//! A queue that grows, for small entries. Its operations are short enough to be inlined on the fast path.
+//! A growing queue for small entries. Its operations are short enough to be inlined on the fast path.
 
 /// A first-in, first-out queue.
 #[derive(Debug)]
 pub(crate) struct Fifo<T> {
-    /// A power of two of slots, or none.
+    /// The slots; their number is a power of two or 0.
     slots: Box<[T]>,
     head: usize,
     len: usize,

@@ -18,7 +18,7 @@ impl OwnerProcess {
         Self(Process::current())
     }
 
-    /// Whether the current process is that process, and not a child of it.
+    /// Returns true if the current process is that process, and not a child of it.
     #[inline]
     #[must_use]
     pub fn is_current(self) -> bool {

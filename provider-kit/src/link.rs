@@ -1,8 +1,7 @@
-//! The link: it carries frames to one peer, in order, and reports its end.
+//! The link, which carries frames to one peer, in order, and reports its end.
 //!
-//! A link has two halves. The [`Writer`] is used by the thread that
-//! posts, polls or makes progress and holds the lock of the queue pair, and so is the [`Reader`].
-//! Neither half blocks.
+//! A link has two halves, the [`Writer`] and the [`Reader`]. Both are used by the thread that posts, polls or makes
+//! progress, which holds the lock of the queue pair. Neither half blocks.
 //!
 //! Payloads are [`Span`]s of registered memory, which are accessed only inside [`Writer::write`] and
 //! [`Reader::read`]; a link keeps no span after the call.
@@ -33,19 +32,19 @@ pub enum WriteResult {
     /// The link is full and has taken nothing. Write the frame again once [`Writer::flush`] returns
     /// false.
     Full,
-    /// The program has made memory of the payload inaccessible. The link has taken nothing; or it has sent a part
-    /// of the frame, and returns this for every later frame, so that nothing is left but to shut it down.
+    /// The program has made memory of the payload inaccessible. The link has taken nothing, or has sent a part of the
+    /// frame. In the second case it returns this for every later frame, so it can only be shut down.
     Unreadable,
 }
 
-/// Why a link has ended.
+/// The cause of a link's end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The peer shut its side down after a complete frame.
     Closed,
     /// The peer is gone: the link was reset, or closed in the middle of a frame.
     Gone,
-    /// The peer can no longer be reached; the errno.
+    /// The peer can no longer be reached; the value is the errno.
     Lost(i32),
     /// The peer broke the protocol.
     Malformed(FrameError),
@@ -79,11 +78,11 @@ pub trait Writer: Send {
     /// Writes a frame after all previous ones. The spans have [`Frame::payload`] bytes in total.
     ///
     /// # Errors
-    /// Why the link has ended. Frames that the peer sent before can still be read.
+    /// The cause of the link's end. Frames that the peer sent before can still be read.
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<WriteResult, End>;
 
-    /// As [`Writer::write`], for a message whose bytes are one span, and not in a child of `fork`. A link
-    /// overrides it if it can write such frames faster than others.
+    /// As [`Writer::write`], for a message whose bytes are one span. Not called in a child of `fork`. A link overrides
+    /// it if it can write such frames faster than others.
     ///
     /// # Errors
     /// As [`Writer::write`].
@@ -91,7 +90,7 @@ pub trait Writer: Send {
         self.write(&head.frame(), &[payload])
     }
 
-    /// As [`Writer::write`], for an acknowledgement, and not in a child of `fork`. A link overrides it as
+    /// As [`Writer::write`], for an acknowledgement. Not called in a child of `fork`. A link overrides it as
     /// [`Writer::write_message`].
     ///
     /// # Errors
@@ -100,8 +99,8 @@ pub trait Writer: Send {
         self.write(&head.frame(), &[])
     }
 
-    /// As [`Writer::write`], but the frame may wait for others that follow soon, if not more than `limit` bytes wait in
-    /// all. By default, it does not.
+    /// As [`Writer::write`], but the frame may wait for later frames, if at most `limit` bytes wait in all. By default,
+    /// it does not wait.
     ///
     /// # Errors
     /// As [`Writer::write`].
@@ -110,8 +109,8 @@ pub trait Writer: Send {
         self.write(frame, payload)
     }
 
-    /// As [`Writer::write`], for the last frame of the link. [`Writer::shut_down`] follows once it is written,
-    /// which the peer notices, so that the frame need not wake it.
+    /// As [`Writer::write`], for the last frame of the link. The frame need not wake the peer, because
+    /// [`Writer::shut_down`] follows once it is written, and the peer notices that.
     ///
     /// # Errors
     /// As [`Writer::write`].
@@ -125,13 +124,13 @@ pub trait Writer: Send {
         MAX_PIECE
     }
 
-    /// Whether [`Writer::hold`] differs from [`Writer::write`], because several frames cost little more
+    /// Returns true if [`Writer::hold`] differs from [`Writer::write`], because several frames cost little more
     /// than one. By default, it does not.
     fn can_hold(&self) -> bool {
         false
     }
 
-    /// Sends the copied bytes, as far as the link takes them. Returns whether any are left.
+    /// Sends the copied bytes, as far as the link accepts them. Returns true if any are left.
     ///
     /// # Errors
     /// As [`Writer::write`].
@@ -143,20 +142,20 @@ pub trait Writer: Send {
     /// As [`Writer::write`].
     fn shut_down(&mut self) -> Result<(), End>;
 
-    /// Executes an RDMA operation without the peer, before it returns. All previous requests were
-    /// executed. By default, this is not possible.
+    /// Executes an RDMA operation without the peer before it returns. All previous requests have been executed. By
+    /// default, this is not possible.
     fn access(&mut self, _access: &Access<'_>) -> AccessResult {
         AccessResult::NotDirectly
     }
 
-    /// Whether messages of at least [`MIN_OFFER`] bytes may be offered. By default, they may not.
+    /// Returns true if messages of at least [`MIN_OFFER`] bytes may be offered. By default, they may not.
     fn can_offer(&self) -> bool {
         false
     }
 
-    /// Whether to offer a message of that length now: the epoch in which the peer may fetch it from memory
-    /// that is registered at the time of this call. `is_alone` says that no other request is outstanding.
-    /// By default, the peer cannot fetch messages.
+    /// If a message of that length is to be offered now, returns the epoch in which the peer may fetch it from memory
+    /// that is registered at the time of this call. `is_alone` is true if no other request is outstanding. By default,
+    /// the peer cannot fetch messages.
     fn offer(&mut self, _length: u64, _is_alone: bool) -> Option<u64> {
         None
     }
@@ -166,8 +165,8 @@ pub trait Writer: Send {
         AccessResult::NotDirectly
     }
 
-    /// The gate by which the peer may access the memory of this process, as the queue pair of this
-    /// number and protection domain would. By default, there is none.
+    /// The gate through which the peer may access the memory of this process with the rights of the queue pair of this
+    /// number and protection domain. By default, there is none.
     fn gate(&mut self, _domain: u32, _queue_pair: u32) -> Option<Box<dyn Gate>> {
         None
     }
@@ -176,7 +175,7 @@ pub trait Writer: Send {
 /// Shorter messages are not offered, on any link: two copies are faster than a call of the kernel.
 pub const MIN_OFFER: u64 = 8 << 10;
 
-/// How much [`Reader::read`] reads in one call.
+/// The limits of one call of [`Reader::read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Number of frames.
@@ -194,17 +193,17 @@ impl Default for Budget {
 /// The result of [`Reader::read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Everything that had arrived was read; whether there was anything.
+    /// All data that had arrived was read; true if there was any.
     Drained(bool),
     /// The budget is used up. More data may have arrived, for which the descriptor may not become
     /// readable.
     More,
 }
 
-/// What the reader of a link waits for.
+/// The event that the reader of a link awaits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Armed {
-    /// Nothing: it reads the link all the time.
+    /// Nothing: it polls the link.
     Nothing,
     /// The [doorbell](Reader::doorbell).
     Doorbell,
@@ -217,16 +216,15 @@ pub trait Reader: Send {
     /// Reads the frames that have arrived and passes them to the sink.
     ///
     /// # Errors
-    /// Why the link has ended, after all frames before the end were passed on. Every later call
-    /// returns the same.
+    /// The cause of the link's end, after all frames before it were passed on. Every later call returns the same.
     fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End>;
 
-    /// The descriptor is readable, so the next read has to take what made it so. Pollers read without this
-    /// call, and a link may leave its descriptor alone in such a read if no frame has arrived.
+    /// The descriptor is readable, so the next read must take the data that made it readable. Pollers read without this
+    /// call; the link need not access its descriptor in such a read if no frame has arrived.
     fn note_readable(&mut self) {}
 
-    /// Reads and drops what has arrived, even after [`Reader::read`] returned an error. Closing a link
-    /// with unread bytes may lose the bytes that were written last.
+    /// Reads and drops the data that has arrived, even after [`Reader::read`] returned an error. Closing a link with
+    /// unread bytes may lose the bytes that were written last.
     ///
     /// # Errors
     /// The peer has shut its side down, or the link has ended.
@@ -237,7 +235,7 @@ pub trait Reader: Send {
     /// [`Reader::is_readable_for_room`] says that it becomes readable instead.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// The check for a peer that is lost without a sign, if the link needs one. By default, it does not.
+    /// The check for a peer that vanishes without notice, if the link needs one. By default, it does not.
     fn liveness(&self) -> Option<Weak<dyn Liveness>> {
         None
     }
@@ -247,21 +245,21 @@ pub trait Reader: Send {
         None
     }
 
-    /// Announces what the reader waits for; initially the descriptor. The peer need not do more than
-    /// that. Returns whether data has arrived that the link may not announce.
+    /// Announces the event that the reader awaits; initially the descriptor. The peer need not signal more than that.
+    /// Returns true if data may have arrived unannounced.
     fn arm(&mut self, _armed: Armed) -> bool {
         false
     }
 
-    /// Whether the descriptor becomes readable, and not writable, when [`Writer::flush`] can write.
+    /// Returns true if the descriptor becomes readable, and not writable, when [`Writer::flush`] can write.
     fn is_readable_for_room(&self) -> bool {
         false
     }
 }
 
-/// The check for a peer that is lost without a sign.
+/// The check for a peer that vanishes without notice.
 pub trait Liveness: Send + Sync {
-    /// The time between two checks, which all links of an adapter have in common.
+    /// The time between two checks, which is the same for all links of an adapter.
     fn interval(&self) -> Duration;
 
     /// Ends the link if the peer is lost. Its halves find the end, and its descriptor becomes readable.
@@ -274,8 +272,9 @@ pub struct Refused;
 
 /// The receiver of the frames that a [`Reader`] reads.
 pub trait FrameSink {
-    /// A message arrived in one frame, and all of its bytes are in memory. Copies them to their place. Returns
-    /// false, without effect, if the frame must be passed on by [`begin`](Self::begin) and the methods after it.
+    /// A message has arrived in one frame, and all of its bytes are in memory. Copies them to their destination.
+    /// Returns false, without effect, if the frame must be passed on by [`begin`](Self::begin) and the methods after
+    /// it.
     ///
     /// # Errors
     /// As [`FrameSink::begin`].
@@ -283,7 +282,7 @@ pub trait FrameSink {
         Ok(false)
     }
 
-    /// An acknowledgement arrived. Returns false as [`message`](Self::message) does.
+    /// An acknowledgement has arrived. Returns false as [`message`](Self::message) does.
     ///
     /// # Errors
     /// As [`FrameSink::begin`].
@@ -297,13 +296,13 @@ pub trait FrameSink {
     /// The state of the connection does not allow this frame.
     fn begin(&mut self, frame: &Frame) -> Result<(), Refused>;
 
-    /// Appends the memory for the payload of the current frame, from `offset` to its end. It is called
-    /// each time that payload can be read, so that memory that was deregistered in between is not
-    /// written. The link drops bytes that get no memory.
+    /// Appends the memory for the payload of the current frame, from `offset` to its end. The link calls this each time
+    /// that payload can be read, so that memory that was deregistered in between is not written. It drops bytes without
+    /// memory.
     fn destinations(&mut self, offset: u64, into: &mut Destinations);
 
     /// The memory that [`destinations`](Self::destinations) has appended is not writable: the program has made it
-    /// inaccessible. The rest of the payload of the current frame may get no memory.
+    /// inaccessible. The rest of the current payload may get no memory.
     fn lose_memory(&mut self) {}
 
     /// The payload of the current frame is complete.

@@ -193,7 +193,7 @@ fn an_index_is_reused_only_after_its_credits_were_counted() {
 /// A link that completes through two completion queues, and what the engine knows about their leases.
 struct LentLink {
     queues: [Leases; 2],
-    /// Whether the link is lent.
+    /// True if the link is lent.
     state: BiasedLock<bool>,
 }
 

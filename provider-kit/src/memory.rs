@@ -1,4 +1,4 @@
-//! Memory whose size follows from a number of the consumer or of a peer: the allocation may fail.
+//! Allocations whose size a consumer or a peer determines, and which may fail.
 
 /// A slice of this length; `None` if there is no memory for it.
 pub(crate) fn slice<T: Default>(length: usize) -> Option<Box<[T]>> {

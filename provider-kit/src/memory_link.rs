@@ -66,7 +66,7 @@ pub fn links(config: MemoryLinkConfig) -> [(Box<dyn Reader>, Box<dyn Writer>); 2
 }
 
 impl MemoryStream {
-    /// Cuts both directions, as the death of a process does.
+    /// Cuts both directions, as if a process had died.
     pub fn cut(&self) {
         self.out.lock().is_cut = true;
         self.inbound.lock().is_cut = true;
@@ -74,7 +74,7 @@ impl MemoryStream {
 }
 
 impl Direction {
-    /// The number of bytes, of at most `length`, that move now: all of them without a seed.
+    /// The number of bytes, at most `length`, that move now; all of them without a seed.
     fn portion(&mut self, length: usize) -> usize {
         if self.config.seed == 0 || length == 0 {
             return length;

@@ -14,7 +14,7 @@ use nix::net::if_::{InterfaceFlags, if_nametoindex};
 pub struct Interface {
     /// Its name, for example `eth0`.
     pub name: String,
-    /// Whether it is up.
+    /// True if it is up.
     pub is_up: bool,
     /// Its addresses; link-local addresses carry their scope.
     pub addresses: Vec<SocketAddr>,
@@ -58,18 +58,19 @@ pub fn try_interfaces() -> io::Result<Vec<Interface>> {
     Ok(found.into_iter().map(interface).collect())
 }
 
-/// The address from which the kernel sends to another one. Connecting a UDP socket chooses it, and sends nothing.
+/// Returns the address from which the kernel sends to another one. Connecting a UDP socket selects it and sends
+/// nothing.
 ///
 /// # Errors
 /// The system's error, for example if no route leads there.
 pub fn source_towards(address: IpAddr) -> io::Result<IpAddr> {
-    /// Any but 0, to which no socket connects.
+    /// Any port but 0, to which no socket connects.
     const ANY_PORT: u16 = 9;
     source_of(SocketAddr::new(address, ANY_PORT)).map(|source| source.ip())
 }
 
-/// As [`source_towards`], with the scopes of link-local addresses. The port must not be 0; that of the result
-/// means nothing.
+/// As [`source_towards`], with the scopes of link-local addresses. The port of `peer` must not be 0; the port of the
+/// result has no meaning.
 ///
 /// # Errors
 /// The system's error, for example if no route leads there.
@@ -83,7 +84,7 @@ pub fn source_of(peer: SocketAddr) -> io::Result<SocketAddr> {
     socket.local_addr()
 }
 
-/// Whether an address has a meaning on one link only.
+/// Returns true if an address is valid on one link only.
 #[must_use]
 pub const fn is_link_local(address: IpAddr) -> bool {
     match address {
@@ -104,7 +105,7 @@ pub fn on_interface(address: IpAddr, port: u16, interface: &str) -> SocketAddr {
     }
 }
 
-/// Whether a network interface of this machine has an address.
+/// Returns true if a network interface of this machine has the address.
 ///
 /// # Errors
 /// The system does not list the interfaces, for example because no descriptor is free.
@@ -120,9 +121,8 @@ pub fn is_of_this_machine(address: IpAddr) -> Result<bool, LocalCause> {
     Ok(all.iter().any(has))
 }
 
-/// The address by which an adapter is found that does not leave the machine, for an address of a peer: those of
-/// 127.0.0.0/8 are found by themselves, and 127.0.0.1 by every other address of this machine. `None` for another
-/// machine.
+/// Maps a peer's address to the address of an adapter that does not leave the machine: an address of 127.0.0.0/8 to
+/// itself, every other address of this machine to 127.0.0.1, and an address of another machine to `None`.
 ///
 /// # Errors
 /// As [`is_of_this_machine`].

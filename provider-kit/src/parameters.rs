@@ -5,7 +5,7 @@ use dat_sync::region_table::RegionTable;
 
 use crate::fault::Faults;
 
-/// The parameters that every adapter has: its limits, which attributes report, and what lost memory causes.
+/// The parameters that every adapter has: its limits, which attributes report, and the effect of lost memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum number of endpoints.
@@ -38,7 +38,7 @@ pub struct Limits {
     pub max_srqs: u32,
     /// Maximum number of buffers per shared receive queue.
     pub max_recv_per_srq: u32,
-    /// What lost memory causes.
+    /// The effect of lost memory.
     pub faults: Faults,
 }
 
@@ -155,8 +155,7 @@ impl Limit {
     }
 }
 
-/// The parameters that are not the provider's: those of the core, and of the decorators that a name can
-/// have.
+/// The parameters that do not belong to a provider: those of the core and of the decorators.
 const COMMON: &str = "compat, trace, and fault.* to inject faults";
 
 fn unknown(key: &str, value: &str, keys: &[&str]) -> Error {

@@ -21,8 +21,8 @@ pub const fn to_port(qualifier: u64) -> u16 {
     qualifier as u16
 }
 
-/// The error of a listener that was not created: the call that failed, its errno, and the
-/// qualifier that was requested.
+/// The error of a listener that could not be created: the failed call, its errno, and the requested
+/// qualifier.
 #[must_use]
 pub fn refused(call: &str, errno: i32, qualifier: Option<u64>) -> Error {
     let named = qualifier.map_or_else(

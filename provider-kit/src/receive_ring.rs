@@ -1,7 +1,7 @@
 //! The ring that carries posted receives from the poster to the sender (`slots`).
 //!
-//! A receive with one segment takes half a cache line, because a store to a line that another processor
-//! holds is slow and delays the stores after it. Other receives are stored outside of the slots.
+//! A receive with one segment takes half a cache line, because a store to a line that another processor holds is slow
+//! and delays later stores. Other receives are stored outside of the slots.
 
 use std::sync::OnceLock;
 
@@ -19,7 +19,7 @@ pub struct PostedReceive {
     pub cookie: u64,
     /// Total length of the segments, in bytes.
     pub length: u64,
-    /// Whether its completion notifies no waiter.
+    /// True if its completion wakes no waiter.
     pub unsignalled: bool,
     /// The epoch in which its segments were checked.
     pub checked: u64,
@@ -44,8 +44,8 @@ struct Slot {
     rest: AtomicU64,
 }
 
-/// Receives that do not fit a slot, because they do not have exactly one segment of less than 4 GiB.
-/// The words are allocated for the first such receive.
+/// Receives that do not fit a slot: those without exactly one segment of less than 4 GiB. The words are allocated for
+/// the first such receive.
 struct Special {
     words: OnceLock<Box<[AtomicU64]>>,
     /// Maximum number of segments of a receive; 0 for a ring without slots.
@@ -75,12 +75,12 @@ impl ReceiveRing {
         UNALLOCATED.clone()
     }
 
-    /// Whether this is the ring of [`unallocated`](Self::unallocated).
+    /// Returns true if this is the ring of [`unallocated`](Self::unallocated).
     pub fn is_unallocated(&self) -> bool {
         self.segments() == 0
     }
 
-    /// A ring for `capacity` receives of up to `segments` segments; `None` if there is no memory for it.
+    /// Creates a ring for `capacity` receives of up to `segments` segments; `None` if there is no memory for it.
     pub fn new(capacity: u32, segments: u32) -> Option<Self> {
         let special = Special { words: OnceLock::new(), segments: (segments as usize).max(1) };
         Some(Self { slots: Slots::new(capacity as usize, special)? })
@@ -91,7 +91,7 @@ impl ReceiveRing {
         self.slots.beside().segments
     }
 
-    /// The words of a special receive, if those of any were allocated.
+    /// Returns the words of a special receive, if any were allocated.
     fn words(&self, position: u64) -> Option<&[AtomicU64]> {
         let start = self.slots.index(position) * self.stride();
         self.slots.beside().words.get()?.get(start..start + self.stride())
@@ -102,19 +102,19 @@ impl ReceiveRing {
         HEAD + self.segments() * WORDS
     }
 
-    /// Allocates the words of special receives, if that was not done yet; `None` if there is no memory.
+    /// Allocates the words of special receives on first use; `None` if there is no memory.
     fn make_words(&self) -> Option<()> {
         let words = &self.slots.beside().words;
         if words.get().is_none() {
-            // There is one poster at a time.
+            // There is only one poster.
             let _ = words.set(memory::slice(self.slots.len().checked_mul(self.stride())?)?);
         }
         Some(())
     }
 
-    /// Fills the slot of a position. Only the poster calls this, once for each position in order, after
-    /// the previous receive of the slot has ended, and with at most [`segments`](Self::segments)
-    /// segments. Returns false, without effect, if there is no memory for the segments.
+    /// Fills the slot of a position with at most [`segments`](Self::segments) segments. Only the poster calls this,
+    /// once for each position in order, after the previous receive of the slot has ended. Returns false, without
+    /// effect, if there is no memory for the segments.
     #[must_use]
     pub fn fill(&self, position: u64, posted: PostedReceive, segments: &[Segment]) -> bool {
         match segments {
@@ -154,13 +154,13 @@ impl ReceiveRing {
         Some(())
     }
 
-    /// Whether the slot of a position is filled.
+    /// Returns true if the slot of a position is filled.
     #[inline]
     pub fn is_filled(&self, position: u64) -> bool {
         Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
-    /// The receive of a position and its segment, if the slot is filled and the receive fits a slot.
+    /// Returns the receive of a position and its segment, if the slot is filled and holds the whole receive.
     #[inline(always)]
     pub fn get_single(&self, position: u64) -> Option<(PostedReceive, Segment)> {
         let slot = self.slots.get(position);
@@ -179,8 +179,7 @@ impl ReceiveRing {
         Some((posted, Segment { address, length: extent >> 32, key: extent as u32 }))
     }
 
-    /// The receive of a position, the number of its segments and the first of them, if the slot is
-    /// filled.
+    /// Returns the receive of a position, its number of segments and the first segment, if the slot is filled.
     #[inline]
     pub fn get(&self, position: u64) -> Option<(PostedReceive, usize, Segment)> {
         match self.get_single(position) {
@@ -222,8 +221,8 @@ impl ReceiveRing {
         }
     }
 
-    /// A ring of at least this size (receives, segments) with copies of the receives at these positions;
-    /// `None` if there is no memory for it.
+    /// Creates a ring of at least this size (receives, segments) with copies of the receives at these positions; `None`
+    /// if there is no memory for it.
     pub fn enlarged(&self, positions: std::ops::Range<u64>, size: (u32, u32)) -> Option<Self> {
         let used = u32::try_from(positions.end - positions.start).unwrap_or(u32::MAX);
         let widest = u32::try_from(self.segments()).unwrap_or(u32::MAX);
@@ -246,13 +245,13 @@ impl Slot {
     fn finish(&self, position: u64, posted: PostedReceive, rest: u64) {
         let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
         self.cookie.store(posted.cookie, Ordering::Relaxed);
-        // Release: a reader that sees the mark also sees the other words and everything before them.
+        // Release: a reader that sees the mark also sees the other words and all earlier stores.
         self.rest.store(rest | unsignalled | Slots::mark(position), Ordering::Release);
     }
 }
 
 impl PostedReceive {
-    /// Whether it fits a slot, with this as its only segment.
+    /// Returns true if the receive fits a slot, with this as its only segment.
     #[inline(always)]
     pub fn fits(&self, segment: &Segment) -> bool {
         segment.length <= u32::MAX.into() && self.checked < EPOCHS

@@ -1,42 +1,40 @@
-//! Whether the poster of a receive has to enter the direction, because a request waits for a receive
-//! there.
+//! Tells the poster of a receive whether a request waits for it, so that the poster must enter the direction.
 //!
-//! The poster fills a slot and then checks for a request for a wake-up; a thread that needs the poster
-//! makes one and then reads the slot again. One of the two sees the other. Long after the last request,
-//! the poster runs only a light fence, and the next request runs a heavy one. Soon after a request both
-//! run a full fence, and the poster enters the direction only if something waits at that moment.
-//! Otherwise two threads that stream messages would contend for the lock of the direction long after a
-//! single message had to wait.
+//! The poster fills a slot and then checks for a wake-up request; a thread that needs the poster makes such a request
+//! and then reads the slot again. At least one of the two sees the other. Long after the last request, the poster runs
+//! only a light fence, and the next request runs a heavy one. Soon after a request both run a full fence, and the
+//! poster enters the direction only if a request waits at that moment. Otherwise two threads that stream messages would
+//! contend for the lock of the direction long after a single message had to wait.
 
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use crate::sync::{fence, full_fence};
 
-/// See the module.
+/// See the module documentation.
 pub struct ReceiveWakeup {
     /// Posts in a row that found nothing waiting.
     idle: AtomicU32,
-    /// Whether posters check `waits`. Changed only under the lock of the direction.
+    /// True while posters check `waits`. Changed only under the lock of the direction.
     requested: AtomicBool,
-    /// Whether something waits for a receive. Changed only under the lock of the direction.
+    /// True while a request waits for a receive. Changed only under the lock of the direction.
     waits: AtomicBool,
-    /// The number of idle posts that ends the checks is 2 to the power of this.
+    /// The checks end after 2 to this power idle posts.
     patience: AtomicU8,
 }
 
-/// What the poster of a receive has to do.
+/// The action that the poster of a receive must take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostAction {
     /// Nothing.
     Nothing,
-    /// Enter the direction and execute what waits.
+    /// Enter the direction and execute the waiting requests.
     Execute,
-    /// Enter the direction and call [`ReceiveWakeup::rest`]: nothing waited for long.
+    /// Enter the direction and call [`ReceiveWakeup::rest`]: no request has waited for long.
     Rest,
 }
 
-/// Fewer idle posts do not end the checks, so that short connections pay for no heavy fence.
+/// The minimum `patience`, so that short connections need no heavy fence.
 const FIRST_PATIENCE: u8 = if cfg!(all(test, loom)) { 0 } else { 4 };
-/// More idle posts, each with a full fence, cost more than the heavy fence of the next request.
+/// The maximum: more idle posts, each with a full fence, cost more than the heavy fence of the next request.
 const LONGEST_PATIENCE: u8 = 8;
 
 impl Default for ReceiveWakeup {
@@ -46,7 +44,7 @@ impl Default for ReceiveWakeup {
 }
 
 impl ReceiveWakeup {
-    /// Posters check at first.
+    /// Creates it with checks enabled.
     pub fn new() -> Self {
         Self {
             idle: AtomicU32::new(0),
@@ -56,18 +54,18 @@ impl ReceiveWakeup {
         }
     }
 
-    /// Whether the poster calls [`action`](Self::action), after a slot was filled.
+    /// Returns true if the poster must call [`action`](Self::action) after it has filled a slot.
     #[inline(always)]
     pub fn is_requested(&self) -> bool {
         fence::light();
-        // Acquire: this thread also sees `waits` as the request that set this has set it.
+        // Acquire: this thread also sees `waits` as stored by the request that set this.
         self.requested.load(Ordering::Acquire)
     }
 
-    /// What the poster has to do, after a slot was filled and found [`is_requested`](Self::is_requested).
+    /// Returns the poster's action, after it has filled a slot and [`is_requested`](Self::is_requested) returned true.
     #[inline]
     pub fn action(&self) -> PostAction {
-        // Pairs with that of `request`: either this thread sees the request, or the other one the slot.
+        // Pairs with the fence of `request`: either this thread sees the request, or the other one sees the slot.
         full_fence();
         if self.waits.load(Ordering::Relaxed) {
             return PostAction::Execute;
@@ -78,21 +76,21 @@ impl ReceiveWakeup {
         if is_long && fence::is_available() { PostAction::Rest } else { PostAction::Nothing }
     }
 
-    /// Whether something waited for a receive a moment ago.
+    /// Returns true if a request waited for a receive a moment ago.
     #[inline]
     pub fn has_waiting(&self) -> bool {
         self.waits.load(Ordering::Relaxed)
     }
 
-    /// Something waits for a receive: the poster of every slot that is not seen filled after this
-    /// returns enters the direction. The caller holds the lock of the direction.
+    /// A request waits for a receive. The poster of each slot that is not seen filled after this call enters the
+    /// direction. The caller holds the lock of the direction.
     pub fn request(&self) {
         self.idle.store(0, Ordering::Relaxed);
         self.waits.store(true, Ordering::Relaxed);
         if self.requested.load(Ordering::Relaxed) {
             full_fence();
         } else {
-            // Release: with this store, a poster sees the one above.
+            // Release: a poster that sees this store also sees the one above.
             self.requested.store(true, Ordering::Release);
             let patience = self.patience.load(Ordering::Relaxed) + 1;
             self.patience.store(patience.min(LONGEST_PATIENCE), Ordering::Relaxed);
@@ -100,20 +98,20 @@ impl ReceiveWakeup {
         }
     }
 
-    /// Nothing waits any more. The caller holds the lock of the direction.
+    /// No request waits any more. The caller holds the lock of the direction.
     #[inline]
     pub fn settle(&self) {
         self.waits.store(false, Ordering::Relaxed);
     }
 
-    /// Starts the count of idle posts again, because the direction is not open yet.
+    /// Restarts the count of idle posts, because the direction is not open yet.
     #[inline]
     pub fn put_off(&self) {
         self.idle.store(0, Ordering::Relaxed);
     }
 
-    /// Ends the checks, unless something waits. The caller holds the lock of the direction, so that
-    /// the next request sees it.
+    /// Ends the checks, unless a request waits. The caller holds the lock of the direction, so that the next request
+    /// sees it.
     pub fn rest(&self) {
         if !self.waits.load(Ordering::Relaxed) {
             self.idle.store(0, Ordering::Relaxed);
@@ -126,7 +124,7 @@ impl ReceiveWakeup {
 mod tests {
     use super::*;
 
-    /// What the poster of a receive does.
+    /// The steps of a poster of a receive.
     fn post(wakeup: &ReceiveWakeup) -> PostAction {
         if wakeup.is_requested() { wakeup.action() } else { PostAction::Nothing }
     }

@@ -10,7 +10,7 @@ use crate::direct::page;
 static REGIONS: RegionTable = RegionTable::new();
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Held by each thread that changes the table or the page: no process is forked meanwhile.
+/// Held by each thread that changes the table or the page, so that no process is forked meanwhile.
 fn changing() -> ProcessGuard<()> {
     static CHANGES: ProcessLock<()> = ProcessLock::new(Rank::Regions, ());
     CHANGES.lock()
@@ -26,7 +26,7 @@ pub fn regions() -> &'static RegionTable {
 /// Adds a region or window to the table, and publishes it if peers may access it directly.
 ///
 /// # Errors
-/// Why the table has no context for it.
+/// The reason why the table has no context for it.
 pub(crate) fn insert(region: Region, is_remote: bool) -> Result<u32, NoContext> {
     let _changing = changing();
     let key = regions().insert(region)?;
@@ -36,8 +36,8 @@ pub(crate) fn insert(region: Region, is_remote: bool) -> Result<u32, NoContext> 
     Ok(key)
 }
 
-/// Removes a region or window. Returns whether the key was valid. Direct accesses in progress
-/// go on until [`direct::revoke`](crate::direct) returns.
+/// Removes a region or window. Returns true if the key was valid. Direct accesses in progress
+/// continue until [`direct::revoke`](crate::direct) returns.
 pub(crate) fn remove(key: u32) -> bool {
     let _changing = changing();
     page::withdraw(key);

@@ -1,15 +1,15 @@
-//! A queue of fixed capacity whose entries have segments; its memory is allocated for the first entry.
+//! A queue of fixed capacity whose entries have segments. Its memory is allocated for the first entry.
 
 use dat_provider::Segment;
 
 use crate::memory;
 
-/// A queue of entries with segments. An entry with one segment, the usual case, takes one slot and no more.
+/// A queue of entries with segments. An entry with one segment, the usual case, takes only one slot.
 pub struct Ring<T> {
     capacity: usize,
     /// Maximum number of segments of an entry.
     stride: usize,
-    /// Allocated for the first entry; many rings never have one.
+    /// The slots, allocated for the first entry; many rings never have one.
     slots: Box<[Slot<T>]>,
     head: usize,
     len: usize,
@@ -43,7 +43,7 @@ impl<T: Default> Ring<T> {
         u32::try_from(self.len).unwrap_or(u32::MAX)
     }
 
-    /// Whether there is no entry.
+    /// Returns true if there is no entry.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -72,8 +72,8 @@ impl<T: Default> Ring<T> {
         Ok(())
     }
 
-    /// Stores the segments of an entry that does not have exactly one. Returns what its slot holds instead;
-    /// `None` if there is no memory.
+    /// Stores the segments of an entry that does not have exactly one. Returns the segment to store in its slot; `None`
+    /// if there is no memory.
     #[cold]
     #[inline(never)]
     fn store_others(&mut self, index: usize, segments: &[Segment]) -> Option<Segment> {
@@ -113,15 +113,15 @@ impl<T: Default> Ring<T> {
         Some(entry)
     }
 
-    /// The oldest entry, of which there must be one, is no longer in the queue.
+    /// Removes the oldest entry, which must exist.
     #[inline]
     fn advance(&mut self) {
         self.head = self.index(1);
         self.len -= 1;
     }
 
-    /// Changes the capacity and the number of segments per entry, to at least what the entries need. Returns
-    /// false, without effect, if there is no memory.
+    /// Changes the capacity and the number of segments per entry, at least to the current needs. Returns false, without
+    /// effect, if there is no memory.
     #[must_use]
     pub fn reallocate(&mut self, capacity: u32, stride: u32) -> bool {
         let counts = || (0..self.len).map(|n| self.slots[self.index(n)].segments);
@@ -133,7 +133,7 @@ impl<T: Default> Ring<T> {
         }
         while self.len > 0 {
             let entry = std::mem::take(&mut self.slots[self.head].entry);
-            // It has space for all of them.
+            // The new ring has space for all entries.
             let _ = next.push(entry, self.front().map_or(&[], |(_, segments)| segments));
             self.advance();
         }
@@ -141,7 +141,7 @@ impl<T: Default> Ring<T> {
         true
     }
 
-    /// Allocates the slots, if that was not done yet. Returns whether there is space for an entry.
+    /// Allocates the slots on first use. Returns true if there is space for an entry.
     #[cold]
     #[inline(never)]
     fn allocate(&mut self) -> bool {
@@ -151,8 +151,8 @@ impl<T: Default> Ring<T> {
         self.len < self.slots.len()
     }
 
-    /// Allocates the segments of entries that do not have exactly one, if that was not done yet. Returns
-    /// whether they are there.
+    /// Allocates the segments of entries that do not have exactly one, on first use. Returns false if there is no
+    /// memory.
     #[cold]
     fn allocate_others(&mut self) -> bool {
         if self.others.is_empty() {

@@ -1,4 +1,4 @@
-//! Shared receive queues (SRQs): buffers that several queue pairs use.
+//! Shared receive queues (SRQs): buffers that several queue pairs share.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,18 +30,17 @@ pub struct Srq {
 
 /// A queue pair whose peer waits for a buffer.
 pub trait Resume: Send + Sync {
-    /// A buffer is available: continues with the messages of the peer. The queue pair may no longer need
-    /// the buffer.
+    /// A buffer is available: continues with the messages of the peer. The queue pair may no longer need the buffer.
     fn resume(&self);
 }
 
-/// What the lock of a shared receive queue guards.
+/// The state under the lock of a shared receive queue.
 struct Buffers {
     ring: Ring<PostedReceive>,
     credits: QueueCredits,
     /// The armed low watermark, or 0.
     watermark: u32,
-    /// Queue pairs whose peer waits for a buffer, each once, in the order of arrival.
+    /// Queue pairs whose peers wait for a buffer, each once, in the order of arrival.
     stalled: VecDeque<Arc<dyn Resume>>,
 }
 
@@ -103,7 +102,7 @@ impl Srq {
         drop(unused);
     }
 
-    /// Whether a buffer is available. If not, `user` is resumed when one is posted.
+    /// Returns true if a buffer is available. If not, `user` is resumed when one is posted.
     pub(crate) fn has_buffer(&self, stalled: &mut bool, user: &Arc<dyn Resume>) -> bool {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() {
@@ -138,7 +137,7 @@ impl Srq {
         Some((posted, count))
     }
 
-    /// The next stalled queue pair, if a buffer is available.
+    /// Returns the next stalled queue pair, if a buffer is available.
     fn next_stalled(&self) -> Option<Arc<dyn Resume>> {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() { None } else { buffers.stalled.pop_front() }
@@ -169,7 +168,7 @@ impl SharedReceiveQueue for SrqHandle {
             return Err(no_memory());
         }
         drop(buffers);
-        // A resumed queue pair may leave the buffer to the next one.
+        // The resumed queue pair may not need the buffer; then the next one gets it.
         while let Some(stalled) = self.0.next_stalled() {
             stalled.resume();
         }

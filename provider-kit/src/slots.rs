@@ -1,5 +1,4 @@
-//! The slots of a ring between a producer and a consumer. Each slot holds a mark that says whether it is
-//! filled.
+//! The slots of a ring between a producer and a consumer. A mark in each slot indicates whether it is filled.
 //!
 //! Locks ensure that there is one producer and one consumer at a time; they share only the slots. The
 //! words of a slot are atomics, and the mark, which is stored last, orders them.
@@ -10,8 +9,8 @@ use std::sync::Arc;
 
 use crate::memory;
 
-/// A power of two of slots, and a value that is shared with them. Positions count from 0 and never wrap. A
-/// clone refers to the same slots.
+/// A power-of-two number of slots, and a value that is shared with them. Positions count from 0 and never wrap. Clones
+/// refer to the same slots.
 ///
 /// Bit `MARK` of the mark is set in every filled slot. The bits above it hold the low bits of the
 /// position, which are enough to distinguish the rounds of a slot.
@@ -42,13 +41,13 @@ impl<T: Default, S, const MARK: u32> Slots<T, S, MARK> {
     /// Maximum number of slots whose rounds the mark can distinguish.
     const MAX_SLOTS: usize = 1 << (u64::BITS - MARK - 2);
 
-    /// At least `count` slots; `None` if there is no memory for them.
+    /// Creates at least `count` slots; `None` if there is no memory for them.
     pub(crate) fn new(count: usize, beside: S) -> Option<Self> {
         let count = count.clamp(1, Self::MAX_SLOTS).next_power_of_two();
         Some(Self::of(memory::slice(count)?, beside))
     }
 
-    /// One slot.
+    /// Creates one slot.
     pub(crate) fn single(beside: S) -> Self {
         Self::of(Box::new([T::default()]), beside)
     }
@@ -90,7 +89,7 @@ impl<T: Default, S, const MARK: u32> Slots<T, S, MARK> {
         (position << 1 | 1) << MARK
     }
 
-    /// Whether a slot with this mark is filled for a position.
+    /// Returns true if a slot with this mark is filled for a position.
     #[inline(always)]
     pub(crate) fn is_filled(mark: u64, position: u64) -> bool {
         (mark ^ Self::mark(position)) >> MARK == 0

@@ -1,4 +1,4 @@
-//! The objects that the specification of a queue pair names.
+//! The objects that the specification of a queue pair refers to.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::credits::QueueCredits;
 use crate::domain::{self, Domain, DomainUser, Membership};
 use crate::shared_receive::{self, Srq};
 
-/// The objects behind those of the contract.
+/// This crate's objects behind those of the contract.
 pub struct SpecObjects {
     /// The protection domains.
     pub domains: QpDomains,
@@ -22,11 +22,11 @@ pub struct SpecObjects {
     pub shared: Option<Arc<Srq>>,
 }
 
-/// The domain of a queue pair, and that of its shared receive queue if it is another one.
+/// The domain of a queue pair, and the domain of its shared receive queue if it differs.
 pub struct QpDomains([Option<Arc<Domain>>; 2]);
 
 impl SpecObjects {
-    /// The objects that a specification names.
+    /// Resolves the objects of a specification.
     ///
     /// # Errors
     /// One of them belongs to another provider.

@@ -1,4 +1,4 @@
-//! The locks and atomics of the data path. The models of `.ci/loom` use those of loom.
+//! The locks and atomics of the data path, or their replacements in the models of `.ci/loom`.
 
 #[cfg(not(all(test, loom)))]
 pub use dat_sync::biased::{BiasedGuard, BiasedLock, OwnerGuard, fence};
@@ -25,7 +25,7 @@ pub mod atomic {
 #[cfg(all(test, loom))]
 #[expect(missing_docs, reason = "the interface of dat_sync::biased, which documents it")]
 mod modelled {
-    /// As much of the lock as is used; it has a model of its own in dat-core.
+    /// A replacement for models, with the methods used here. The lock itself is modelled in dat-sync.
     #[derive(Debug)]
     pub struct BiasedLock<T>(loom::sync::Mutex<T>);
 

@@ -1,9 +1,9 @@
 //! Copies of registered memory.
 //!
-//! Each function validates all keys before it copies the first byte. The caller holds the lock of the
-//! receive side, or of the queue pair. Deregistering removes a key and then passes through that lock, so
-//! memory whose key was valid stays alive until the copy ends. Memory that the program has made inaccessible
-//! although it is registered is one that must not be accessed: the copy that runs into it ends with an error.
+//! Each function validates all keys before it copies the first byte. The caller holds the lock of the receive side, or
+//! of the queue pair. Deregistering removes a key and then passes through that lock, so memory whose key was valid
+//! stays alive until the copy ends. If the program has made registered memory inaccessible, the copy fails with an
+//! error.
 #![allow(unsafe_code, reason = "registered memory is reached by address, and only here")]
 
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
@@ -18,7 +18,7 @@ use crate::fault;
 use crate::regions::regions;
 use crate::window::Backing;
 
-/// Local memory, as a posted operation names it.
+/// The local memory of a posted operation.
 #[derive(Clone, Copy)]
 pub struct LocalMemory<'a> {
     /// The segments, in order.
@@ -30,14 +30,14 @@ pub struct LocalMemory<'a> {
 /// The side of a copy that must not be accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessError {
-    /// The memory that is read.
+    /// The source.
     Source,
-    /// The memory that is written.
+    /// The target.
     Target,
 }
 
-/// Copies a message of `length` bytes into the segments of a receive. The caller has validated the
-/// source under the lock that it holds.
+/// Copies a message of `length` bytes into the segments of a receive. The caller has validated the source under the
+/// lock that it holds.
 #[inline]
 pub fn copy_message(
     source: LocalMemory<'_>,
@@ -53,7 +53,7 @@ pub fn copy_message(
     copy::<false>(source.segments, target.segments, length)
 }
 
-/// A segment that the core has validated in some epoch.
+/// A segment that the core has validated in a given epoch.
 #[derive(Clone, Copy)]
 pub struct CheckedSegment<'a> {
     /// The segment.
@@ -67,8 +67,8 @@ pub struct CheckedSegment<'a> {
 }
 
 impl CheckedSegment<'_> {
-    /// Whether it is registered memory with this privilege. It is validated again unless the epoch is
-    /// still the same.
+    /// Returns true if it is registered memory with this privilege. It is validated again only if the epoch has
+    /// changed.
     #[inline(always)]
     fn permits(self, privilege: Privileges) -> bool {
         let Segment { address, length, key } = self.segment;
@@ -84,9 +84,8 @@ fn is_registered(key: u32, domain: u32, privilege: Privileges, address: u64, len
     regions().find(key, domain, privilege.bits(), address, length).is_some()
 }
 
-/// The fast path of a message: copies it from one segment to one segment. Returns false, without
-/// effect, if it does not fit or a segment is not valid. After a fault it returns false as well; the slow path
-/// runs into the fault again.
+/// The fast path of a message: copies from one segment to one segment. Returns false, without effect, if the message
+/// does not fit or a segment is invalid. It also returns false after a fault, which recurs on the slow path.
 #[inline(always)]
 pub fn copy_message_fast(from: CheckedSegment<'_>, to: CheckedSegment<'_>, length: u64) -> bool {
     let fits = length <= to.segment.length && length <= from.segment.length;
@@ -96,9 +95,9 @@ pub fn copy_message_fast(from: CheckedSegment<'_>, to: CheckedSegment<'_>, lengt
     copy_bytes::<false>(from.segment.address, to.segment.address, length).is_ok()
 }
 
-/// The fast path of an RDMA operation: copies to or from remote memory outside of windows, in the
-/// direction of the privilege `there`, and stores the last bytes last. Returns false, without effect, if that is
-/// not permitted, and after a fault as [`copy_message_fast`].
+/// The fast path of an RDMA operation: copies to or from remote memory outside of windows, as the privilege `there`
+/// says, and stores the last bytes last. Returns false, without effect, if that is not permitted, and after a fault as
+/// [`copy_message_fast`].
 #[inline(always)]
 pub fn copy_rdma_fast(
     here: CheckedSegment<'_>,
@@ -122,7 +121,7 @@ pub fn copy_rdma_fast(
     copy_bytes::<true>(from, to, length).is_ok()
 }
 
-/// Whether local memory is readable.
+/// Returns true if local memory is readable.
 pub fn is_readable(source: LocalMemory<'_>) -> bool {
     source.permits(Privileges::LOCAL_READ)
 }
@@ -156,7 +155,7 @@ fn sources(first: Segment, rest: &[Segment]) -> impl Iterator<Item = Segment> {
     std::iter::once(first).chain(rest.iter().copied())
 }
 
-/// Memory that a remote key names, as a queue pair may access it.
+/// Memory named by a remote key, as a queue pair may access it.
 #[derive(Clone, Copy)]
 pub struct RemoteMemory<'a> {
     /// Key, address and length.
@@ -202,7 +201,7 @@ pub fn rdma_read(remote: RemoteMemory<'_>, target: LocalMemory<'_>) -> Result<()
     copy::<false>(&[source], target.segments, length)
 }
 
-/// As [`rdma_read`], to memory that a remote key names, too.
+/// As [`rdma_read`], with a target that is named by a remote key too.
 ///
 /// # Errors
 /// The side that must not be accessed.
@@ -237,8 +236,8 @@ pub fn atomic(
     copy::<false>(&[source], target.segments, 8)
 }
 
-/// Appends the spans of `left` bytes of local memory after the first `skip`. Returns false, and appends
-/// nothing, unless all of it is registered memory of the domain with this privilege.
+/// Appends the spans of `left` bytes of local memory after the first `skip`. Returns false, without effect, unless all
+/// of it is registered memory of the domain with this privilege.
 pub fn local_spans(
     local: LocalMemory<'_>,
     privilege: Privileges,
@@ -261,8 +260,8 @@ pub fn checked_local_spans(
         && append_spans(local.segments, (skip, left), into)
 }
 
-/// The first `length` bytes of memory that is one segment, which is checked as in [`checked_local_spans`].
-/// Nothing if it is not one segment, has fewer bytes or is not valid, or `length` is zero.
+/// Returns the first `length` bytes of memory that is one segment, checked as in [`checked_local_spans`]; `None` if it
+/// is not one segment, is shorter or invalid, or `length` is zero.
 #[inline(always)]
 pub fn checked_local_span(
     local: LocalMemory<'_>,
@@ -277,8 +276,8 @@ pub fn checked_local_span(
     }
 }
 
-/// Appends the spans of `left` bytes of validated segments after the first `skip`. Returns false, and
-/// appends nothing, if the segments are shorter.
+/// Appends the spans of `left` bytes of validated segments after the first `skip`. Returns false, without effect, if
+/// the segments are shorter.
 #[inline]
 fn append_spans(
     segments: &[Segment],
@@ -299,7 +298,7 @@ fn append_spans(
     true
 }
 
-/// As [`local_spans`], for memory that a remote key names.
+/// As [`local_spans`], for memory named by a remote key.
 pub fn remote_spans(
     remote: RemoteMemory<'_>,
     privilege: Privileges,
@@ -317,7 +316,7 @@ pub fn remote_spans(
     true
 }
 
-/// Whether memory that a remote key names has this privilege.
+/// Returns true if memory named by a remote key has this privilege.
 pub fn is_permitted(remote: RemoteMemory<'_>, privilege: Privileges) -> bool {
     remote.triplet.length == 0 || remote.segment(remote.triplet.length, privilege).is_some()
 }
@@ -331,7 +330,7 @@ fn span(address: u64, length: u64) -> Option<Span> {
     (length > 0).then(|| unsafe { Span::new(base, length as usize) })
 }
 
-/// Copies the bytes of a span to another one, as far as both go. Returns false after a fault.
+/// Copies the bytes of a span to another one, up to the shorter length. Returns false after a fault.
 #[inline(always)]
 pub fn copy_span(from: Span, to: Span) -> bool {
     let length = from.len().min(to.len());
@@ -341,17 +340,17 @@ pub fn copy_span(from: Span, to: Span) -> bool {
     unsafe { fault::copy(from, to, length) }.is_ok()
 }
 
-/// What an atomic operation does to a word.
+/// An atomic operation on a word.
 #[derive(Clone, Copy, Debug)]
 pub enum AtomicOperation {
-    /// It adds this.
+    /// Adds this value.
     Add(u64),
-    /// It replaces the first value by the second one, if the word has it.
+    /// Replaces the first value by the second one, if the word holds the first.
     CompareSwap(u64, u64),
 }
 
-/// Changes eight aligned bytes of remote memory atomically. Returns their previous value, or nothing if
-/// they must not be accessed.
+/// Changes eight aligned bytes of remote memory atomically. Returns their previous value; `None` if access is not
+/// permitted.
 pub fn execute_atomic(remote: RemoteMemory<'_>, operation: AtomicOperation) -> Option<u64> {
     let word = remote.segment(8, Privileges::REMOTE_ATOMIC)?;
     let pointer = with_exposed_provenance_mut::<u64>(word.address as usize);
@@ -371,7 +370,7 @@ pub fn execute_atomic(remote: RemoteMemory<'_>, operation: AtomicOperation) -> O
 }
 
 impl LocalMemory<'_> {
-    /// Whether every segment is registered memory of the domain with this privilege.
+    /// Returns true if every segment is registered memory of the domain with this privilege.
     #[inline]
     pub fn permits(self, privilege: Privileges) -> bool {
         self.segments.iter().all(|segment| {
@@ -390,7 +389,7 @@ impl LocalMemory<'_> {
 }
 
 impl RemoteMemory<'_> {
-    /// Whether the memory has this privilege, by the regions of the process that owns it.
+    /// Returns true if the memory has this privilege according to the owner's regions.
     pub fn is_permitted_by(
         self,
         mut lookup: impl FnMut(u32) -> Option<Region>,
@@ -411,7 +410,7 @@ impl RemoteMemory<'_> {
                 && contains(backing.key, 0).is_some()
     }
 
-    /// The memory, if it has this privilege. For a window, the region below it must still exist.
+    /// Returns the memory, if it has this privilege. For a window, the underlying region must still exist.
     fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
         let RmrTriplet { address, context: key, .. } = *self.triplet;
         let value = regions().find(key, self.domain, privilege.bits(), address, length)?;

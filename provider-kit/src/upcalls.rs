@@ -63,7 +63,7 @@ impl Upcalls {
         &mut queues[index]
     }
 
-    /// The upcalls, if there are any to make. Otherwise this costs nothing, unlike a drop.
+    /// Returns the upcalls, if there are any. Otherwise this costs nothing, unlike a drop.
     #[inline]
     #[must_use]
     pub fn pending(self) -> Option<Self> {

@@ -18,7 +18,7 @@ use crate::regions::{self, regions};
 
 /// A memory window.
 pub struct Window {
-    /// The tag that its binds complete with.
+    /// The tag that completions of its binds return.
     pub tag: u64,
     domain: Arc<Domain>,
     scope: WindowScope,
@@ -33,8 +33,8 @@ struct State {
 }
 
 impl Window {
-    /// Removes a key of the window, and waits for peers that access memory directly. The connection of
-    /// a peer that goes on is ended.
+    /// Removes a key of the window, and waits for peers that access memory directly. Ends the connection of a peer that
+    /// does not stop.
     fn revoke(&self, key: u32) {
         if key != 0 && regions::remove(key) {
             direct::revoke(self.domain.id, Moment::default());
@@ -61,12 +61,12 @@ impl Drop for WindowHandle {
     }
 }
 
-/// The value of a bound window in the region table: what it is bound to.
+/// The backing of a bound window: its value in the region table.
 #[derive(Clone, Copy)]
 pub struct Backing {
-    /// The key of the region below the window.
+    /// The key of the underlying region.
     pub key: u32,
-    /// The id of the only queue pair that may access the window, or 0 for all.
+    /// The id of the only queue pair that may access the window, or 0 for any.
     pub queue_pair: u32,
 }
 
@@ -81,8 +81,7 @@ impl Backing {
     }
 }
 
-/// Invalidates the key of a bound window that a queue pair of the domain may access. Returns whether it
-/// was such a key.
+/// Invalidates the key of a bound window that a queue pair of the domain may access. Returns true if it was such a key.
 pub fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
     is_bound(key, domain, queue_pair) && regions::remove(key) && {
         direct::revoke(domain, Moment::default());
@@ -90,7 +89,7 @@ pub fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
     }
 }
 
-/// Whether a key belongs to a bound window that a queue pair of the domain may access.
+/// Returns true if the key belongs to a bound window that a queue pair of the domain may access.
 pub fn is_bound(key: u32, domain: u32, queue_pair: u32) -> bool {
     regions().get(key).is_some_and(|region| {
         let backing = Backing::unpack(region.value);
@@ -103,7 +102,7 @@ pub fn is_bound(key: u32, domain: u32, queue_pair: u32) -> bool {
 /// A posted bind.
 pub struct Bind {
     window: Arc<Window>,
-    /// The new key until the bind executes; 0 for a bind that unbinds the window.
+    /// The new key until the bind executes; 0 if the bind unbinds the window.
     key: Cell<u32>,
 }
 
@@ -137,7 +136,7 @@ impl Bind {
         Ok(Self { window, key: Cell::new(key) })
     }
 
-    /// Moves the bind out, so that it can be stored; dropping this one then has no effect.
+    /// Moves the bind out, so that it can be stored; dropping `self` then has no effect.
     pub fn take(&self) -> Self {
         Self { window: Arc::clone(&self.window), key: Cell::new(self.key.take()) }
     }
@@ -152,8 +151,8 @@ impl Bind {
         self.window.tag
     }
 
-    /// Executes the bind. Returns false if the window belongs to another domain or is freed, or if the
-    /// region below no longer exists.
+    /// Executes the bind. Returns false if the window belongs to another domain or is freed, or if the underlying
+    /// region no longer exists.
     pub fn execute(&self, domain: u32) -> bool {
         let mut state = self.window.state.lock();
         if state.is_freed || self.window.domain.id != domain || !self.is_backed() {

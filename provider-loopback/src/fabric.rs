@@ -64,7 +64,7 @@ impl Drop for Host {
     }
 }
 
-/// What listens at an address and connection qualifier.
+/// The listener at an address and connection qualifier.
 pub(crate) enum Route {
     NoHost,
     NoListener,

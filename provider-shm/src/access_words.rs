@@ -1,17 +1,17 @@
-//! The words by which one process lets the other one access its memory.
+//! The shared-memory words with which a process permits its peer to access its memory.
 //!
-//! `busy` is odd while the requester accesses memory. The owner closes the gate, or increments `epoch`
-//! after it withdrew a region, and then reads `busy`; the requester stores `busy`, then reads gate and
-//! epoch. With a fence between, one of them sees the other: either the requester finds that the region is
-//! withdrawn, or the owner waits until `busy` has changed.
+//! `busy` is odd while the requester accesses memory. The owner closes the gate, or increments `epoch` after it has
+//! withdrawn a region, and then reads `busy`; the requester stores `busy`, and then reads gate and epoch. With a fence
+//! in between, at least one of them sees the other: either the requester finds that the region is withdrawn, or the
+//! owner waits until `busy` changes.
 //!
-//! A peer that writes anything else here harms nothing but its own accesses, and makes the owner wait until
-//! it ends the connection.
+//! If the peer writes other values, its own accesses fail and the owner waits until it ends the connection; nothing
+//! else is affected.
 
 use crate::signals::Padded;
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Of the accesses in one direction. Zeros are a closed gate.
+/// Control words for the accesses in one direction. If all are zero, the gate is closed.
 #[repr(C)]
 pub(crate) struct AccessWords {
     owner: Padded<OwnerWords>,
@@ -20,7 +20,7 @@ pub(crate) struct AccessWords {
 
 #[repr(C)]
 struct OwnerWords {
-    /// The domain and the queue pair as which the requester accesses memory; 0 while it must not.
+    /// The domain and the queue pair whose rights the requester has; 0 while access is forbidden.
     gate: AtomicU64,
     epoch: AtomicU64,
     directory: AtomicU64,
@@ -29,12 +29,12 @@ struct OwnerWords {
     nonce_address: AtomicU64,
 }
 
-/// By which a requester recognises the process that owns the memory.
+/// Identifies the process that owns the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// The address of its region page.
     pub(crate) directory: u64,
-    /// A random number, and its address in the memory of the process.
+    /// A random number that the requester reads to recognise the process, and its address.
     pub(crate) nonce: u64,
     pub(crate) nonce_address: u64,
 }
@@ -48,7 +48,7 @@ impl AccessWords {
         Self { owner: Padded(owner), requester: Padded(zero()) }
     }
 
-    /// The owner introduces itself.
+    /// Publishes the identity of the owner.
     pub(crate) fn introduce(&self, owner: Owner) {
         let words = &self.owner.0;
         words.directory.store(owner.directory, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl AccessWords {
         words.nonce_address.store(owner.nonce_address, Ordering::Release);
     }
 
-    /// What the owner says about itself; nothing before it did.
+    /// Returns the owner's identity; `None` until [`introduce`](Self::introduce).
     pub(crate) fn owner(&self) -> Option<Owner> {
         let words = &self.owner.0;
         let nonce_address = words.nonce_address.load(Ordering::Acquire);
@@ -67,35 +67,35 @@ impl AccessWords {
         })
     }
 
-    /// The owner lets the requester begin accesses as a queue pair, or lets it begin none (0).
+    /// Allows the requester to begin accesses with the rights of a queue pair, or none (0).
     pub(crate) fn set_gate(&self, gate: u64) {
         self.owner.0.gate.store(gate, Ordering::Release);
     }
 
-    /// The owner makes the requester look regions up again.
+    /// Makes the requester look up regions again.
     pub(crate) fn revoke(&self) {
         self.owner.0.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The epoch of the memory, for offers of its owner.
+    /// The epoch of the memory, for the owner's offers.
     pub(crate) fn epoch(&self) -> u64 {
         self.owner.0.epoch.load(Ordering::Acquire)
     }
 
-    /// The number of the access in progress after a change of gate or epoch; nothing if there is none.
+    /// Returns the number of the access in progress after a change of gate or epoch; `None` if there is none.
     pub(crate) fn in_progress(&self) -> Option<u64> {
         fence(Ordering::SeqCst);
         let busy = self.requester.0.load(Ordering::Acquire);
         (busy & 1 == 1).then_some(busy)
     }
 
-    /// Whether that access has not ended.
+    /// Returns true if that access has not ended.
     pub(crate) fn is_still(&self, busy: u64) -> bool {
         self.requester.0.load(Ordering::Acquire) == busy
     }
 }
 
-/// What a requester found at the gate.
+/// The gate and the epoch that a requester has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pass {
     pub(crate) domain: u32,
@@ -103,14 +103,14 @@ pub(crate) struct Pass {
     pub(crate) epoch: u64,
 }
 
-/// What the requester remembers: the number of its last access. The peer can write the word.
+/// The requester's private state: the number of its last access. The peer can write the shared word.
 #[derive(Debug, Default)]
 pub(crate) struct Requester {
     busy: u64,
 }
 
 impl Requester {
-    /// Begins an access; nothing if the gate is closed.
+    /// Begins an access; `None` if the gate is closed.
     pub(crate) fn enter(&mut self, words: &AccessWords) -> Option<Pass> {
         self.busy += 1;
         words.requester.0.store(self.busy, Ordering::Relaxed);
@@ -181,7 +181,7 @@ mod loom_models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// The words, the slot of a region, and the memory of it: 1 once it is used for something else.
+    /// The words, the slot of a region, and its memory, which is 1 once it is used for something else.
     struct Shared {
         words: AccessWords,
         slot: AtomicU64,
@@ -211,7 +211,7 @@ mod loom_models {
         }
     }
 
-    /// The owner waits for the access in progress. Returns whether that ended.
+    /// Waits for the access in progress. Returns true if it has ended.
     fn waits(shared: &Shared) -> bool {
         let Some(busy) = shared.words.in_progress() else { return true };
         for _ in 0..2 {

@@ -1,9 +1,9 @@
-//! Which addresses are of this machine, and the names of sockets.
+//! The addresses of this machine, and the names of sockets.
 //!
-//! Sockets have abstract names, which end with their last descriptor. With a folder, listeners are
-//! files in it instead, for containers that share no network namespace.
+//! Sockets have abstract names, which disappear with their last descriptor. With a folder, listeners are files in it
+//! instead, for containers that do not share a network namespace.
 //!
-//! There are two [spaces](Space) of names, whose listeners do not find each other.
+//! There are two [spaces](Space) of names; listeners of one cannot be found in the other.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -13,15 +13,14 @@ use dat_provider_kit::network::within_this_machine;
 use rustix::io::Result;
 use rustix::net::SocketAddrUnix;
 
-/// Whose names they are. What the names begin with ends in the version of the greeting.
+/// A space of names. Its prefix ends in the version of the greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
-    /// The adapters `shm`: an adapter has an address of 127.0.0.0/8, and 127.0.0.1 is found by each
-    /// address of the machine.
+    /// Adapters `shm`: each has an address of 127.0.0.0/8, and every address of the machine finds 127.0.0.1.
     Own,
-    /// Adapters that listen over TCP too: an adapter is found by exactly its address, or by each address of
-    /// the machine if it listens at the unspecified one; and by its user only. Other users shall reach it
-    /// over TCP, so they must not find it here and be refused.
+    /// Adapters that also listen over TCP. Each is found by exactly its address, or by every address of the machine if
+    /// it listens at the unspecified one, and only by its own user: other users must not be refused here, because they
+    /// can reach it over TCP.
     BesideTcp,
 }
 
@@ -33,7 +32,7 @@ impl Space {
         }
     }
 
-    /// The address by which the adapter of a peer's address is found; nothing for other machines.
+    /// Maps a peer's address to the address of its adapter; `None` for another machine.
     ///
     /// # Errors
     /// The system does not list the addresses of this machine.
@@ -45,7 +44,7 @@ impl Space {
         }))
     }
 
-    /// The addresses in the names of the listeners to try, for the address by which a peer is found.
+    /// The addresses in the names of the listeners to try, for an adapter's address.
     pub(crate) fn listening_at(self, found: IpAddr) -> impl Iterator<Item = IpAddr> {
         let everywhere = match self {
             Self::Own => None,
@@ -54,7 +53,7 @@ impl Space {
         everywhere.into_iter().chain([found])
     }
 
-    /// The file of a listener in a folder.
+    /// The path of a listener's socket in a folder.
     pub(crate) fn file(self, folder: &Path, address: IpAddr, qualifier: u64) -> PathBuf {
         folder.join(format!("{}-{}-{qualifier:x}", self.prefix(), text(address)))
     }
@@ -79,7 +78,7 @@ impl Space {
         }
     }
 
-    /// The name of an active side, by which the passive side knows its address.
+    /// The name of an active side, from which the passive side learns its address.
     pub(crate) fn dialler(self, address: IpAddr, port: u64) -> Result<SocketAddrUnix> {
         let name = format!("{}/{}/from/{port:x}", self.prefix(), text(address));
         SocketAddrUnix::new_abstract_name(name.as_bytes())
@@ -98,7 +97,7 @@ impl Space {
     }
 }
 
-/// An address in a name. Every IPv6 address has a colon.
+/// Formats an address for a name. Every IPv6 address has a colon.
 fn text(address: IpAddr) -> String {
     match address {
         IpAddr::V4(v4) => format!("{:x}", u32::from(v4)),

@@ -1,4 +1,4 @@
-//! The socket of a connection: it wakes the peer, and says when the peer has ended.
+//! The socket of a connection, which wakes the peer and reports the peer's end.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -6,31 +6,31 @@ use dat_provider_kit::fork::Private;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
-/// How many rings are taken in one call; what is left keeps the descriptor readable.
+/// Number of rings taken by one call; if more are left, the descriptor stays readable.
 const AT_ONCE: usize = 8;
 
 /// The first byte of a ring.
 pub(crate) const RING: u8 = 1;
 
-/// A connected socket of packets.
+/// A connected packet socket.
 #[derive(Debug)]
 pub(crate) struct Bell {
     socket: Private<OwnedFd>,
 }
 
-/// What the peer has signalled.
+/// The signals received from the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Nothing,
     Rung,
-    /// The peer rings no more: it closed the connection, or its process ended.
+    /// The peer will not ring again: it closed the connection, or its process ended.
     End,
     /// The program has closed the socket.
     Lost(Errno),
 }
 
 impl Heard {
-    /// What the error of a call on the socket says.
+    /// Interprets the error of a call on the socket.
     pub(crate) fn failed(errno: Errno) -> Self {
         match errno {
             Errno::BADF | Errno::NOTSOCK => Self::Lost(errno),
@@ -44,8 +44,8 @@ impl Bell {
         Self { socket }
     }
 
-    /// Rings. A peer that has not read earlier rings is woken by those; one that is gone is
-    /// found by the reader. If the system refuses to ring, the connection ends, because the peer would sleep forever.
+    /// Rings. If the peer has not read earlier rings, those wake it; if it is gone, the reader detects that. If the
+    /// system refuses to ring, the connection ends, because the peer would sleep forever.
     ///
     /// # Errors
     /// The program has closed the socket.
@@ -65,7 +65,7 @@ impl Bell {
         }
     }
 
-    /// Takes the rings that came.
+    /// Takes the rings that have arrived.
     #[cold]
     pub(crate) fn hear(&self) -> Heard {
         let mut heard = Heard::Nothing;
@@ -87,7 +87,7 @@ impl Bell {
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 
-    /// Closes this direction; the peer sees the end.
+    /// Shuts down this direction; the peer sees the end.
     pub(crate) fn shut_down(&self) {
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
     }

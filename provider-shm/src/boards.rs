@@ -1,8 +1,8 @@
-//! The doorbells of an adapter, and those of the adapters of its peers.
+//! The doorbells of an adapter, and those of its peers' adapters.
 //!
-//! The doorbells of the adapter are in one memory file, which each peer of the same user receives with each
-//! connection, and maps once. A peer that sets or clears bits at will makes links of this adapter be
-//! read too often or late, and nothing else.
+//! The doorbells of the adapter are in one memory file. Each peer of the same user receives it with each connection and
+//! maps it once. If a peer sets or clears bits arbitrarily, links of this adapter are read too often or late; nothing
+//! else is affected.
 #![allow(unsafe_code, reason = "a mapping is memory by address")]
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use rustix::io::Result;
 
 use crate::mapping::Mapping;
 
-/// Bytes of the file; a page of it is resident once one of its doorbells is used.
+/// Size of the file, in bytes; a page becomes resident when one of its doorbells is used.
 const LENGTH: usize = 64 << 10;
 /// Number of doorbells.
 const DOORBELLS: u32 = LENGTH as u32 * 8;
@@ -33,7 +33,7 @@ fn words(memory: &Memory) -> &[AtomicU64] {
 /// The boards that an adapter uses.
 #[derive(Debug)]
 pub(crate) struct Boards {
-    /// Absent if it could not be created: then peers write to the sockets instead.
+    /// `None` if it could not be created: peers then write to the sockets instead.
     own: Option<Arc<OwnBoard>>,
     peers: Mutex<PeerBoards>,
 }
@@ -41,9 +41,9 @@ pub(crate) struct Boards {
 /// The boards of peers.
 #[derive(Debug, Default)]
 struct PeerBoards {
-    /// Those in use, by device and inode of the file.
+    /// The boards in use, by device and inode of the file.
     used: HashMap<(u64, u64), Weak<Memory>>,
-    /// The last one stays mapped, so that a peer that connects again and again has it mapped once.
+    /// The last board stays mapped, so that a peer that connects repeatedly needs one mapping.
     last: Option<Arc<Memory>>,
 }
 
@@ -54,7 +54,7 @@ struct OwnBoard {
     numbers: Mutex<Numbers>,
 }
 
-/// Free doorbells: those that were freed, and all from `next` on.
+/// Free doorbells: released ones, and all from `next` on.
 #[derive(Debug, Default)]
 struct Numbers {
     freed: Vec<u32>,
@@ -71,7 +71,7 @@ impl Board for OwnBoard {
     }
 }
 
-/// A doorbell of this adapter, to be rung by the peer of one connection.
+/// A doorbell of this adapter, which the peer of one connection rings.
 #[derive(Debug)]
 pub(crate) struct OwnDoorbell {
     pub(crate) doorbell: Arc<Doorbell>,
@@ -79,14 +79,14 @@ pub(crate) struct OwnDoorbell {
 }
 
 impl OwnDoorbell {
-    /// The file that the peer maps. The program may have closed it, and its number denotes another one then, which
-    /// the peer must not get.
+    /// The file that the peer maps; `None` if the program has closed it, because its number may now denote another
+    /// file, which the peer must not receive.
     pub(crate) fn file(&self) -> Option<BorrowedFd<'_>> {
         self.board.file.is_there().then(|| self.board.file.as_fd())
     }
 }
 
-/// The doorbell that a peer has for this side of a connection.
+/// The peer's doorbell for this connection.
 #[derive(Clone, Debug)]
 pub(crate) struct PeerDoorbell {
     memory: Arc<Memory>,
@@ -110,7 +110,7 @@ impl Boards {
         Self { own: OwnBoard::create().ok(), peers: Mutex::default() }
     }
 
-    /// A doorbell for a new connection; nothing if there are no more.
+    /// Returns a doorbell for a new connection; `None` if all are in use.
     pub(crate) fn doorbell(&self) -> Option<OwnDoorbell> {
         let board = self.own.as_ref()?;
         let number = board.numbers.lock().take()?;
@@ -118,14 +118,14 @@ impl Boards {
         Some(OwnDoorbell { doorbell, board: Arc::clone(board) })
     }
 
-    /// The doorbell of a peer, in a file that it has sent.
+    /// Returns a doorbell of a peer, in a file that the peer has sent.
     ///
     /// # Errors
     /// The file is not a board.
     pub(crate) fn of_peer(&self, file: BorrowedFd<'_>, number: u32) -> Result<PeerDoorbell> {
         let status = rustix::fs::fstat(file)?;
         let mut peers = self.peers.lock();
-        // While the mapping exists, no other file has its numbers.
+        // While the mapping exists, no other file has the same device and inode.
         let known = peers.used.get(&(status.st_dev, status.st_ino)).and_then(Weak::upgrade);
         if let Some(memory) = known {
             return Ok(PeerDoorbell { memory, number });

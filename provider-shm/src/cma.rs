@@ -6,11 +6,11 @@ use dat_provider::mem::Span;
 use dat_provider_kit::direct::Direction;
 use rustix::io::{Errno, Result};
 
-/// The most local spans of one transfer: more than an operation has by default.
+/// Maximum number of local spans of one transfer, which exceeds the default for an operation.
 pub(crate) const MOST_PARTS: usize = 64;
 /// Number of bytes at the end of a write that the kernel copies after all others.
 const LAST: usize = 8;
-/// Bytes of a cache line. A write inside of one is not split.
+/// Size of a cache line, in bytes. A write within one line is not split.
 const LINE: usize = 64;
 /// An empty part.
 const NO_PART: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
@@ -28,8 +28,8 @@ pub(crate) fn read<const N: usize>(process: i32, address: u64) -> Result<[u64; N
     if done == length { Ok(words) } else { Err(Errno::FAULT) }
 }
 
-/// Copies between local spans and `length` bytes at an address of a process, from `skip` on: all of
-/// them, or as far as memory is accessible. The last bytes of a write are copied last.
+/// Copies between local spans and `length` bytes at an address of a process, starting at `skip`, until the end or the
+/// first inaccessible byte. The last bytes of a write are copied last.
 ///
 /// # Errors
 /// As [`read`].
@@ -59,7 +59,7 @@ pub(crate) fn transfer(
     let is_in_line = address % LINE + wanted <= LINE;
     let is_split = direction == Direction::Write && before > 0 && !is_in_line;
     let remote = if is_split {
-        // The kernel copies one part after the other, but the bytes of a part in any order.
+        // The kernel copies the parts in order, but the bytes within a part in any order.
         [remote(address, before), remote(address.wrapping_add(before), wanted - before)]
     } else {
         [remote(address, wanted), NO_PART]
@@ -68,17 +68,17 @@ pub(crate) fn transfer(
     if left == 0 && done == wanted { Ok(()) } else { Err(Errno::FAULT) }
 }
 
-/// An address of another process; a process of 32 bits cannot name all of one of 64 bits.
+/// Converts an address of another process; a 32-bit process cannot represent every address of a 64-bit one.
 fn within_reach(address: u64) -> Result<usize> {
     usize::try_from(address).map_err(|_| Errno::OVERFLOW)
 }
 
-/// A part of the memory of the other process.
+/// A part of the other process's memory.
 fn remote(address: usize, length: usize) -> libc::iovec {
     libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: length }
 }
 
-/// One call. Returns how many bytes were copied.
+/// Makes one system call. Returns the number of bytes copied.
 fn copy(
     process: i32,
     direction: Direction,

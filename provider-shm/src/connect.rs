@@ -18,15 +18,15 @@ use crate::listener::{connected, socket};
 use crate::segment::Segment;
 use crate::transport::Rings;
 
-/// The first pause before an attempt is continued; each one is twice as long as the one before.
+/// The first pause before a retry; each pause is twice as long as the previous one.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(128);
 
 type Result<T> = std::result::Result<T, ConnectError>;
 
-/// A link that is being connected. The system does not report when a backlog has space again, or more descriptors
-/// may be on their way, so the attempt is continued after pauses.
+/// A link that is being connected. The kernel does not report when a backlog or the descriptors in flight have space
+/// again, so the attempt is retried after pauses.
 pub(crate) struct Dialling {
     goal: Goal,
     step: Step,
@@ -34,18 +34,18 @@ pub(crate) struct Dialling {
     next: Instant,
 }
 
-/// Where to connect to, and from.
+/// The destination and the source of an attempt.
 struct Goal {
-    /// The address by which the peer is found.
+    /// The address of the peer's adapter.
     found: IpAddr,
     qualifier: u64,
     port: u64,
-    /// The memory file, for the peer.
+    /// The memory file, to be sent to the peer.
     file: Private<OwnedFd>,
     rings: Rings,
 }
 
-/// What is done next.
+/// The next action.
 enum Step {
     /// Connect the socket.
     Connect(Private<OwnedFd>, Segment),
@@ -84,8 +84,7 @@ impl Connector for Dialling {
 }
 
 impl Goal {
-    /// Carries out a step and those that follow it. What the system does not allow now is tried again after the
-    /// pause.
+    /// Executes a step and those that follow it. If the system does not allow it now, it is retried after the pause.
     fn advance(self, step: Step, pause: Duration) -> Result<Attempt> {
         let later = |goal, step| {
             let next = clock::now() + pause;
@@ -130,15 +129,14 @@ impl Goal {
     }
 }
 
-/// Whether an error is one of a condition that ends by itself: a full backlog, or too many packets or descriptors
-/// on their way.
+/// Returns true for an error whose cause ends by itself: a full backlog, or too many packets or descriptors in flight.
 fn is_passing(errno: Errno) -> bool {
     matches!(errno, Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::TOOMANYREFS)
 }
 
 fn failed(what: &'static str) -> impl Fn(Errno) -> ConnectError {
     move |errno| match errno {
-        // The process that listens has ended, or has no descriptor for the connection.
+        // The listening process has ended, or has no descriptor for the connection.
         Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => ConnectError::Closed,
         errno => ConnectError::Local(LocalCause { what, errno: errno.raw_os_error() }),
     }
@@ -150,7 +148,7 @@ pub(crate) fn bound(space: Space, address: IpAddr) -> rustix::io::Result<(Privat
     let socket = socket()?;
     let process = u64::from(rustix::process::getpid().as_raw_nonzero().get().unsigned_abs());
     loop {
-        // Processes of two namespaces may have one number; the next port is free then.
+        // Processes in two namespaces may have the same number; the next port is then free.
         let port = process << 32 | NEXT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff;
         match rustix::net::bind(&socket, &space.dialler(address, port)?) {
             Ok(()) => return Ok((socket, port)),

@@ -1,5 +1,5 @@
-//! The requester of direct access: it checks what the owner of memory permits, and copies. It also fetches
-//! the messages that the owner offers.
+//! The requester of direct access: checks what the owner of memory permits, and copies. It also fetches messages that
+//! the owner offers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,9 +13,9 @@ use rustix::io::Errno;
 use crate::access_words::{AccessWords, Owner, Pass, Requester};
 use crate::cma;
 
-/// The longest copy in one access, in bytes: the owner waits for it when it deregisters memory.
+/// Maximum length of a copy in one access, in bytes: the owner waits for it when it deregisters memory.
 pub(crate) const LONGEST: u64 = 16 << 20;
-/// Regions and chunks of the page that are remembered.
+/// Maximum number of cached regions, and of cached chunks of the page.
 const MOST_KNOWN: usize = 4096;
 
 /// The accesses of one connection.
@@ -26,30 +26,30 @@ pub(crate) struct DirectRequester {
     /// The epoch in which the regions were read.
     epoch: u64,
     regions: HashMap<u32, Region>,
-    /// The one that was used last; most operations use the same.
+    /// The last used region; most operations use the same one.
     last: Option<(u32, Region)>,
-    /// The keys of memory that the peer permits to access, and the kernel does not, in this epoch: secret memory
-    /// and that of devices, or memory that the peer has lost.
+    /// Keys of memory in this epoch that the peer permits to access but the kernel does not: secret memory, device
+    /// memory, or memory that the peer has lost.
     withheld: HashSet<u32>,
-    /// The addresses of chunks of the peer's page, which never change.
+    /// Addresses of chunks of the peer's page, which never change.
     chunks: HashMap<u64, u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 enum Peer {
-    /// It was not probed.
+    /// The peer has not been probed.
     #[default]
     Unknown,
-    /// Its process and the directory of its page.
+    /// The process of the peer, and the directory of its page.
     Reached { process: i32, directory: u64 },
     /// Its memory cannot be accessed.
     Refused,
 }
 
 impl DirectRequester {
-    /// Executes an operation, if the peer permits it and the kernel does.
+    /// Executes an operation, if the peer and the kernel permit it.
     ///
-    /// What is not permitted is left to the peer, whose answer ends the connection on both sides.
+    /// An operation that the peer does not permit is left to the peer, whose answer ends the connection on both sides.
     pub(crate) fn access(
         &mut self,
         words: &AccessWords,
@@ -76,13 +76,13 @@ impl DirectRequester {
             self.requester.leave(words);
             match copied {
                 Some(Ok(())) => done += length,
-                // The owner may be able to copy what the kernel does not. If memory is lost, on either side, the
-                // copies of its own side say so.
+                // The owner may be able to copy what the kernel does not. If memory is lost on either side, that side's
+                // own copy reports it.
                 Some(Err(Errno::FAULT)) if is_owner(process, words) => {
                     self.withheld.insert(access.remote.context);
                     return AccessResult::NotDirectly;
                 }
-                // Also if the process has begun to execute another program, which ends the connection.
+                // This includes a process that has executed another program, which ends the connection.
                 Some(Err(_)) => {
                     self.peer = Peer::Refused;
                     return AccessResult::NotDirectly;
@@ -117,7 +117,7 @@ impl DirectRequester {
         AccessResult::NotDirectly
     }
 
-    /// The process of the peer and the directory of its page, if its memory can be accessed.
+    /// Returns the peer's process and the directory of its page, if its memory is accessible.
     fn reach(
         &mut self,
         words: &AccessWords,
@@ -134,7 +134,7 @@ impl DirectRequester {
         }
     }
 
-    /// Whether the regions of the peer permit the access.
+    /// Returns true if the regions of the peer permit the access.
     fn permits(&mut self, process: i32, directory: u64, pass: Pass, access: &Access<'_>) -> bool {
         if self.epoch != pass.epoch || self.regions.len() > MOST_KNOWN {
             self.regions.clear();
@@ -197,12 +197,12 @@ fn read_region(
     page::decode(key, &words)
 }
 
-/// Whether a process is still the owner.
+/// Returns true if a process is still the owner.
 fn is_owner(process: i32, words: &AccessWords) -> bool {
     words.owner().is_some_and(|owner| probe(process, owner).is_some())
 }
 
-/// Whether a process is the owner, and the kernel permits access to its memory.
+/// Returns the peer if a process is the owner and the kernel permits access to its memory.
 fn probe(process: i32, owner: Owner) -> Option<Peer> {
     let found = cma::read::<1>(process, owner.nonce_address);
     let directory = owner.directory;

@@ -1,4 +1,4 @@
-//! Whether the kernel lets processes access each other's memory, as far as one process can tell.
+//! Diagnosis of direct access: what the kernel permits, as far as one process can tell.
 
 use rustix::io::Errno;
 
@@ -7,14 +7,13 @@ use crate::cma;
 /// The setting of Yama; absent without Yama.
 const YAMA: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
-/// Lets Yama permit every process of the user to access this one, until it ends. Without Yama, nothing
-/// forbids it, and the call fails.
+/// Makes Yama permit every process of the user to access this one, until it ends. Without Yama, there is nothing to
+/// permit, and the call fails.
 pub(crate) fn allow_any_process() {
     let _ = rustix::process::set_ptracer(rustix::process::PTracer::Any);
 }
 
-/// `yes`, or `no` and the reason. `any_tracer` says that the processes permit access by
-/// [`allow_any_process`].
+/// Returns `yes`, or `no` and the reason. `any_tracer` is true if processes permit access by [`allow_any_process`].
 pub(crate) fn describe(any_tracer: bool) -> String {
     match obstacle(any_tracer) {
         None => "yes".to_owned(),
@@ -22,7 +21,7 @@ pub(crate) fn describe(any_tracer: bool) -> String {
     }
 }
 
-/// What forbids direct access.
+/// Returns the obstacle to direct access, if any.
 fn obstacle(any_tracer: bool) -> Option<String> {
     let word = 7_u64;
     let own = rustix::process::getpid().as_raw_nonzero().get();
@@ -50,8 +49,8 @@ fn obstacle(any_tracer: bool) -> Option<String> {
     (!is_dumpable).then(|| "the process is not dumpable (PR_SET_DUMPABLE)".to_owned())
 }
 
-/// Whether a setting of Yama forbids processes to access each other. Root may access any process,
-/// unless no process may.
+/// Returns true if a setting of Yama forbids processes to access each other. Root may access any process, unless the
+/// setting forbids it for all.
 fn is_forbidden(scope: &str, is_root: bool, any_tracer: bool) -> bool {
     match scope.trim() {
         "" | "0" => false,
@@ -67,7 +66,7 @@ mod tests {
 
     #[test]
     fn yama_forbids_access_as_its_documentation_says() {
-        // Each setting, with what it means for other users, for those that permit it, and for root.
+        // Each setting, and whether it forbids access to other users, to processes with permission, and to root.
         for (scope, others, permitted, root) in [
             ("", false, false, false),
             ("0\n", false, false, false),

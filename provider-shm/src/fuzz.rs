@@ -1,4 +1,4 @@
-//! A link whose peer writes what it likes, for the fuzz target of this crate.
+//! A link with a hostile peer, for the fuzz target of this crate.
 #![allow(unsafe_code, reason = "the peer writes the segment by address")]
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -30,8 +30,8 @@ pub struct HostileLink {
 }
 
 impl HostileLink {
-    /// The active side, which reads direction 1, or the passive one, which reads direction 0 once the segment was
-    /// [sent](Self::send).
+    /// Creates the active side, which reads direction 1, or the passive one, which reads direction 0 once the segment
+    /// was [sent](Self::send).
     ///
     /// # Errors
     /// The system has no memory or no descriptors.
@@ -41,7 +41,7 @@ impl HostileLink {
         let (socket, peer) = Private::create_with(pair)?;
         let peer = Private::create(|| Ok::<_, rustix::io::Errno>(peer))?;
         let (segment, file) = Segment::create()?;
-        // The peer is this process, whose memory it must not reach by addresses of its choice.
+        // The peer is this process, whose memory must not be accessible at addresses that it chooses.
         let boards = Arc::new(Boards::new());
         let doorbell = boards.doorbell();
         let options = LinkOptions { is_direct: false, boards: Arc::new(Boards::new()) };
@@ -55,7 +55,7 @@ impl HostileLink {
         Ok(Self { reader, writer, peer, segment, file, doorbell })
     }
 
-    /// The peer writes bytes into the segment, from an offset on that is modulo its length.
+    /// Writes bytes into the segment as the peer, from an offset that is taken modulo its length.
     pub fn write(&self, at: usize, from: &[u8]) {
         let (base, length) = self.segment.all();
         let at = at % length;
@@ -70,14 +70,14 @@ impl HostileLink {
         self.segment.ring(direction).addr() - self.segment.all().0.addr()
     }
 
-    /// The peer sends a packet on the socket, with up to three descriptors: the segment, the doorbells, the socket.
+    /// Sends a packet on the socket as the peer, with up to three descriptors: the segment, the doorbells, the socket.
     pub fn send(&self, packet: &[u8], descriptors: usize) {
         let board = self.doorbell.as_ref().and_then(OwnDoorbell::file);
         let all = [self.file.as_fd(), board.unwrap_or(self.file.as_fd()), self.peer.as_fd()];
         let _ = greeting::send_any(self.peer.as_fd(), packet, &all[..descriptors.min(all.len())]);
     }
 
-    /// The peer closes its side of the socket.
+    /// Closes the peer's side of the socket.
     pub fn hang_up(&self) {
         let _ = rustix::net::shutdown(&self.peer, rustix::net::Shutdown::Both);
     }

@@ -13,21 +13,21 @@ use crate::cma;
 use crate::link::Link;
 use crate::segment::Segment;
 
-/// How often the owner reads the peer's word before it sleeps between two reads.
+/// Number of reads of the peer's word before the owner sleeps between reads.
 const SPINS: u32 = 1000;
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// See [`direct::Gate`].
 pub(crate) struct Gate {
-    /// It outlives the link if the peer does not end its access.
+    /// The gate outlives the link if the peer does not end its access.
     link: Weak<Link>,
     /// The direction that this side writes.
     writes: usize,
-    /// The process of the peer, if it is visible here.
+    /// The process of the peer, if it is visible in this PID namespace.
     process: Option<i32>,
     segment: Arc<Segment>,
     owner_process: OwnerProcess,
-    /// The domain and the queue pair as which the peer accesses memory.
+    /// The domain and the queue pair whose rights the peer has.
     rights: u64,
 }
 
@@ -43,13 +43,13 @@ impl Gate {
         }
     }
 
-    /// The words of the peer's accesses; nothing in a child of fork, whose memory peers do not know.
+    /// Returns the words of the peer's accesses; `None` in a child of fork, whose memory peers do not know.
     fn words(&self) -> Option<&AccessWords> {
         self.owner_process.is_current().then(|| self.segment.access(1 - self.writes))
     }
 
-    /// Whether the process of the peer has ended or executes another program, which ends its accesses: its
-    /// nonce is gone.
+    /// Returns true if the peer's process has ended or executes another program, which ends its accesses: its nonce is
+    /// gone.
     fn is_peer_gone(&self) -> bool {
         let peer = self.segment.access(self.writes).owner();
         let Some((process, peer)) = self.process.zip(peer) else { return false };

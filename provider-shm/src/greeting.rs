@@ -1,5 +1,5 @@
-//! The first packets on a connected socket. The active side sends the descriptors of the segment and of its
-//! doorbells, the passive side the descriptor of its doorbells.
+//! The first packets on a connected socket. The active side sends the descriptors of the segment and of its doorbells;
+//! the passive side sends the descriptor of its doorbells.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -17,17 +17,17 @@ use rustix::net::{
 use crate::bell::RING;
 use crate::boards::OwnDoorbell;
 
-/// What the packet says; the last byte is the version of the segment's layout.
+/// The start of the packet; the last byte is the version of the segment's layout.
 const MAGIC: [u8; 8] = *b"dat-shm\x03";
-/// Behind it, or behind the byte of a ring, is the number of the doorbell, if there is one.
+/// Size of the number of the doorbell, which follows the magic or the byte of a ring if there is a doorbell.
 const NUMBER: usize = size_of::<u32>();
-/// Descriptors beyond the first two are received, so that they can be closed.
+/// Additional descriptors are received too, so that they can be closed.
 const MOST: usize = 4;
 
 /// A board of doorbells, and the number of one of them.
 pub(crate) type SentDoorbell = (Private<OwnedFd>, u32);
 
-/// What the active side has sent.
+/// The contents of the active side's packet.
 pub(crate) struct Greeting {
     pub(crate) segment: Private<OwnedFd>,
     pub(crate) doorbell: Option<SentDoorbell>,
@@ -63,7 +63,7 @@ fn send_packet(
     send_any(socket, &parts.concat(), descriptors)
 }
 
-/// Sends any packet with up to [`MOST`] descriptors.
+/// Sends a packet with up to [`MOST`] descriptors.
 pub(crate) fn send_any(
     socket: BorrowedFd<'_>,
     packet: &[u8],
@@ -78,10 +78,10 @@ pub(crate) fn send_any(
     rustix::net::sendmsg(socket, &[IoSlice::new(packet)], &mut control, flags).map(drop)
 }
 
-/// Receives the segment of the peer; nothing if the packet has not come yet.
+/// Receives the segment of the peer; `None` if the packet has not arrived.
 ///
 /// # Errors
-/// The peer closed the socket, or its packet is another one.
+/// The peer closed the socket, or sent a different packet.
 pub(crate) fn receive(socket: BorrowedFd<'_>) -> Result<Option<Greeting>> {
     let Some(Packet { bytes, length, descriptors }) = receive_packet(socket)? else {
         return Ok(None);
@@ -93,10 +93,10 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> Result<Option<Greeting>> {
     Ok(Some(Greeting { segment, doorbell }))
 }
 
-/// Receives the first ring of the peer, and its doorbell if it has one; nothing if it has not rung yet.
+/// Receives the first ring of the peer, and its doorbell if it has one; `None` if it has not rung yet.
 ///
 /// # Errors
-/// The peer closed the socket, or its packet is another one.
+/// The peer closed the socket, or sent a different packet.
 pub(crate) fn receive_doorbell(socket: BorrowedFd<'_>) -> Result<Option<Option<SentDoorbell>>> {
     let Some(Packet { bytes, length, descriptors }) = receive_packet(socket)? else {
         return Ok(None);
@@ -105,7 +105,7 @@ pub(crate) fn receive_doorbell(socket: BorrowedFd<'_>) -> Result<Option<Option<S
     doorbell(number, descriptors.into_iter()).map(Some)
 }
 
-/// What bytes and descriptors say of a doorbell.
+/// Decodes the doorbell from bytes and descriptors.
 fn doorbell(
     number: &[u8],
     mut descriptors: impl Iterator<Item = Private<OwnedFd>>,
@@ -130,7 +130,7 @@ struct Packet {
 /// Receives a packet, if there is one.
 fn receive_packet(socket: BorrowedFd<'_>) -> Result<Option<Packet>> {
     let mut bytes = [0; MAGIC.len() + NUMBER + 1];
-    // A child of a fork must not hold the descriptors of the peer open.
+    // A child of fork must not keep the peer's descriptors open.
     match Private::create_all(|| receive_bytes(socket, &mut bytes)) {
         Ok((descriptors, length)) => Ok(Some(Packet { bytes, length, descriptors })),
         Err(Errno::AGAIN | Errno::INTR) => Ok(None),
@@ -156,12 +156,12 @@ fn receive_bytes(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<(Vec<OwnedF
     Ok((descriptors, length))
 }
 
-/// The process that connected, or that listens; nothing if it is outside of this PID namespace.
+/// Returns the process that connected, or that listens; `None` if it is outside of this PID namespace.
 pub(crate) fn peer_process(socket: impl AsFd) -> Option<i32> {
     getsockopt(&socket, PeerCredentials).ok().map(|peer| peer.pid()).filter(|pid| *pid > 0)
 }
 
-/// Whether the peer's process belongs to this user or to root.
+/// Returns true if the peer's process belongs to this user or to root.
 pub(crate) fn is_same_user(socket: impl AsFd) -> bool {
     let own = rustix::process::geteuid().as_raw();
     // Not `socket_peercred` of rustix, which cannot represent the process identifier 0: that of a peer

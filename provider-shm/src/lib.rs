@@ -1,14 +1,14 @@
 //! The DAT provider over shared memory: the processes of one machine, without root, a kernel module
 //! or a library.
 //!
-//! The adapter is `shm`; every Linux has it. The queue pairs are those of [`dat_provider_kit`]; this
-//! crate adds the link. A connection has a Unix socket and a sealed memory file with a ring for each
-//! direction. Frames cross the rings; the socket connects, wakes a peer that does not poll, and its end is
-//! the end of the peer. A peer that polls many connections shares a page of doorbells. Without `dir=`, nothing has a name in the file
-//! system, so nothing is left behind.
+//! The adapter is `shm`; every Linux has it. The queue pairs are those of [`dat_provider_kit`]; this crate adds the
+//! link. A connection consists of a Unix socket and a sealed memory file with a ring for each direction. Frames cross
+//! the rings; the socket sets up the connection, wakes a peer that does not poll, and reports the peer's end. A peer
+//! that polls many connections shares a page of doorbells. Without `dir=`, nothing has a name in the file system, so
+//! nothing is left behind.
 //!
-//! Whatever the peer writes into the shared memory is read once and checked as bytes of a network
-//! would be: it can end its own connection, and nothing else.
+//! Data in shared memory is read once and checked like bytes from a network: a peer can end its own connection, and do
+//! no other harm.
 //!
 //! # Locks
 //! None. The engine uses each half of a link under the lock of its queue pair.

@@ -1,4 +1,4 @@
-//! What the two halves of a link share.
+//! The state that the two halves of a link share.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,16 +23,16 @@ use crate::segment::Segment;
 use crate::signals::Wake;
 use crate::writer::RingWriter;
 
-/// What the links of an adapter have in common.
+/// The options of all links of an adapter.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkOptions {
-    /// Connections access memory directly.
+    /// True if connections access memory directly.
     pub(crate) is_direct: bool,
     /// The doorbells of the adapter and of its peers.
     pub(crate) boards: Arc<Boards>,
 }
 
-/// Of one connection.
+/// The shared state of one connection.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) bell: Bell,
@@ -40,32 +40,32 @@ pub(crate) struct Link {
     /// The direction that this side writes.
     pub(crate) writes: usize,
     segment: OnceLock<Arc<Segment>>,
-    /// The unit at which the reader looks for the next frame.
+    /// The unit in which the reader expects the next frame.
     next_unit: AtomicPtr<u8>,
-    /// How the connection has ended: [`STANDS`], [`ENDED`], or the errno by which the program has closed the socket.
+    /// The end of the connection: [`STANDS`], [`ENDED`], or the errno with which the program has closed the socket.
     end: AtomicI32,
-    /// Each side may access the memory of the other one directly.
+    /// True if each side may access the other's memory directly.
     pub(crate) is_direct: bool,
     /// A random number by which the peer recognises this process.
     nonce: u64,
     boards: Arc<Boards>,
-    /// The doorbell of this side, unless the peer belongs to another user, and whether the peer has it.
+    /// The doorbell of this side, unless the peer belongs to another user; and whether the peer has received it.
     doorbell: Option<OwnDoorbell>,
     is_doorbell_given: AtomicBool,
-    /// The doorbell of the peer, once it is known whether it has one.
+    /// The doorbell of the peer, once it is known whether there is one.
     peer_doorbell: OnceLock<Option<PeerDoorbell>>,
 }
 
 /// The connection has not ended.
 const STANDS: i32 = 0;
-/// The peer has ended it, or is gone.
+/// The peer has ended it or is gone.
 const ENDED: i32 = -1;
 
-/// The halves as the engine takes them.
+/// The two halves in the engine's types.
 pub(crate) type Halves = (Box<dyn link::Reader>, Box<dyn link::Writer>);
 
 impl Link {
-    /// The active side, which has created the segment and must [greet](Self::greet).
+    /// Creates the active side, which has created the segment and must [greet](Self::greet).
     pub(crate) fn active(
         socket: Private<OwnedFd>,
         segment: Segment,
@@ -78,14 +78,14 @@ impl Link {
     /// Sends the segment of the active side to the peer.
     ///
     /// # Errors
-    /// The peer is gone, or too many descriptors are on their way.
+    /// The peer is gone, or too many descriptors are in flight.
     pub(crate) fn greet(&self, file: BorrowedFd<'_>) -> Result<()> {
         greeting::send(self.bell.as_fd(), file, self.doorbell.as_ref())?;
         self.is_doorbell_given.store(self.doorbell.is_some(), Ordering::Relaxed);
         Ok(())
     }
 
-    /// The passive side, to which a segment is on its way.
+    /// Creates the passive side, to which a segment is in flight.
     pub(crate) fn passive(
         socket: Private<OwnedFd>,
         is_same_user: bool,
@@ -101,7 +101,7 @@ impl Link {
         is_same_user: bool,
         options: &LinkOptions,
     ) -> Self {
-        // Another user learns no address of this process, and rings no doorbells. Root needs none.
+        // Peers of another user receive no addresses of this process, and ring no doorbells. Root needs none.
         let is_direct = options.is_direct && is_same_user;
         let boards = Arc::clone(&options.boards);
         let doorbell = is_same_user.then(|| boards.doorbell()).flatten();
@@ -124,31 +124,31 @@ impl Link {
         }
     }
 
-    /// The reader looks for the next frame at this unit.
+    /// Records the unit in which the reader expects the next frame.
     #[inline]
     pub(crate) fn look_at(&self, unit: *mut u8) {
         self.next_unit.store(unit, Ordering::Relaxed);
     }
 
-    /// The writer has sent a request: fetches the cache line in which its acknowledgement will be, so that the
-    /// next poll need not wait for it.
+    /// The writer has sent a request: prefetches the cache line of its acknowledgement, so that the next poll does not
+    /// wait for it.
     #[inline]
     pub(crate) fn prefetch_next(&self) {
         prefetch_address(self.next_unit.load(Ordering::Relaxed));
     }
 
-    /// Nothing more comes from the peer than what is in the ring.
+    /// Marks the end: the peer sends no more than the ring holds.
     pub(crate) fn end(&self) {
         self.end.store(ENDED, Ordering::Relaxed);
     }
 
-    /// The program has closed the socket.
+    /// Records that the program has closed the socket.
     #[cold]
     pub(crate) fn lose(&self, errno: Errno) {
         self.end.store(errno.raw_os_error(), Ordering::Relaxed);
     }
 
-    /// The peer broke the protocol: the reader finds the end, too, and is woken for it.
+    /// The peer broke the protocol: ends the connection and wakes the reader.
     #[cold]
     pub(crate) fn abandon(&self, why: FrameError) -> End {
         self.end();
@@ -160,7 +160,7 @@ impl Link {
         self.end.load(Ordering::Relaxed) != STANDS
     }
 
-    /// The end of a connection whose peer has ended it, which is given, or whose socket is closed.
+    /// Returns the cause of the end: `by_peer`, unless the program has closed the socket.
     #[cold]
     pub(crate) fn ended(&self, by_peer: End) -> End {
         match self.end.load(Ordering::Relaxed) {
@@ -169,25 +169,25 @@ impl Link {
         }
     }
 
-    /// A child of fork has no part in the connections of its parent.
+    /// Refuses the call in a child of fork, which has no part in the connections of its parent.
     #[inline]
     pub(crate) fn check(&self) -> std::result::Result<(), End> {
         if self.owner_process.is_current() { Ok(()) } else { Err(End::Gone) }
     }
 
-    /// The segment, once it is there.
+    /// Returns the segment, once it has arrived.
     pub(crate) fn segment(&self) -> Option<&Arc<Segment>> {
         self.segment.get()
     }
 
-    /// The words of the accesses of this side to the memory of the peer; nothing if this side does not
-    /// access memory directly, or the segment is not there.
+    /// Returns the words of accesses by this side to the peer's memory; `None` if this side does not access memory
+    /// directly, or the segment has not arrived.
     pub(crate) fn accesses(&self) -> Option<&AccessWords> {
         let segment = self.segment().filter(|_| self.is_direct)?;
         Some(segment.access(self.writes))
     }
 
-    /// Receives the segment; nothing if it has not come yet.
+    /// Receives the segment; `None` if it has not arrived.
     pub(crate) fn receive(&self) -> std::result::Result<Option<&Arc<Segment>>, End> {
         let malformed = |_| End::Malformed(FrameError::Magic);
         let received =
@@ -212,7 +212,7 @@ impl Link {
         Ok(())
     }
 
-    /// Takes the rings that came. The first one of the passive side may carry its doorbell.
+    /// Takes the rings that have arrived. The first ring of the passive side may carry its doorbell.
     pub(crate) fn hear(&self) -> Heard {
         if self.peer_doorbell.get().is_some() {
             return self.bell.hear();
@@ -225,8 +225,8 @@ impl Link {
         learned.map_or_else(Heard::failed, |()| Heard::Rung)
     }
 
-    /// The first frame of the peer is there, which has sent its doorbell before, if it has one. Returns
-    /// whether it rang.
+    /// The first frame of the peer has arrived; if the peer has a doorbell, it was sent before. Returns true if the
+    /// peer rang.
     pub(crate) fn meet(&self) -> bool {
         if self.peer_doorbell.get().is_some() {
             return false;
@@ -241,14 +241,14 @@ impl Link {
         heard == Heard::Rung
     }
 
-    /// The passive side sends its doorbell, once and before its first frame.
+    /// Sends the doorbell of the passive side, once and before its first frame.
     pub(crate) fn give_doorbell(&self) {
         let Some(own) = self.doorbell.as_ref().filter(|_| self.writes == 1) else { return };
         let is_given = greeting::send_doorbell(self.bell.as_fd(), own).is_ok();
         self.is_doorbell_given.store(is_given, Ordering::Relaxed);
     }
 
-    /// The doorbell of this side, if the peer has it.
+    /// Returns the doorbell of this side, if the peer has it.
     pub(crate) fn doorbell(&self) -> Option<Arc<Doorbell>> {
         let is_given = self.is_doorbell_given.load(Ordering::Relaxed);
         self.doorbell.as_ref().filter(|_| is_given).map(|own| Arc::clone(&own.doorbell))
@@ -269,21 +269,21 @@ impl Link {
         }
     }
 
-    /// Wakes the peer by the socket.
+    /// Wakes the peer through the socket.
     pub(crate) fn ring_bell(&self) {
         if let Err(errno) = self.bell.ring() {
             self.lose(errno);
         }
     }
 
-    /// Rings the doorbell of the peer. Returns whether it has one.
+    /// Rings the doorbell of the peer. Returns false if it has none.
     pub(crate) fn ring_doorbell(&self) -> bool {
         let doorbell = self.peer_doorbell.get().and_then(Option::as_ref);
         doorbell.inspect(|doorbell| doorbell.ring()).is_some()
     }
 
-    /// Tells the peer how to recognise this process, and where its region page is. The address of the
-    /// nonce is that of this link, which must not move any more.
+    /// Publishes how the peer can recognise this process, and the address of its region page. The nonce is in this
+    /// link, which must not move any more.
     fn introduce(&self, segment: &Segment) {
         if self.is_direct {
             let nonce_address = (&raw const self.nonce).expose_provenance() as u64;
@@ -292,7 +292,7 @@ impl Link {
         }
     }
 
-    /// The process of the peer, if it is visible here.
+    /// Returns the process of the peer, if it is visible in this PID namespace.
     pub(crate) fn peer_process(&self) -> Option<i32> {
         greeting::peer_process(&self.bell)
     }

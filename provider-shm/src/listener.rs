@@ -19,12 +19,12 @@ use crate::greeting;
 use crate::link::Link;
 use crate::transport::Rings;
 
-/// Connections that wait to be accepted; the system may allow fewer.
+/// Maximum number of connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
-/// The first of the qualifiers that are chosen here.
+/// The first qualifier for listeners that request any.
 const CHOSEN: u64 = 49_152;
 
-/// A new socket that does not block.
+/// Creates a nonblocking socket.
 pub(crate) fn socket() -> rustix::io::Result<Private<OwnedFd>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
@@ -39,13 +39,13 @@ pub(crate) struct Listening {
     rings: Rings,
     /// The file to remove at the end.
     file: Option<PathBuf>,
-    /// A descriptor in reserve: where none is free, it is closed to refuse a connection, which
-    /// would otherwise keep the listener readable.
+    /// A spare descriptor. If no descriptor is free, it is closed to accept and refuse a
+    /// connection, which would otherwise keep the listener readable.
     reserve: Option<Private<UnixDatagram>>,
 }
 
 impl Listening {
-    /// Listens on a qualifier, or on one that is free.
+    /// Listens on a qualifier, or on a free one.
     pub(crate) fn new(rings: &Rings, wanted: Option<u64>) -> Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let refused = |call: &'static str| move |errno: Errno| refusal(call, errno, rings, wanted);
@@ -92,7 +92,7 @@ impl Drop for Listening {
     }
 }
 
-/// Binds a socket. A file that a killed process left is replaced.
+/// Binds a socket. Replaces a file that a killed process has left.
 fn bind(socket: impl AsFd + Copy, rings: &Rings, qualifier: u64) -> rustix::io::Result<()> {
     let name = rings.space.listener(rings.folder.as_deref(), rings.address, qualifier)?;
     let bound = rustix::net::bind(socket, &name);
@@ -104,12 +104,12 @@ fn bind(socket: impl AsFd + Copy, rings: &Rings, qualifier: u64) -> rustix::io::
     rustix::net::bind(socket, &name)
 }
 
-/// Whether a process listens there.
+/// Returns true if a process listens there.
 fn is_heard(name: &SocketAddrUnix) -> bool {
     socket().and_then(|socket| rustix::net::connect(&socket, name)) != Err(Errno::CONNREFUSED)
 }
 
-/// The error of a listener that was not created.
+/// The error of a listener that could not be created.
 fn refusal(call: &str, errno: Errno, rings: &Rings, wanted: Option<u64>) -> Error {
     let named = wanted.map_or("of the provider's choice".to_owned(), |one| format!("{one:#x}"));
     let error = match errno {
@@ -131,7 +131,7 @@ fn refusal(call: &str, errno: Errno, rings: &Rings, wanted: Option<u64>) -> Erro
     error.errno(errno.raw_os_error())
 }
 
-/// A socket, since files such as /dev/null are opened by programs too.
+/// Creates the spare descriptor: a socket, since programs also open files such as /dev/null.
 fn reserve() -> Option<Private<UnixDatagram>> {
     Private::create(UnixDatagram::unbound).ok()
 }
@@ -157,7 +157,7 @@ impl Acceptor for Listening {
                 Ok(accepted) => accepted,
                 Err(Errno::MFILE | Errno::NFILE) => {
                     drop(self.reserve.take());
-                    // A child of a fork must not hold it open.
+                    // A child of fork must not hold it open.
                     drop(Private::create(|| rustix::net::accept_with(&self.socket, flags)));
                     self.reserve = reserve();
                     return None;
@@ -184,7 +184,7 @@ impl Acceptor for Listening {
     }
 }
 
-/// The link as the engine takes it.
+/// Converts the link to the engine's types.
 pub(crate) fn connected(
     halves: crate::link::Halves,
     address: IpAddr,

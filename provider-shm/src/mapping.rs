@@ -10,7 +10,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::memory_file;
 
-/// Bytes of a page; the length of a mapping is a multiple of it.
+/// Size of a page, in bytes; the length of a mapping is a multiple of it.
 pub(crate) const PAGE: usize = 4096;
 /// A page of the memory in tests under Miri.
 #[cfg(all(test, miri))]
@@ -30,13 +30,13 @@ unsafe impl<const LENGTH: usize> Send for Mapping<LENGTH> {}
 unsafe impl<const LENGTH: usize> Sync for Mapping<LENGTH> {}
 
 impl<const LENGTH: usize> Mapping<LENGTH> {
-    /// Creates a file full of zeros. The descriptor is for the peer.
+    /// Creates a file full of zeros. The descriptor is sent to the peer.
     pub(crate) fn create(name: &str) -> Result<(Self, Private<OwnedFd>)> {
         let file = Private::create(|| memory_file::create(name, LENGTH as u64))?;
         Ok((Self::map(file.as_fd())?, file))
     }
 
-    /// Maps the file of a peer, if it has the length and the seals that make it safe.
+    /// Maps the file of a peer, if it has the required length and seals.
     pub(crate) fn open(file: BorrowedFd<'_>) -> Result<Self> {
         memory_file::check(file, LENGTH as u64)?;
         Self::map(file)
@@ -72,7 +72,7 @@ impl<const LENGTH: usize> Mapping<LENGTH> {
 
 impl<const LENGTH: usize> Drop for Mapping<LENGTH> {
     fn drop(&mut self) {
-        // A child of fork leaves the mapping to its end; under Miri there is none.
+        // A child of fork does not unmap it; under Miri there is no mapping.
         if self.owner_process.is_current() && !cfg!(miri) {
             // SAFETY: the mapping of `map`, to which no reference outlives `self`.
             let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), LENGTH) };

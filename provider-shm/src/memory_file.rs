@@ -1,4 +1,4 @@
-//! Memory files that peers map. Neither creating nor accessing one raises a signal.
+//! Memory files that peers map. Neither their creation nor an access raises a signal.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -6,7 +6,7 @@ use dat_sync::{Lazy, without_signals};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::{Errno, Result};
 
-/// A file with these can be written and never changes its length, so that no access is beyond its end.
+/// A file with these seals is writable and never changes its length, so no access is beyond its end.
 pub(crate) const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// Creates a file full of zeros.
@@ -21,10 +21,10 @@ pub(crate) fn create(name: &str, length: u64) -> Result<OwnedFd> {
     Ok(file)
 }
 
-/// Checks that the file of a peer has the length and the seals that make it safe, and that all of it can be accessed.
+/// Checks that the file of a peer has the required length and seals, and that all of it is accessible.
 ///
 /// # Errors
-/// `EINVAL` if it has not.
+/// `EINVAL` otherwise.
 pub(crate) fn check(file: impl AsFd, length: u64) -> Result<()> {
     let seals = rustix::fs::fcntl_get_seals(&file)?;
     let size = rustix::fs::fstat(&file)?.st_size;
@@ -35,8 +35,8 @@ pub(crate) fn check(file: impl AsFd, length: u64) -> Result<()> {
     reserve(file, length, is_strict())
 }
 
-/// Allocates all pages of a file if the kernel promises no more memory than it has. There, the first access to a page
-/// would otherwise fail when all is promised, by a signal; elsewhere, idle connections need few of the pages.
+/// Allocates all pages of a file if the kernel does not overcommit memory: the first access to a page could otherwise
+/// raise a signal. With overcommit, idle connections need few of the pages.
 fn reserve(file: impl AsFd, length: u64, is_strict: bool) -> Result<()> {
     if is_strict {
         without_signals(|| rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length))?;
@@ -44,7 +44,7 @@ fn reserve(file: impl AsFd, length: u64, is_strict: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether the kernel does not overcommit memory (proc(5), `/proc/sys/vm/overcommit_memory`).
+/// Returns true if the kernel does not overcommit memory (proc(5), `/proc/sys/vm/overcommit_memory`).
 fn is_strict() -> bool {
     static STRICT: Lazy<bool> = Lazy::new(|| {
         std::fs::read_to_string("/proc/sys/vm/overcommit_memory")

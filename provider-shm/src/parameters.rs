@@ -9,17 +9,17 @@ use dat_provider_kit::handshake::MAX_PRIVATE_DATA;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 use dat_provider_kit::processors::Processors;
 
-/// The most bytes of the name of a folder: a socket's name in it has 108.
+/// Maximum length of the name of a folder, in bytes: a socket's path in it has at most 108.
 const LONGEST_FOLDER: usize = 72;
 
-/// Everything that an open can set.
+/// All settings of an open.
 #[derive(Clone, Debug)]
 pub(crate) struct Parameters {
     pub(crate) address: Ipv4Addr,
     pub(crate) folder: Option<PathBuf>,
     pub(crate) any_user: bool,
     pub(crate) is_direct: bool,
-    /// Any process may access this one, as far as Yama is concerned.
+    /// True if any process may access this one as far as Yama is concerned.
     pub(crate) any_tracer: bool,
     pub(crate) processors: Processors,
     descriptors: Descriptors,
@@ -118,7 +118,7 @@ impl Parameters {
     }
 }
 
-/// Whether a value is the second of two words.
+/// Returns true if a value is the second of two words.
 fn choice(key: &str, value: &str, words: [&str; 2]) -> Result<bool> {
     match words.iter().position(|word| *word == value) {
         Some(chosen) => Ok(chosen == 1),

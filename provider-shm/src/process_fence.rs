@@ -1,10 +1,9 @@
-//! A fence that one thread runs for the threads of other processes too.
+//! A fence that one thread executes on behalf of the threads of other processes too.
 //!
-//! membarrier(2) with `MEMBARRIER_CMD_GLOBAL_EXPEDITED` runs a full fence on every processor that
-//! executes a thread of a process that has registered for it; a processor that executes none has run a
-//! fence since it last did. So the thread that rarely needs an order between a store and a later
-//! load calls [`heavy`], and the registered threads that often need it call [`light`], which costs
-//! nothing.
+//! membarrier(2) with `MEMBARRIER_CMD_GLOBAL_EXPEDITED` executes a full fence on every processor that runs a thread of
+//! a registered process; a processor that runs none has executed a fence since it last did. A thread that rarely needs
+//! an order between a store and a later load calls [`heavy`], and registered threads that often need it call [`light`],
+//! which costs nothing.
 
 #[cfg(not(all(test, loom)))]
 pub(crate) use imp::{heavy, is_available, light};
@@ -22,8 +21,8 @@ mod imp {
 
     const OUTLASTS_STORES: Duration = Duration::from_millis(1);
 
-    /// Whether this process is registered, so that [`light`] suffices against a [`heavy`] fence of
-    /// another process. Needs Linux 4.16, and no sandbox that forbids membarrier(2).
+    /// Returns true if this process is registered, so that [`light`] pairs with a [`heavy`] fence of another process.
+    /// Needs Linux 4.16, and no sandbox that forbids membarrier(2).
     #[inline]
     pub(crate) fn is_available() -> bool {
         static AVAILABLE: Lazy<bool> = Lazy::new(|| {
@@ -40,11 +39,11 @@ mod imp {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The fence of the rare side. If membarrier(2) is not available, it is only a fence of this thread,
-    /// and the other side must run a full fence, too.
+    /// The fence of the rare side. Without membarrier(2), it is only a fence of this thread, and the other side must
+    /// execute a full fence too.
     pub(crate) fn heavy() {
         if is_available() && membarrier(MembarrierCommand::GlobalExpedited).is_err() {
-            // A sandbox that was entered later forbids the call. Stores reach memory in far less time.
+            // A sandbox that was entered later forbids the call. Stores reach memory in far less time than this.
             std::thread::sleep(OUTLASTS_STORES);
         }
         fence(Ordering::SeqCst);
@@ -59,7 +58,8 @@ mod modelled {
         true
     }
 
-    /// Models have no fence of another thread: both sides run one, which gives the same order.
+    /// In a model, no thread can execute a fence for another one: both sides execute their own, which gives the same
+    /// order.
     pub(crate) fn light() {
         fence(Ordering::SeqCst);
     }

@@ -33,7 +33,7 @@ impl ShmProvider {
     pub const NAME: &'static str = "shm";
 }
 
-/// The provider, ready to be registered.
+/// Returns the provider, ready to be registered.
 #[must_use]
 pub fn provider() -> Arc<dyn Provider> {
     Arc::new(ShmProvider)

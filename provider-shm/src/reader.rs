@@ -1,4 +1,4 @@
-//! The half of a link that reads.
+//! The reading half of a link.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use crate::segment::RING;
 
 /// Length of an acknowledgement in the ring, in bytes.
 const ACK: usize = 8 + AckHead::LEN;
-/// A poller asks the socket for the peer's end once in this many polls that found nothing.
+/// A poller checks the socket for the peer's end once in this many polls that find nothing.
 const SELDOM: u32 = 256;
 
 /// Reads frames from a ring.
 #[derive(Debug)]
 pub(crate) struct RingReader {
     link: Arc<Link>,
-    /// Absent until the segment is there.
+    /// `None` until the segment arrives.
     consumer: Option<Consumer>,
-    /// What this side waits for.
+    /// The event that this side awaits.
     armed: Armed,
-    /// The peer has sent its doorbell, or has none.
+    /// True once the peer has sent its doorbell, or is known to have none.
     has_met: bool,
-    /// The descriptor is readable.
+    /// True while the descriptor is readable.
     is_readable: bool,
-    /// Polls in a row that found nothing.
+    /// Consecutive polls that found nothing.
     idle: u32,
-    /// Bytes that were read since the peer's end: no more than a ring was there.
+    /// Bytes read since the peer's end; at most one ring can be left.
     late: usize,
     places: Destinations,
     ended: Option<End>,
@@ -61,7 +61,7 @@ impl RingReader {
         reader
     }
 
-    /// Each later read returns this end.
+    /// Makes each later read return this end.
     #[cold]
     fn end_with(&mut self, end: &End) {
         self.places.clear();
@@ -69,7 +69,7 @@ impl RingReader {
         self.has_met = false;
     }
 
-    /// Takes the segment of the passive side. Returns whether it is there.
+    /// Takes the segment of the passive side. Returns true if it has arrived.
     fn open(&mut self) -> Result<bool, End> {
         let Some(segment) = self.link.receive()? else { return Ok(false) };
         let mut consumer = Consumer::new(segment, 1 - self.link.writes);
@@ -82,7 +82,7 @@ impl RingReader {
         self.consumer.as_ref().is_some_and(|consumer| !consumer.is_empty())
     }
 
-    /// Takes the rings that came. After one, the peer rings for the next frame.
+    /// Takes the rings that have arrived. After a ring, the peer rings for the next frame.
     fn hear(&mut self) {
         match self.link.hear() {
             Heard::Nothing => {}
@@ -97,7 +97,7 @@ impl RingReader {
         }
     }
 
-    /// Whether the next read has only the ring to read.
+    /// Returns true if the next read only has to read the ring.
     #[inline(always)]
     fn is_settled(&self) -> bool {
         self.has_met
@@ -107,7 +107,7 @@ impl RingReader {
             && self.link.check().is_ok()
     }
 
-    /// Takes the segment and the rings, if they came. Returns whether there is a ring to read.
+    /// Takes the segment and the rings, if they have arrived. Returns true if there is a ring to read.
     ///
     /// # Errors
     /// The link has ended.
@@ -175,8 +175,8 @@ impl RingReader {
     }
 }
 
-/// Passes on the frame at the head of the ring, which has this first word, if it is a message that goes to one
-/// place, or an acknowledgement. Returns the length of the frame in the ring, in bytes.
+/// Passes on the frame at the head of the ring, which has this first word, if it is an acknowledgement or a message to
+/// a single destination. Returns the length of the frame in the ring, in bytes.
 #[inline(always)]
 fn read_plain(
     consumer: &Consumer,
@@ -236,7 +236,7 @@ impl Reader for RingReader {
             return Err(self.link.ended(End::Closed));
         }
         let Some(consumer) = &mut self.consumer else { return Ok(()) };
-        // What is not a frame ends the connection for the peer too; its socket says when.
+        // Data that is not a frame ends the connection for the peer too; its socket reports when.
         while let Ok(Some(found)) = consumer.next_frame() {
             if consumer.pass(found.length()) {
                 self.link.ring_bell();

@@ -10,30 +10,30 @@ use crate::access_words::AccessWords;
 use crate::mapping::{Mapping, PAGE};
 use crate::signals::Signals;
 
-/// Bytes of a unit, in which frames begin: a cache line.
+/// Size of a unit, at which frames begin, in bytes: a cache line.
 pub(crate) const UNIT: usize = 64;
-/// Units of a ring, a power of two.
+/// Number of units of a ring, a power of two.
 pub(crate) const UNITS: u64 = 4096;
-/// Bytes of a ring.
+/// Size of a ring, in bytes.
 pub(crate) const RING: usize = UNIT * UNITS as usize;
-/// Bytes before the rings, for the words.
+/// Size of the area of the words, before the rings, in bytes.
 const HEAD: usize = PAGE;
 const SIGNALS: usize = HEAD / 2;
-/// Where the words of direct accesses are behind those of the ring.
+/// Offset of the direct-access words from those of the ring.
 const ACCESS: usize = SIGNALS / 2;
-/// Bytes of the file.
+/// Size of the file, in bytes.
 const LENGTH: usize = HEAD + 2 * RING;
 
 const _: () = assert!(size_of::<Signals>() <= ACCESS && align_of::<Signals>() <= ACCESS);
 const _: () =
     assert!(size_of::<AccessWords>() <= SIGNALS - ACCESS && align_of::<AccessWords>() <= ACCESS);
 
-/// Both processes may write all of it at any time.
+/// The mapped memory. Both processes may write all of it at any time.
 #[derive(Debug)]
 pub(crate) struct Segment(Mapping<LENGTH>);
 
 impl Segment {
-    /// Creates a segment full of zeros. The descriptor is for the peer.
+    /// Creates a segment full of zeros. The descriptor is sent to the peer.
     pub(crate) fn create() -> Result<(Self, Private<OwnedFd>)> {
         let (mapping, file) = Mapping::create("dat-shm")?;
         Ok((Self(mapping), file))
@@ -58,14 +58,14 @@ impl Segment {
         unsafe { &*at.cast::<Signals>() }
     }
 
-    /// The words of the accesses that the writer of a direction, 0 or 1, makes to the peer's memory.
+    /// The words of accesses that the writer of a direction, 0 or 1, makes to the peer's memory.
     pub(crate) fn access(&self, direction: usize) -> &AccessWords {
         let at = self.0.base().wrapping_add((direction & 1) * SIGNALS + ACCESS);
         // SAFETY: as for `signals`.
         unsafe { &*at.cast::<AccessWords>() }
     }
 
-    /// The first byte of all of it, and the number of bytes.
+    /// The first byte of the segment, and its length in bytes.
     pub(crate) fn all(&self) -> (*mut u8, usize) {
         (self.0.base(), LENGTH)
     }

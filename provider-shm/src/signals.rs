@@ -1,15 +1,16 @@
-//! The words by which the two ends of a ring learn of each other, and when one rings for the other.
+//! The shared-memory words with which producer and consumer wake each other.
 //!
-//! Each word has one writer. The writer of a word keeps its own copy and never reads it back: the
-//! peer can write all of the memory.
+//! Each word has one writer, which keeps its own copy and never reads the word back: the peer can write all of the
+//! memory.
 //!
-//! - `wanted` is 0 while the consumer polls, and 1 while it waits for its doorbell, which the producer rings
-//!   for each frame. For each other value, the producer also writes to the socket once. The consumer stores
-//!   a new value, then reads the ring; the producer stores a frame, then reads `wanted`. With a fence
-//!   between, one of them sees the other. A consumer that polls says in `fences_both` that it runs the
-//!   fence of both when it arms ([`process_fence`]): the producer stores frames often and such a consumer
-//!   arms rarely. While it waits for the socket, the producer runs its own fence.
-//! - `starved` changes when the producer finds too little space. The consumer, which releases space by
+//! - `wanted` is 0 while the consumer polls, and 1 while it waits for its doorbell, which the producer rings for each
+//!   frame. For each other value, the producer also writes to the socket once. The consumer stores a new value and then
+//!   reads the ring; the producer stores a frame and then reads `wanted`. With a fence in between, at least one of them
+//!   sees the other. A polling consumer announces in `fences_both` that it will execute the fence of both sides when it
+//!   arms ([`process_fence`]), because the producer stores frames often and such a consumer rarely arms. While the
+//!   consumer waits for the socket, the producer executes its own fence.
+//! - `starved` changes when the producer finds too little space. The consumer, which releases space by storing `head`,
+//!   rings once for each value. The order is the same with the roles exchanged.
 //!   storing `head`, rings once for each value. The order is the same with the roles exchanged.
 
 use dat_provider_kit::link::Armed;
@@ -17,26 +18,26 @@ use dat_provider_kit::link::Armed;
 use crate::process_fence;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The values of `wanted` while the consumer reads the link without a doorbell, and with one.
+/// The values of `wanted` while the consumer polls, without and with a doorbell.
 const NOTHING: u32 = 0;
 const DOORBELL: u32 = 1;
 
-/// What the producer does after it has stored a frame.
+/// How the producer wakes the consumer after it has stored a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
-    /// Nothing: the consumer finds the frame.
+    /// Not at all: the consumer finds the frame.
     Nothing,
-    /// It rings the doorbell.
+    /// By the doorbell.
     Doorbell,
-    /// It rings the doorbell, and writes to the socket.
+    /// By the doorbell and the socket.
     Socket,
 }
 
-/// Two cache lines: processors fetch pairs of them.
+/// Padding to two cache lines, because processors fetch lines in pairs.
 #[repr(C, align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
 
-/// What the ends of a ring share besides the slots.
+/// The state that the ends of a ring share besides the slots.
 #[repr(C)]
 pub(crate) struct Signals {
     consumer: Padded<ConsumerWords>,
@@ -48,7 +49,7 @@ struct ConsumerWords {
     /// Number of units that were read.
     head: AtomicU64,
     wanted: AtomicU32,
-    /// 1 if the consumer runs the fence of the producer's process too when it arms the next time.
+    /// 1 if the consumer will execute the fence of the producer's process too when it arms next.
     fences_both: AtomicU32,
 }
 
@@ -63,18 +64,18 @@ impl Signals {
         Self { consumer: Padded(words), producer: Padded(AtomicU32::new(0)) }
     }
 
-    /// Whether the consumer says that it polls.
+    /// Returns true if the consumer announces that it polls.
     pub(crate) fn is_polled(&self) -> bool {
         self.consumer.0.wanted.load(Ordering::Relaxed) <= DOORBELL
     }
 
-    /// How far the peer says it has read; to be checked.
+    /// The position that the peer claims to have read; the caller must check it.
     pub(crate) fn head(&self) -> u64 {
         self.consumer.0.head.load(Ordering::Acquire)
     }
 }
 
-/// What the producer remembers.
+/// The private state of the producer.
 #[derive(Debug, Default)]
 pub(crate) struct ProducerSignals {
     rung: u32,
@@ -82,17 +83,17 @@ pub(crate) struct ProducerSignals {
 }
 
 impl ProducerSignals {
-    /// A frame was stored.
+    /// A frame was stored. Returns how to wake the consumer.
     #[inline]
     pub(crate) fn stored(&mut self, signals: &Signals) -> Wake {
         let consumer = &signals.consumer.0;
-        // Pairs with the fence of `arm`. Acquire: `wanted` is not older than this.
+        // Pairs with the fence of `arm`. Acquire: `wanted` is at least as recent as this.
         if process_fence::is_available() && consumer.fences_both.load(Ordering::Acquire) != 0 {
             process_fence::light();
         } else {
             fence(Ordering::SeqCst);
         }
-        // Acquire: the next frame is stored with a `fences_both` that is not older than this.
+        // Acquire: the next frame is stored with a `fences_both` at least as recent as this.
         match consumer.wanted.load(Ordering::Acquire) {
             NOTHING => Wake::Nothing,
             DOORBELL => Wake::Doorbell,
@@ -101,7 +102,7 @@ impl ProducerSignals {
         }
     }
 
-    /// The ring lacks space. The head must be read again after this.
+    /// The ring lacks space. The caller must then read the head again.
     #[cold]
     pub(crate) fn starve(&mut self, signals: &Signals) {
         self.starved = self.starved.wrapping_add(1);
@@ -110,7 +111,7 @@ impl ProducerSignals {
     }
 }
 
-/// What the consumer remembers.
+/// The private state of the consumer.
 #[derive(Debug, Default)]
 pub(crate) struct ConsumerSignals {
     epoch: u32,
@@ -120,7 +121,7 @@ pub(crate) struct ConsumerSignals {
 }
 
 impl ConsumerSignals {
-    /// Says what it waits for from the next frame on. The ring must be read again after this.
+    /// Announces the event that the consumer awaits from the next frame on. The caller must then read the ring again.
     pub(crate) fn arm(&mut self, signals: &Signals, armed: Armed) {
         let wanted = match armed {
             Armed::Nothing => NOTHING,
@@ -147,7 +148,7 @@ impl ConsumerSignals {
         }
     }
 
-    /// Releases the space up to `head`. Returns whether to ring for the producer.
+    /// Releases the space up to `head`. Returns true if the producer must be rung for.
     pub(crate) fn release(&mut self, signals: &Signals, head: u64) -> bool {
         signals.consumer.0.head.store(head, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -211,7 +212,7 @@ mod loom_models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// A frame that is stored while the consumer arms is seen, or the producer wakes it.
+    /// A frame that is stored while the consumer arms is seen, or the producer wakes the consumer.
     fn is_seen_or_rung_for(armed: Armed) {
         loom::model(move || {
             let shared = Arc::new((Signals::new(), AtomicU64::new(0)));
@@ -239,7 +240,7 @@ mod loom_models {
         is_seen_or_rung_for(Armed::Doorbell);
     }
 
-    /// A consumer arms again while frames are stored; the last one is seen then, or it is rung for.
+    /// The consumer arms again while frames are stored; it sees the last one, or is woken for it.
     #[test]
     fn no_frame_is_lost_when_the_consumer_arms_again() {
         loom::model(|| {
@@ -263,7 +264,7 @@ mod loom_models {
         });
     }
 
-    /// Room that is given back while the producer starves is seen, or the bell rings.
+    /// Space that is released while the producer starves is seen, or the bell rings.
     #[test]
     fn a_full_ring_is_not_slept_through() {
         loom::model(|| {

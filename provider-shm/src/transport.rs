@@ -25,20 +25,20 @@ use crate::process_fence;
 pub struct Rings {
     /// The address of the adapter.
     pub(crate) address: IpAddr,
-    /// Where the names of sockets are.
+    /// The space of socket names.
     pub(crate) space: Space,
-    /// Where listeners are files, instead of abstract names.
+    /// The folder of listeners' sockets, instead of abstract names.
     pub(crate) folder: Option<PathBuf>,
-    /// Peers may belong to other users.
+    /// True if peers may belong to other users.
     pub(crate) any_user: bool,
-    /// Yama permits every process of the user to access this one.
+    /// True if Yama permits every process of the user to access this one.
     any_tracer: bool,
     processors: Processors,
     pub(crate) options: LinkOptions,
 }
 
 impl Rings {
-    /// The links of an adapter, and its limits, by its IA parameters.
+    /// Creates the transport of an adapter, and its limits, from its IA parameters.
     ///
     /// # Errors
     /// `DAT_INVALID_PARAMETER` for a parameter that cannot be used.
@@ -60,17 +60,17 @@ impl Rings {
         Ok((Self { address, space, folder, any_user, any_tracer, processors, options }, limits))
     }
 
-    /// The same links for an adapter that listens over TCP too, at an address of this machine: it is
-    /// found by exactly this address, by processes of the same user, and not by adapters `shm`. At the
-    /// unspecified address it is found by each address of the machine.
+    /// Returns the same transport for an adapter that also listens over TCP, at an address of this machine. It is found
+    /// by exactly this address, by processes of the same user, and not by adapters `shm`. At the unspecified address,
+    /// it is found by every address of the machine.
     #[must_use]
     pub fn beside_tcp(self, address: IpAddr) -> Self {
         let address = if address.is_unspecified() { Ipv4Addr::UNSPECIFIED.into() } else { address };
         Self { address, space: Space::BesideTcp, ..self }
     }
 
-    /// Whether connections access the memory of their peers directly: `yes`, or `no` and the reason.
-    /// A peer may still forbid it.
+    /// Returns `yes` if connections access the memory of their peers directly, or `no` and the reason. A peer may still
+    /// forbid it.
     #[must_use]
     pub fn direct(&self) -> String {
         if self.options.is_direct {
@@ -80,15 +80,15 @@ impl Rings {
         }
     }
 
-    /// Where the adapter exchanges datagrams with a peer. They cross the loopback interface, which peers that find each
-    /// other in a folder need not share.
+    /// The addresses at which the adapter exchanges datagrams with a peer. Datagrams use the loopback interface, which
+    /// peers that find each other in a folder need not share.
     pub(crate) fn datagrams_with(&self, peer: IpAddr) -> Option<DatagramEnds> {
         let own = match (self.address.is_unspecified(), peer) {
             (false, _) => self.address,
             (true, IpAddr::V4(_)) => Ipv4Addr::UNSPECIFIED.into(),
             (true, IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        // The unspecified address of a machine leads to the address that it connects from.
+        // The unspecified address of a machine leads to the address from which it connects.
         let peer = if peer.is_unspecified() { own } else { peer };
         let [own, peer] = [own, peer].map(|address| SocketAddr::new(address, 0));
         self.folder.is_none().then_some(DatagramEnds { own, peer })

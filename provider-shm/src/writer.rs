@@ -1,4 +1,4 @@
-//! The half of a link that writes.
+//! The writing half of a link.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::link::Link;
 use crate::ring::{Producer, Stored};
 use crate::signals::Wake;
 
-/// The longest RDMA operation, in bytes, that a peer which polls executes faster than the kernel copies.
+/// Maximum length of an RDMA operation, in bytes, that a polling peer executes faster than the kernel copies.
 const SHORT: u64 = 4096;
-/// The shortest message, in bytes, that is offered while other requests are outstanding. An offer delays
-/// them until the peer has answered, while both sides copy at the same time if they are in the ring.
+/// Minimum length of a message, in bytes, that is offered while other requests are outstanding. An offer delays them
+/// until the peer has answered; if they are in the ring, both sides copy at the same time.
 const MIN_OFFER_IN_STREAM: u64 = 64 << 10;
-/// The same if the peer does not poll, so that each answer is a wake-up.
+/// The same if the peer does not poll, so that each answer costs a wake-up.
 const MIN_OFFER_WITHOUT_POLLS: u64 = 256 << 10;
 
-/// Writes frames to a ring; what it has taken is with the peer.
+/// Writes frames to a ring. A frame that it has accepted is visible to the peer.
 #[derive(Debug)]
 pub(crate) struct RingWriter {
     link: Arc<Link>,
-    /// Absent until the segment is there.
+    /// `None` until the segment arrives.
     producer: Option<Producer>,
-    /// A frame did not fit.
+    /// True if a frame did not fit.
     is_full: bool,
     direct: DirectRequester,
 }
@@ -49,8 +49,8 @@ impl RingWriter {
         self.producer.as_mut().ok_or(End::Gone)
     }
 
-    /// As [`producer`](Self::producer), if it is there and the link has not ended. The caller has checked that
-    /// this process is not a child of the one that opened the link.
+    /// As [`producer`](Self::producer), if it exists and the link has not ended. The caller has checked that this
+    /// process is not a child of fork.
     #[inline(always)]
     fn ready_producer(&mut self) -> Option<&mut Producer> {
         self.producer.as_mut().filter(|_| !self.link.has_ended())
@@ -117,7 +117,7 @@ impl Writer for RingWriter {
 
     fn write_last(&mut self, frame: &Frame) -> Result<WriteResult, End> {
         let stored = self.producer()?.store(frame, &[]);
-        // The end of the socket wakes a peer that waits for it.
+        // The end of the socket wakes a waiting peer.
         self.finish_with(stored, |link, _| {
             link.ring_doorbell();
             Ok(())

@@ -87,12 +87,12 @@ impl Connector for Dialling {
     }
 }
 
-/// Whether the system goes on connecting.
+/// Returns true if the system goes on connecting.
 fn is_in_progress(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR))
 }
 
-/// What an error means for the attempt, if it came when this side tried to do that.
+/// The meaning of an error for the attempt, if it came when this side tried to do that.
 pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> ConnectError + Copy {
     move |error| match error.raw_os_error() {
         // The listener, or the process that has it, ended before it accepted.
@@ -111,7 +111,7 @@ pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> ConnectError +
     }
 }
 
-/// What an error of the search for a source address means.
+/// The meaning of an error of the search for a source address.
 pub(crate) fn no_source(error: io::Error) -> ConnectError {
     match error.raw_os_error() {
         // No address of the peer's family, or a peer that is not a machine.

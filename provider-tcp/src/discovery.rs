@@ -8,7 +8,7 @@ use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::engine::MAX_DATAGRAM;
 use dat_provider_kit::network::{Interface, try_interfaces};
 
-/// What the names of adapters begin with; the interface follows.
+/// The prefix of adapter names; the interface follows.
 const PREFIX: &str = "tcp-";
 
 /// The interface that the name of an adapter denotes.
@@ -16,7 +16,7 @@ pub(crate) fn interface_of(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX).filter(|interface| !interface.is_empty())
 }
 
-/// Whether the machine may have an interface: it has, or the system does not say now.
+/// Returns true if the machine may have an interface: it has, or the system does not say now.
 pub(crate) fn is_there(interface: &str) -> bool {
     try_interfaces().map_or(true, |all| all.iter().any(|one| one.name == interface))
 }
@@ -52,7 +52,7 @@ fn all() -> Result<Vec<Interface>> {
         Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
             .because("cannot list the network interfaces")
             .errno(error.raw_os_error().unwrap_or(0))
-            .advise("if descriptors are used up, raise their limit: ulimit -n")
+            .advise("if the process is out of descriptors, raise the limit (ulimit -n)")
     })
 }
 

@@ -14,7 +14,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(3);
 /// How long an answer may take.
 const SHORTEST_GRACE: Duration = Duration::from_secs(1);
 
-/// What is known of the peer of a socket.
+/// The known state of a socket's peer.
 #[derive(Debug)]
 pub(crate) struct Patience {
     /// After this time without a sign of life the peer is lost.
@@ -35,7 +35,7 @@ impl Patience {
         (self.timeout / 5).min(LONGEST_INTERVAL)
     }
 
-    /// Whether the peer is lost.
+    /// Returns true if the peer is lost.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }

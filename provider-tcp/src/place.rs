@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// Whether the adapter has an address now.
+    /// Returns true if the adapter has the address now.
     ///
     /// # Errors
     /// The system does not list the addresses of this machine.

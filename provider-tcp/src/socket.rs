@@ -64,7 +64,7 @@ fn prepare(socket: &socket2::Socket, timeout: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether both ends are on this machine. No link can be congested there, and a congestion control such as
+/// Returns true if both ends are on this machine. No link can be congested there, and a congestion control such as
 /// BBR, which paces by what it estimates, makes long messages take up to three times as long.
 fn is_local(socket: &socket2::Socket) -> bool {
     let ip = |address: io::Result<SockAddr>| Some(address.ok()?.as_socket()?.ip());

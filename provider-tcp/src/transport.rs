@@ -25,7 +25,7 @@ pub struct Sockets {
     place: Place,
     /// After this time, a peer that cannot be reached counts as lost.
     pub(crate) timeout: Duration,
-    /// What a peer must have to be accepted.
+    /// The requirement for a peer to be accepted.
     pub(crate) secret: Option<Secret>,
     processors: Processors,
 }

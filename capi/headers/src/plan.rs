@@ -107,7 +107,7 @@ pub(crate) fn placed(name: &str) -> bool {
         .any(|list| list.contains(&name))
 }
 
-/// Whether a type is that of a slot of the provider table.
+/// Returns true if a type is that of a slot of the provider table.
 pub(crate) fn slot(name: &str) -> bool {
     name.ends_with("_FUNC") && name != "DAT_AGENT_FUNC" && !ENTRIES.contains(&name)
 }

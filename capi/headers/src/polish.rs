@@ -62,7 +62,7 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 impl Block {
-    /// Whether this is the typedef of `name`.
+    /// Returns true if this is the typedef of `name`.
     fn declares(&self, name: &str) -> bool {
         self.lines.first().is_some_and(|line| line.starts_with("typedef "))
             && self.lines.last().is_some_and(|line| {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::*;
 use crate::foreign;
 
-/// Whether any adapter has ever reported an extension. Providers without extensions may have
+/// True if any adapter has ever reported an extension. Providers without extensions may have
 /// garbage in the slot of the function, or a table that ends before it.
 static FOUND: AtomicBool = AtomicBool::new(false);
 

@@ -52,7 +52,7 @@ pub(crate) fn block<W: Wait>(
 struct Sleeper<W> {
     wait: MaybeUninit<W>,
     sleep: Sleep,
-    /// Whether the wait is initialised and has to sleep.
+    /// True if the wait is initialised and has to sleep.
     is_blocked: bool,
 }
 

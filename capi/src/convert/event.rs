@@ -58,7 +58,7 @@ fn failed(ep: EndpointId, (operation, cookie, status): (Operation, u64, DtoStatu
     last_error::set_completion(ep, Failure { operation, cookie, status, cause: String::new() });
 }
 
-/// Whether an operation belongs to DAT itself and not to an extension.
+/// Returns true if an operation belongs to DAT itself and not to an extension.
 const fn is_basic(operation: Operation) -> bool {
     matches!(
         operation,

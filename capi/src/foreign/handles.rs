@@ -81,7 +81,7 @@ fn find_adapter(handle: DAT_IA_HANDLE) -> Option<(&'static DAT_PROVIDER, DAT_IA_
     Some((find(address)?, handle::of_number(address as u64)))
 }
 
-/// Whether a call frees the object that it is made on, by its slot in the table.
+/// Returns true if a call frees the object that it is made on, by its slot in the table.
 pub(crate) const fn ends_object(slot: &str) -> bool {
     const ENDS: [&[u8]; 4] =
         [b"_free_func", b"cr_accept_func", b"cr_reject_func", b"cr_handoff_func"];

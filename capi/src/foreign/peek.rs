@@ -9,7 +9,7 @@ pub(crate) fn word(address: usize) -> Option<usize> {
     read(address).ok()
 }
 
-/// Whether no word can be read at an address. If the system refuses to tell, the address is trusted.
+/// Returns true if no word can be read at an address. If the system refuses to tell, the address is trusted.
 pub(crate) fn is_unreadable(address: usize) -> bool {
     read(address) == Err(libc::EFAULT)
 }
@@ -17,7 +17,7 @@ pub(crate) fn is_unreadable(address: usize) -> bool {
 /// The kernel reads the word, so an invalid address causes `EFAULT` and not a signal. Any other error says
 /// nothing of the address.
 fn read(address: usize) -> Result<usize, i32> {
-    /// Whether the system forbids the call, as some containers do.
+    /// True if the system forbids the call, as some containers do.
     static REFUSED: AtomicBool = AtomicBool::new(false);
     if !REFUSED.load(Ordering::Relaxed) {
         match by_call(address) {

@@ -18,7 +18,7 @@ struct Registered {
     line: Option<EntryOrigin>,
     /// Number of adapters that are open or being opened.
     uses: usize,
-    /// Whether the registry lists it. Otherwise it is found through its line.
+    /// True if the registry lists it. Otherwise it is found through its line.
     listed: bool,
 }
 
@@ -32,7 +32,7 @@ struct Starting {
     report: Report,
 }
 
-/// What a library did while it was initialised.
+/// The registrations of a library while it was initialised.
 #[derive(Default)]
 pub(super) struct Report {
     /// The registrations that it made.
@@ -107,7 +107,7 @@ unsafe fn enter(
     Ok(())
 }
 
-/// Whether a provider is registered.
+/// Returns true if a provider is registered.
 pub(super) fn contains(registration: &Registration) -> bool {
     REGISTERED.lock().iter().any(|it| it.registration == *registration)
 }

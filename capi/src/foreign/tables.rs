@@ -10,16 +10,16 @@ use crate::abi::DAT_PROVIDER;
 /// Their addresses; one entry per `Table`.
 static KNOWN: ProcessLock<Vec<usize>> = ProcessLock::new(Rank::ForeignTables, Vec::new());
 
-/// Whether there are any; if not, no handle belongs to a C provider.
+/// True if there are any; if not, no handle belongs to a C provider.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Whether there are any known tables.
+/// Returns true if there are any known tables.
 #[inline]
 pub(super) fn any() -> bool {
     ANY.load(Ordering::Relaxed)
 }
 
-/// Whether an address is that of a known table.
+/// Returns true if an address is that of a known table.
 pub(super) fn contains(address: usize) -> bool {
     KNOWN.lock().contains(&address)
 }

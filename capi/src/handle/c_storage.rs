@@ -25,7 +25,7 @@ pub(crate) struct CStorage {
     pub(crate) region: Option<Region>,
     /// The agent of a notification object.
     pub(crate) agent: Option<Agent>,
-    /// What only one version of the API returns.
+    /// The data that only one version of the API returns.
     pub(crate) more: VersionStorage,
 }
 

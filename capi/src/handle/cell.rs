@@ -63,7 +63,7 @@ impl Cell {
         }
     }
 
-    /// Whether the cell holds a live object of that kind.
+    /// Returns true if the cell holds a live object of that kind.
     #[inline]
     pub(super) fn is_live(&self, kind: ObjectKind) -> bool {
         self.state.load(Ordering::Acquire) == state(Phase::Live, kind)

@@ -77,7 +77,7 @@ pub(super) fn locate(address: usize) -> Option<&'static Cell> {
     Some(unsafe { &*cell })
 }
 
-/// Whether a cell in a chunk other than the first has this address. It is not a call: that
+/// Returns true if a cell in a chunk other than the first has this address. It is not a call: that
 /// would make every user of [`locate`] save the registers with its arguments.
 #[inline(always)]
 fn is_indexed(address: usize) -> bool {
@@ -101,7 +101,7 @@ pub(super) fn for_each(mut visit: impl FnMut(&Cell)) {
 
 /// All chunks, owned by the store.
 pub(super) struct Chunks {
-    /// Whether the first chunk is in use.
+    /// True if the first chunk is in use.
     begun: bool,
     /// The addresses of the others.
     made: Vec<usize>,

@@ -58,12 +58,12 @@ impl<T> Record<T> {
         }
     }
 
-    /// Whether the thread with that token owns it.
+    /// Returns true if the thread with that token owns it.
     pub(super) fn is_of(&self, thread: usize) -> bool {
         self.owner.load(Ordering::Relaxed) == thread
     }
 
-    /// Whether the thread with that token owns it and has nothing pinned.
+    /// Returns true if the thread with that token owns it and has nothing pinned.
     #[inline(always)]
     pub(super) fn is_idle_of(&self, thread: usize) -> bool {
         self.pin.load(Ordering::Relaxed).addr() == thread
@@ -82,7 +82,7 @@ impl<T> Record<T> {
         claimed
     }
 
-    /// Whether nothing is pinned.
+    /// Returns true if nothing is pinned.
     pub(super) fn is_idle(&self) -> bool {
         self.is_idle_of(self.owner.load(Ordering::Relaxed))
     }

@@ -20,7 +20,7 @@ impl Model {
         Box::leak(Box::new(Self { live: AtomicBool::new(true), object: UnsafeCell::new(1) }))
     }
 
-    /// What a call does.
+    /// The steps of a call.
     fn is_used(&'static self, pin: impl FnOnce(&'static Self) -> Pin<Self>) -> bool {
         let _pin = pin(self);
         if !self.live.load(Ordering::Acquire) {
@@ -31,7 +31,7 @@ impl Model {
         true
     }
 
-    /// What a free does; returns whether the object could be taken.
+    /// The steps of a free; returns true if the object could be taken.
     fn is_freed(&'static self, domain: &'static Domain<Self>) -> bool {
         self.live.store(false, Ordering::Release);
         if domain.announced().contains(&std::ptr::from_ref(self)) {

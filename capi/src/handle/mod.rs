@@ -44,7 +44,7 @@ pub(crate) fn kind_of(handle: DAT_HANDLE) -> Option<ObjectKind> {
     chunks::locate(handle.addr())?.live_kind()
 }
 
-/// Whether a value is the address of a cell, whatever its state.
+/// Returns true if a value is the address of a cell, whatever its state.
 #[inline]
 pub(crate) fn is_cell(address: usize) -> bool {
     chunks::locate(address).is_some()

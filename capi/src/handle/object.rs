@@ -20,7 +20,7 @@ pub(crate) trait Object: Clone + Send + Sync + 'static {
     /// Its id in the core: the address of its cell.
     fn number(&self) -> u64;
 
-    /// Whether it has not been freed.
+    /// Returns true if it has not been freed.
     fn is_live(&self) -> bool;
 }
 

@@ -24,7 +24,7 @@ loom::lazy_static! {
     static ref DOMAIN: Domain<Cell> = Domain::new();
 }
 
-/// Whether frees make the other threads execute a fence. Set before the first handle is issued.
+/// True if frees make the other threads execute a fence. Set before the first handle is issued.
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 
 thread_local! {

@@ -92,7 +92,7 @@ impl Bank {
         None
     }
 
-    /// Whether an address lies in the bank.
+    /// Returns true if an address lies in the bank.
     #[inline(always)]
     pub(super) fn contains(&self, address: *mut c_void) -> bool {
         address.addr().wrapping_sub(self.blocks.get().addr()) < BYTES
@@ -117,7 +117,7 @@ impl Bank {
         (class, (offset - first_block(class)) / CLASSES[class].size)
     }
 
-    /// Whether all blocks are free.
+    /// Returns true if all blocks are free.
     pub(super) fn is_full(&self) -> bool {
         self.taken.iter().all(|word| word.load(Ordering::SeqCst) == 0)
     }

@@ -31,7 +31,7 @@ pub(crate) fn taken() -> u32 {
 
 static REFILL: Refill = Refill(refill);
 
-/// Whether there is a bank that is full; if there is none, one comes from the system.
+/// Returns true if there is a bank that is full; if there is none, one comes from the system.
 fn refill() -> bool {
     // Before the check: a block that is taken in the meantime is found, or begins the shortage again.
     shortage::end();

@@ -1,4 +1,4 @@
-//! What a call does when the system refused memory.
+//! The result of a call when the system refused memory.
 
 use dat_core::error::{Error, ReturnType, Subtype};
 
@@ -35,7 +35,7 @@ impl Mark {
         Self(reserve::taken())
     }
 
-    /// Whether the thread has taken memory of the reserve since.
+    /// Returns true if the thread has taken memory of the reserve since.
     #[inline(always)]
     pub(crate) fn is_passed(&self) -> bool {
         reserve::taken() != self.0

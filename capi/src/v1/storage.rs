@@ -1,4 +1,4 @@
 //! DAT 1.2 returns no address of memory that DAT 2.0 does not return as well.
 
-/// Memory whose address C received, in addition to that of both versions.
+/// C-visible storage that only this version has.
 pub(crate) type VersionStorage = ();

@@ -1,12 +1,12 @@
-//! Memory whose address C receives only in DAT 2.0.
+//! C-visible memory of DAT 2.0.
 
 use crate::handle::StableBox;
 
-/// Memory whose address C received, in addition to that of both versions.
+/// C-visible storage that only this version has.
 #[derive(Default)]
 pub(crate) struct VersionStorage {
     /// The kind of communication of a common service point.
     pub(crate) comm: StableBox<[i32; 3]>,
-    /// Whether a notification object was created with a descriptor.
+    /// True if a notification object was created with a descriptor.
     pub(crate) has_fd: bool,
 }

@@ -1,4 +1,4 @@
-//! Whether this is a container, which sees only the devices that its host passes in.
+//! The check for a container, which sees only the devices that its host passes in.
 
 use super::machine::Machine;
 use super::report::{Check, Finding};

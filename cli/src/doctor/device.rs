@@ -29,7 +29,7 @@ pub(super) struct Port {
     /// `InfiniBand` or `Ethernet`.
     pub(super) link_layer: Option<String>,
     pub(super) rate: Option<String>,
-    /// Whether it is an iWARP port, whose GIDs are hardware addresses.
+    /// True if it is an iWARP port, whose GIDs are hardware addresses.
     pub(super) is_iwarp: bool,
     /// The GIDs that are set.
     pub(super) gids: Vec<Ipv6Addr>,
@@ -147,7 +147,7 @@ fn of_hardware(system: &System, gid: &Ipv6Addr) -> Vec<String> {
     system.names(class).into_iter().filter(has_it).collect()
 }
 
-/// Whether it is a valid file name.
+/// Returns true if it is a valid file name.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains('/') && text != ".."
 }

@@ -1,5 +1,5 @@
-//! Whether the kernel lets a process access the memory of another one, which makes RDMA operations over
-//! shared memory independent of the target's process.
+//! The check that the kernel lets a process access the memory of another one, which makes RDMA operations over shared
+//! memory independent of the target's process.
 
 use std::io::IoSliceMut;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +14,7 @@ use super::report::Finding;
 const YAMA: &str = "/proc/sys/kernel/yama/ptrace_scope";
 const USERS: &str = "/proc/self/uid_map";
 
-/// What forbids access.
+/// An obstacle to access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Obstacle {
     Kernel,
@@ -64,7 +64,7 @@ impl Obstacle {
     }
 }
 
-/// What the decision depends on.
+/// The facts that decide.
 #[derive(Clone, Copy, Debug)]
 struct Circumstances {
     /// The result for this process itself, which depends on the system call only.

@@ -93,12 +93,12 @@ fn judge(variable: &Variable, value: Option<OsString>) -> Finding {
     finding.fact("value", value).fact("default", default).fact("meaning", meaning)
 }
 
-/// Whether the C libraries know the mode; an empty value counts as unset.
+/// Returns true if the C libraries know the mode; an empty value counts as unset.
 fn is_mode(word: &str) -> bool {
     word.is_empty() || Compat::from_name(word).is_some()
 }
 
-/// Whether strtoul(3) accepts the whole text: decimal, octal or hexadecimal.
+/// Returns true if strtoul(3) accepts the whole text: decimal, octal or hexadecimal.
 fn is_number(text: &str) -> bool {
     let digits = text.trim();
     let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));

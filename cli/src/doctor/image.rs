@@ -26,7 +26,7 @@ impl Image {
         image.map_err(|error| format!("damaged: {error}"))
     }
 
-    /// Whether a program for this processor can load it.
+    /// Returns true if a program for this processor can load it.
     pub(super) fn fits(&self) -> bool {
         let own = match ARCH {
             "x86" => Architecture::I386,
@@ -42,7 +42,7 @@ impl Image {
         self.architecture == own
     }
 
-    /// Whether it defines a symbol.
+    /// Returns true if it defines a symbol.
     pub(crate) fn defines(&self, symbol: &str) -> bool {
         self.symbols.iter().any(|name| name == symbol)
     }

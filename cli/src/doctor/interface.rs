@@ -30,7 +30,7 @@ pub(super) fn state(system: &System, name: &str) -> Option<String> {
     system.text(Path::new(CLASS).join(name).join("operstate"))
 }
 
-/// Whether an interface with that name exists.
+/// Returns true if an interface with that name exists.
 pub(super) fn exists(system: &System, name: &str) -> bool {
     !name.is_empty() && !name.contains('/') && system.has(Path::new(CLASS).join(name))
 }

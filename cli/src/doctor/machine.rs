@@ -28,7 +28,7 @@ impl Machine {
         }
     }
 
-    /// Whether there is an RDMA device.
+    /// Returns true if there is an RDMA device.
     pub(super) fn has_devices(&self) -> bool {
         !self.devices.is_empty()
     }

@@ -110,7 +110,7 @@ impl Folder {
     }
 }
 
-/// Whether a line begins with the path of the module, compressed or not.
+/// Returns true if a line begins with the path of the module, compressed or not.
 fn is_module(line: &str, name: &str) -> bool {
     let path = line.split(':').next().unwrap_or_default();
     let file = path.rsplit('/').next().unwrap_or_default();

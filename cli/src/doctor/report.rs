@@ -84,7 +84,7 @@ impl Finding {
         }
     }
 
-    /// Whether one line of advice does for both.
+    /// Returns true if one line of advice does for both.
     fn is_like(&self, other: &Self) -> bool {
         (self.verdict, &self.advice) == (other.verdict, &other.advice)
     }
@@ -157,7 +157,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Whether there is no problem.
+    /// Returns true if there is no problem.
     pub(super) fn is_fit(&self) -> bool {
         self.summary().problems == 0
     }

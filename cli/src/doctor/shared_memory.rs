@@ -73,7 +73,7 @@ fn sealed() -> Result<(), (&'static str, Errno)> {
     Ok(())
 }
 
-/// What to check after a memory file could not be created.
+/// The next check after a memory file could not be created.
 fn what_forbids(errno: Errno) -> &'static str {
     match errno {
         Errno::EMFILE | Errno::ENFILE => "too few descriptors: raise ulimit -n",

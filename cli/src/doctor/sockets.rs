@@ -112,7 +112,7 @@ fn plain(address: IpAddr) -> io::Result<()> {
     listener.accept().map(|_| ())
 }
 
-/// What to check after a plain connection failed.
+/// The next check after a plain connection failed.
 fn what_forbids(error: &io::Error, interface: &str) -> String {
     let firewall = format!(
         "a firewall may drop it: see nft list ruleset, or iptables -L -v, for {interface} and lo (a \

@@ -29,7 +29,7 @@ impl System {
         Self { root: root.to_owned(), copy: true }
     }
 
-    /// Whether it is a copy, of which nothing can be opened.
+    /// Returns true if it is a copy, of which nothing can be opened.
     pub(super) fn is_copy(&self) -> bool {
         self.copy
     }
@@ -78,7 +78,7 @@ impl System {
         fs::symlink_metadata(self.place(path))
     }
 
-    /// Whether the path exists.
+    /// Returns true if the path exists.
     pub(super) fn has(&self, path: impl AsRef<Path>) -> bool {
         self.metadata(path).is_ok()
     }

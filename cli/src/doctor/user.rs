@@ -41,7 +41,7 @@ impl User {
         })
     }
 
-    /// Whether the mode of a file lets the user read and write it.
+    /// Returns true if the mode of a file lets the user read and write it.
     pub(super) fn may_use(&self, file: &Metadata) -> bool {
         let bits = if file.uid() == self.uid {
             file.mode() >> 6
@@ -53,7 +53,7 @@ impl User {
         bits & 0o6 == 0o6 || self.can(CAP_DAC_OVERRIDE)
     }
 
-    /// Whether the user is exempt from the locked-memory limit.
+    /// Returns true if the user is exempt from the locked-memory limit.
     pub(super) fn locks_freely(&self) -> bool {
         self.can(CAP_IPC_LOCK)
     }

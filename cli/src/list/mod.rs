@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Prints the dat.conf line that defines, or would define, this name
     #[arg(long, value_name = "NAME")]
     line: Option<String>,
-    /// Shows each line that is not used; by default lines with the same reason are put together
+    /// Shows each line that is not used; by default lines with the same reason are grouped
     #[arg(long)]
     all: bool,
     /// Prints only the names, one in a line, without opening the adapters: for completion

@@ -62,8 +62,8 @@ fn title(text: &str, output: &mut Output) {
     output.line(output.paint(Paint::Strong, text));
 }
 
-/// Whether the entry is meant to work here: an adapter of this machine, a line of a built-in
-/// provider, or a line or file with an error.
+/// Returns true if the entry is meant to work here: an adapter of this machine, a line of a
+/// built-in provider, or a line or file with an error.
 fn is_broken(entry: &Entry) -> bool {
     match &entry.status {
         EntryStatus::Usable | EntryStatus::Shadowed(_) => false,

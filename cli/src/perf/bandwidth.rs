@@ -63,7 +63,7 @@ pub(super) fn beside_copies(
 /// The result of several rounds.
 struct Rounds {
     median: f64,
-    /// Whether the rounds in the middle agree. They do not if other programs use the processors.
+    /// True if the rounds in the middle agree. They do not if other programs use the processors.
     is_steady: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What is measured.
+/// The measured operation.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum,
 )]

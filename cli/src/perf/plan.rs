@@ -47,7 +47,7 @@ impl Limits {
         }
     }
 
-    /// What two adapters both can do.
+    /// The common abilities of two adapters.
     pub(crate) fn common(&self, other: &Self) -> Self {
         Self {
             message: self.message.min(other.message),

@@ -23,7 +23,7 @@ pub(super) struct Report {
     pub(super) latency: Vec<Latency>,
     pub(super) bandwidth: Vec<Bandwidth>,
     left_out: Vec<LeftOut>,
-    /// Whether Ctrl-C ended the measurements before all were made.
+    /// True if Ctrl-C ended the measurements before all were made.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) interrupted: bool,
     headline: Headline,

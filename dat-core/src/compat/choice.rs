@@ -3,7 +3,7 @@
 use super::{Compat, KnownProgram};
 use crate::error::{Error, Result, ReturnType, Subtype};
 
-/// What chose the relaxed rules, by falling precedence.
+/// The source of the relaxed rules, by falling precedence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CompatChoice {
     /// The word of a parameter: of the name, or of the line of dat.conf.

@@ -13,17 +13,17 @@ use super::{Compat, Rule};
 /// A program, or a library that programs are linked with.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KnownProgram {
-    /// What people call it.
+    /// Its common name.
     pub name: &'static str,
     /// How it is recognised: any of these is enough.
     pub signs: &'static [ProgramSign],
     /// The rules that it breaks; the others hold.
     pub relaxed: Compat,
-    /// What it does that breaks them.
+    /// The behaviour that breaks the rules.
     pub reason: &'static str,
 }
 
-/// What shows that a process is a known program.
+/// A sign that a process is a known program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProgramSign {

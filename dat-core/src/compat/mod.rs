@@ -1,4 +1,5 @@
-//! What an adapter tolerates beyond the manual pages, for programs that cannot be changed.
+//! Behaviour beyond the manual pages that an adapter tolerates, for programs that cannot be
+//! changed.
 //!
 //! A [`Rule`] of the manual pages can be relaxed; [`Compat`] is a set of relaxed rules. It is
 //! chosen, in this order, by the name that a program opens, by the line of dat.conf, by the
@@ -53,7 +54,7 @@ impl Compat {
         Self(bits)
     }
 
-    /// Whether the rule is relaxed.
+    /// Returns true if the rule is relaxed.
     #[must_use]
     pub const fn relaxes(self, rule: Rule) -> bool {
         self.0 & rule.bit() != 0

@@ -54,7 +54,7 @@ impl Rule {
         }
     }
 
-    /// What is accepted if the rule is relaxed.
+    /// The behaviour that is accepted if the rule is relaxed.
     #[must_use]
     pub const fn relaxed(self) -> &'static str {
         match self {

@@ -60,7 +60,7 @@ struct Pending {
     receives: Option<Arc<EvdInner>>,
 }
 
-/// What is known of the peer.
+/// The known state of the peer.
 #[derive(Default)]
 pub(super) struct Other {
     pub(super) remote: Option<Remote>,

@@ -116,7 +116,7 @@ impl EpInner {
         self.base.describe(error, operation)
     }
 
-    /// Whether the endpoint carries datagrams.
+    /// Returns true if the endpoint carries datagrams.
     #[inline]
     pub(super) fn is_datagram(&self) -> bool {
         self.post_checks.has_datagrams()

@@ -136,9 +136,9 @@ struct Config {
 pub struct EpStatus {
     /// Its state.
     pub state: EpState,
-    /// Whether no receive is outstanding.
+    /// True if no receive is outstanding.
     pub recv_idle: bool,
-    /// Whether no request is outstanding.
+    /// True if no request is outstanding.
     pub request_idle: bool,
 }
 

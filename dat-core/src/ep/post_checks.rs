@@ -78,7 +78,7 @@ impl SlowPathReasons {
         Self(AtomicU64::new(!(SlowPathReason::COUNTED | SlowPathReason::WATERMARK)))
     }
 
-    /// Whether a post of this kind with these flags may take the fast path.
+    /// Returns true if a post of this kind with these flags may take the fast path.
     #[inline(always)]
     fn admit(&self, flags: CompletionFlags, kind: u64) -> bool {
         self.0.load(Ordering::Acquire) & (u64::from(flags.bits()) | kind | SlowPathReason::ALL) == 0
@@ -145,7 +145,7 @@ impl Watermarks {
         self.soft.compare_exchange(soft, Self::NONE, relaxed, relaxed).is_ok()
     }
 
-    /// Whether at least one is set.
+    /// Returns true if at least one is set.
     #[inline]
     pub(super) fn are_set(&self) -> bool {
         let none = self.soft.load(Ordering::Relaxed) & self.hard.load(Ordering::Relaxed);
@@ -210,13 +210,13 @@ impl PostChecks {
         reads_out: u32,
     }
 
-    /// Whether a message of that length may take the fast path.
+    /// Returns true if a message of that length may take the fast path.
     #[inline(always)]
     pub(super) fn is_short_message(&self, length: u64) -> bool {
         self.is_short(length) || length <= self.max_message_size().min(SHORT)
     }
 
-    /// Whether an RDMA operation of that length may take the fast path.
+    /// Returns true if an RDMA operation of that length may take the fast path.
     #[inline(always)]
     pub(super) fn is_short_rdma(&self, length: u64) -> bool {
         self.is_short(length) || length <= self.max_rdma_size().min(SHORT)
@@ -232,13 +232,13 @@ impl PostChecks {
         self.shared_receives.load(Ordering::Relaxed)
     }
 
-    /// Whether the endpoint carries datagrams.
+    /// Returns true if the endpoint carries datagrams.
     #[inline]
     pub(super) fn has_datagrams(&self) -> bool {
         self.datagrams.load(Ordering::Relaxed)
     }
 
-    /// Whether a post with one segment may take the fast path.
+    /// Returns true if a post with one segment may take the fast path.
     #[inline(always)]
     pub(super) fn allows_fast_path(&self, post: Post, flags: CompletionFlags) -> bool {
         match post {

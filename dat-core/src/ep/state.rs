@@ -83,18 +83,18 @@ states! {
 }
 
 impl EpState {
-    /// Whether messages can flow.
+    /// Returns true if messages can flow.
     #[must_use]
     pub const fn is_connected(self) -> bool {
         matches!(self, Self::Connected | Self::ConnectedSinglePath | Self::ConnectedMultiPath)
     }
 
-    /// Whether a connect or an accept waits for its outcome.
+    /// Returns true if a connect or an accept waits for its outcome.
     pub(super) const fn is_attempt_pending(self) -> bool {
         matches!(self, Self::ActiveConnectionPending | Self::CompletionPending)
     }
 
-    /// Whether the endpoint still lacks a protection zone.
+    /// Returns true if the endpoint still lacks a protection zone.
     #[must_use]
     pub const fn is_unconfigured(self) -> bool {
         matches!(
@@ -106,7 +106,8 @@ impl EpState {
         )
     }
 
-    /// Whether requests may be posted: connected, or disconnected, in which case they are flushed.
+    /// Returns true if requests may be posted: connected, or disconnected, in which case they are
+    /// flushed.
     pub(super) const fn takes_requests(self) -> bool {
         self.is_connected() || matches!(self, Self::Disconnected)
     }

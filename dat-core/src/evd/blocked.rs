@@ -22,13 +22,13 @@ pub struct BlockedEvdWait {
     pub(super) mode: Mode,
     pub(super) threshold: u32,
     pub(super) deadline: Option<Instant>,
-    /// Whether the thread also sleeps on the descriptor of a device.
+    /// True if the thread also sleeps on the descriptor of a device.
     pub(super) beside_device: bool,
     /// The progress of the adapter, if the thread makes it itself.
     pub(super) claim: Option<Claim>,
     /// The sleep in progress.
     pub(super) asleep: Option<Asleep>,
-    /// Whether the dispatcher still has this waiter recorded.
+    /// True if the dispatcher still has this waiter recorded.
     pub(super) is_announced: bool,
 }
 

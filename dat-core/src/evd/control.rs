@@ -19,13 +19,13 @@ pub struct EvdParam {
     pub qlen: u32,
     /// The streams that may feed it.
     pub flags: EvdFlags,
-    /// Whether events trigger the notification object.
+    /// True if events trigger the notification object.
     pub enabled: bool,
-    /// Whether it can be waited on.
+    /// True if it can be waited on.
     pub waitable: bool,
-    /// Whether its streams let each post decide about notification (unsignalled completions).
+    /// True if its streams let each post decide about notification (unsignalled completions).
     pub config_notify: bool,
-    /// Whether its streams let the sender decide about notification (solicited wait).
+    /// True if its streams let the sender decide about notification (solicited wait).
     pub config_solicited: bool,
     /// The notification object.
     pub cno: Option<Cno>,

@@ -113,7 +113,8 @@ impl InterfaceAdapter {
     }
 }
 
-/// Whether empty polls offer to make the progress of connections. Those for completions make it by reading their links.
+/// Returns true if empty polls offer to make the progress of connections. Those for completions make it by reading
+/// their links.
 fn polls_make_progress(flags: EvdFlags) -> bool {
     flags.intersects(EvdFlags::CONNECTION | EvdFlags::CONNECTION_REQUEST)
         && !flags.intersects(EvdFlags::COMPLETIONS)

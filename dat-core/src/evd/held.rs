@@ -55,7 +55,7 @@ impl Held {
         waits
     }
 
-    /// Whether [`next_to_tell`](Self::next_to_tell) would return a call.
+    /// Returns true if [`next_to_tell`](Self::next_to_tell) would return a call.
     pub(super) fn has_to_tell(&self) -> bool {
         self.entries.iter().any(Entry::must_tell)
     }

@@ -6,7 +6,7 @@ use dat_sync::Lazy;
 
 static COUNT: Lazy<usize> = Lazy::new(count);
 
-/// Whether a peer can run while a waiter spins. The first call is slow, see [`count`].
+/// Returns true if a peer can run while a waiter spins. The first call is slow, see [`count`].
 pub(super) fn several() -> bool {
     *COUNT > 1
 }

@@ -67,7 +67,7 @@ impl EvdInner {
         }
     }
 
-    /// Whether only the progress of connections brings events, and the waiter can make it. Polls alone
+    /// Returns true if only the progress of connections brings events, and the waiter can make it. Polls alone
     /// would find nothing then that another thread has not been woken for.
     pub(super) fn may_spin_with_progress(&self) -> bool {
         self.completions.is_none() && self.base.ia.progress.is_some()

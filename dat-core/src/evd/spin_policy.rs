@@ -101,12 +101,12 @@ impl Spin {
         Self { limit, polls: 0, began: None }
     }
 
-    /// Whether the waiter may spin at all.
+    /// Returns true if the waiter may spin at all.
     pub(super) const fn is_allowed(&self) -> bool {
         !self.limit.is_zero()
     }
 
-    /// Whether the spin has taken a noticeable time.
+    /// Returns true if the spin has taken a noticeable time.
     pub(super) const fn is_noticeable(&self) -> bool {
         self.began.is_some()
     }

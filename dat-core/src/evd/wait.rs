@@ -45,7 +45,7 @@ pub enum WaitResult {
 }
 
 impl WaitResult {
-    /// Whether an event was delivered.
+    /// Returns true if an event was delivered.
     #[must_use]
     pub const fn is_event(self) -> bool {
         matches!(self, Self::Event { .. })

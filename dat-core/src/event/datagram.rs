@@ -36,7 +36,7 @@ impl DatagramEventKind {
         }
     }
 
-    /// What it means: a sentence.
+    /// Its meaning, as a sentence.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl DatagramEventKind {
         }
     }
 
-    /// What to do about it: a sentence.
+    /// The advice, as a sentence.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ pub struct DatagramEvent {
     pub kind: DatagramEventKind,
     /// The endpoint.
     pub ep: EndpointId,
-    /// Whether the endpoint answered a request (`DAT_IB_UD_PASSIVE_REMOTE_AH`).
+    /// True if the endpoint answered a request (`DAT_IB_UD_PASSIVE_REMOTE_AH`).
     pub passive: bool,
     /// The address to send to, once established.
     pub remote: Option<DatagramAddress>,

@@ -179,7 +179,7 @@ pub struct CrArrival {
     pub service_point: ServicePoint,
     /// The connection qualifier that was requested.
     pub qualifier: u64,
-    /// Whether it requests datagrams, and must be accepted on a datagram endpoint.
+    /// True if it requests datagrams, and must be accepted on a datagram endpoint.
     pub datagram: bool,
     /// The request, to accept or reject.
     pub request: ConnectionRequest,

@@ -7,9 +7,9 @@ pub struct EventText {
     pub number: u32,
     /// The name in the C headers.
     pub name: &'static str,
-    /// What it means: a sentence.
+    /// Its meaning, as a sentence.
     pub meaning: &'static str,
-    /// What to do about it: a sentence.
+    /// The advice, as a sentence.
     pub advice: &'static str,
 }
 

@@ -113,7 +113,7 @@ struct AsyncTarget {
     sink: Arc<dyn AsyncErrorSink>,
     /// Keeps the dispatcher from being freed.
     hold: Box<dyn Any + Send + Sync>,
-    /// Whether the adapter created the dispatcher, and so frees it.
+    /// True if the adapter created the dispatcher, and so frees it.
     own: bool,
 }
 
@@ -152,19 +152,19 @@ impl InterfaceAdapter {
         self.inner.reach
     }
 
-    /// Whether it has not been closed.
+    /// Returns true if it has not been closed.
     #[must_use]
     pub fn is_live(&self) -> bool {
         !self.inner.children.is_closed()
     }
 
-    /// What the adapter is, and its limits (dat_ia_query(3DAT)).
+    /// The attributes and limits of the adapter (dat_ia_query(3DAT)).
     #[must_use]
     pub fn attributes(&self) -> &IaAttributes {
         &self.inner.attributes.ia
     }
 
-    /// What the provider offers (dat_ia_query(3DAT)).
+    /// The attributes of the provider (dat_ia_query(3DAT)).
     #[must_use]
     pub fn provider_attributes(&self) -> &ProviderAttributes {
         &self.inner.attributes.provider
@@ -310,7 +310,7 @@ impl IaInner {
         counters
     }
 
-    /// What the provider has counted so far.
+    /// The provider's counts so far.
     fn device_counters(&self) -> DeviceCounters {
         let adapter = self.adapter.lock().as_ref().map(|opened| Arc::clone(&opened.adapter));
         adapter.map(|adapter| adapter.counters()).unwrap_or_default()
@@ -321,8 +321,8 @@ impl IaInner {
         error.during(operation).on(format_args!("IA {:?}", self.name))
     }
 
-    /// Whether another open instance belongs to the same adapter and, if completions matter, can
-    /// share its completion queues.
+    /// Returns true if another open instance belongs to the same adapter and, if completions
+    /// matter, can share its completion queues.
     pub(crate) fn is_same_adapter(&self, other: &Self, completions: bool) -> bool {
         // All adapters of a provider share one set of names.
         let one_provider = Arc::ptr_eq(&self.shared_names, &other.shared_names);

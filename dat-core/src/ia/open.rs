@@ -123,13 +123,13 @@ impl Drop for IaQuery {
 }
 
 impl IaQuery {
-    /// What the adapter is, and its limits.
+    /// The attributes and limits of the adapter.
     #[must_use]
     pub fn attributes(&self) -> &IaAttributes {
         &self.attributes.ia
     }
 
-    /// What the provider offers.
+    /// The attributes of the provider.
     #[must_use]
     pub fn provider_attributes(&self) -> &ProviderAttributes {
         &self.attributes.provider

@@ -1,5 +1,5 @@
-//! From the configuration and the providers to entries with their statuses, and from a name to the
-//! entries that can be opened.
+//! The catalog: entries of the configuration and of the providers with their statuses, and the
+//! choice of those that can open a name.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::providers::{OpenRequirements, Registered, Registration};
 use crate::error::{Error, Result};
 use crate::provider::{Provider, Reach};
 
-/// An entry, and what would open it.
+/// An entry, and its opener.
 #[derive(Debug)]
 pub(super) struct Match {
     pub(super) entry: Entry,
@@ -19,7 +19,7 @@ pub(super) struct Match {
     excess: Excess,
 }
 
-/// How an entry exceeds the requirements; an exact match takes precedence over it.
+/// How an entry exceeds the requirements. An exact match takes precedence.
 #[derive(Clone, Copy, Debug, Default)]
 struct Excess {
     /// A thread-safe C provider, for a consumer that does not require thread safety.
@@ -28,7 +28,7 @@ struct Excess {
     minor: bool,
 }
 
-/// What opens an entry.
+/// The opener of an entry.
 #[derive(Debug)]
 pub(super) enum Opener {
     /// A Rust provider.
@@ -72,7 +72,7 @@ impl Match {
     }
 }
 
-/// Everything that can be found for the requirements.
+/// All entries for the requirements.
 #[derive(Debug)]
 pub(super) struct Catalog<'a> {
     pub(super) configuration: &'a Configuration,
@@ -95,7 +95,7 @@ impl Catalog<'_> {
         self.discovered_by(|_| true)
     }
 
-    /// The adapters discovered by the providers that may have one of the names, or by all others.
+    /// The adapters discovered by the providers that claim one of the names, or by all others.
     pub(super) fn discovered_for(&self, names: [&str; 2], claims_name: bool) -> Vec<Match> {
         self.discovered_by(|provider| {
             names.iter().any(|name| provider.claims_name(name)) == claims_name
@@ -159,7 +159,7 @@ impl Catalog<'_> {
         }
     }
 
-    /// What opens a line.
+    /// Returns the opener of a line.
     fn serve(&self, origin: &EntryOrigin, line: &Line) -> Result<Opener> {
         if line.api_version.space == ConsumerSpace::Kernel {
             return Err(errors::kernel(origin, line));
@@ -221,8 +221,7 @@ fn discover(server: &Arc<Registered>) -> Vec<Match> {
     server.provider.discover().into_iter().map(found).collect()
 }
 
-/// Marks entries that others take precedence over: of the usable entries of a name, only those of
-/// the first rank are tried.
+/// Marks shadowed entries: of the usable entries of a name, only those of the first rank are tried.
 pub(super) fn shadow(found: &mut [Match]) {
     let mut first: HashMap<String, (u8, EntryOrigin)> = HashMap::new();
     for found in found.iter().filter(|found| found.entry.status.is_usable()) {

@@ -1,5 +1,4 @@
-//! The configuration files, and the entries that the registry lists: everything that could be opened, and why the
-//! rest cannot.
+//! The configuration files, and the entries that the registry lists: all adapters with their statuses.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -17,8 +16,7 @@ use crate::provider::Reach;
 
 /// The environment variable that names the only configuration file to read.
 pub(super) const OVERRIDE: &str = "DAT_OVERRIDE";
-/// Maximum length of a configuration file, in bytes: a device or a log named by mistake must not be
-/// read forever.
+/// Maximum length of a configuration file, in bytes, so that a device or a log named by mistake is not read forever.
 const MAX_FILE: u64 = 1 << 20;
 
 /// The contents of the configuration files: each line with its fields or its error, in file order.
@@ -146,8 +144,7 @@ fn read_folder(folder: &Path, items: &mut Vec<ConfigItem>) {
     }
 }
 
-/// Whether a shell would match the name with `*.conf`: hidden files, which editors leave, do not
-/// match.
+/// Returns true if a shell would match the name with `*.conf`. Hidden files, which editors leave, do not match.
 fn is_configuration(name: &OsStr) -> bool {
     let path = PathBuf::from(name);
     path.extension().is_some_and(|end| end == "conf") && !name.as_encoded_bytes().starts_with(b".")
@@ -183,25 +180,25 @@ impl fmt::Display for EntryOrigin {
     }
 }
 
-/// What happens to an entry when its name is opened, for any version.
+/// The status of an entry: the effect of opening its name, for any version.
 #[derive(Clone, Debug)]
 pub enum EntryStatus {
-    /// It is tried.
+    /// The entry is tried.
     Usable,
-    /// It cannot be opened here, for this reason.
+    /// The entry cannot be opened here, for this reason.
     Unusable(Error),
-    /// It could be opened, but the entry from that origin takes precedence.
+    /// The entry could be opened, but one from that origin takes precedence.
     Shadowed(EntryOrigin),
 }
 
 impl EntryStatus {
-    /// Whether the entry is tried.
+    /// Returns true if the entry is tried.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         matches!(self, Self::Usable)
     }
 
-    /// Why the entry cannot be opened, if it cannot.
+    /// The reason, if the entry cannot be opened.
     #[must_use]
     pub fn reason(&self) -> Option<&Error> {
         match self {
@@ -216,13 +213,13 @@ impl EntryStatus {
 pub struct Entry {
     /// The name to open it by; empty if none could be read.
     pub name: String,
-    /// Its origin.
+    /// The origin of the entry.
     pub origin: EntryOrigin,
     /// The API version of its line; a discovered adapter supports every version.
     pub api_version: Option<LineVersion>,
-    /// Whether it is marked `threadsafe`; discovered adapters are.
+    /// True if it is marked `threadsafe`; discovered adapters are thread-safe.
     pub thread_safe: bool,
-    /// Whether it takes precedence over `nondefault` entries of the same name.
+    /// True if it takes precedence over `nondefault` entries of the same name.
     pub is_default: bool,
     /// The provider that opens it, or the C library that its line names; empty if a C provider
     /// registered itself.
@@ -233,20 +230,19 @@ pub struct Entry {
     pub parameters: String,
     /// The platform parameters of its line.
     pub platform_parameters: String,
-    /// The reach of the provider; `None` for a C provider, which does not report it, and if no
-    /// provider opens the entry.
+    /// The reach of the provider; `None` if no provider opens the entry, or for a C provider, which does not report it.
     pub reach: Option<Reach>,
     /// The provider's description of the adapter: port state, speed, address.
     pub summary: String,
-    /// What is wrong with its line, if that has a syntax error.
+    /// The syntax error of its line, if any.
     pub syntax_error: Option<SyntaxError>,
-    /// Whether it can be opened, and why not.
+    /// The status: usable, or the reason why not.
     pub status: EntryStatus,
 }
 
 impl Entry {
-    /// The line of dat.conf that gives the entry; for a discovered adapter, a line that would.
-    /// `None` if nothing could be read.
+    /// The line of dat.conf for the entry; for a discovered adapter, a line that would select it. `None` if nothing
+    /// could be read.
     #[must_use]
     pub fn to_line(&self) -> Option<Line> {
         let serves_all = LineVersion { space: ConsumerSpace::User, major: 2, minor: 0 };
@@ -274,7 +270,7 @@ impl Entry {
         }
     }
 
-    /// An entry of which only the origin and the reason are known.
+    /// Creates an entry of which only the origin and the reason are known.
     pub(super) fn unusable(origin: EntryOrigin, reason: Error) -> Self {
         Self { status: EntryStatus::Unusable(reason), ..Self::blank(origin) }
     }

@@ -1,4 +1,4 @@
-//! The errors of files that cannot be read, and of lines and names that cannot be opened: one function per cause.
+//! The errors of unreadable files, and of lines and names that cannot be opened: one function per cause.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::error::{Error, ReturnType, Subtype};
 
 const LISTING: &str = "dat_registry_list_providers";
 
-/// Maximum number of words in the list of an error; then it gives the number of the others.
+/// Maximum number of words that an error lists; it counts the others.
 const MOST_WORDS: usize = 16;
 
-/// The start of an error that a listing shows for a position in a file.
+/// The start of an error for a position in a file, for the listing.
 pub(super) fn listed(place: impl fmt::Display) -> Error {
     Error::new(ReturnType::ProviderNotFound, Subtype::NameNotRegistered).during(LISTING).on(place)
 }
@@ -71,7 +71,7 @@ pub(super) fn other_version(
         .because(format!("registered for {offered}, requested {asked}"))
 }
 
-/// A line whose library is not a provider that was added.
+/// A line whose library is not a registered provider.
 pub(super) fn foreign(origin: &EntryOrigin, line: &Line, providers: &[Arc<Registered>]) -> Error {
     let library = shown(&line.library);
     let names = || providers.iter().map(|provider| provider.name());
@@ -91,7 +91,7 @@ pub(super) fn foreign(origin: &EntryOrigin, line: &Line, providers: &[Arc<Regist
         .advise(advice)
 }
 
-/// A C provider that is not thread-safe, for a consumer that requires it.
+/// A C provider that is not thread-safe, for a consumer that requires thread safety.
 pub(super) fn unsafe_for_threads(origin: &EntryOrigin) -> Error {
     let (is, asked) = (safety(false), safety(true));
     listed(origin)
@@ -117,7 +117,7 @@ pub(super) fn registered_for_c(registration: &Registration) -> Error {
         .advise("open it through libdat2")
 }
 
-/// A comma-separated list of words, with a number in place of those beyond the maximum.
+/// A comma-separated list of words, which counts those beyond the maximum.
 pub(super) fn listing(words: impl IntoIterator<Item = String>) -> String {
     let mut words: Vec<String> = words.into_iter().collect();
     if words.len() > MOST_WORDS {
@@ -165,7 +165,7 @@ pub(super) fn nothing_usable(
         ([], []) => unknown(asked, found),
         ([], corrupt) => unusable(corrupt),
         ([Entry { origin: EntryOrigin::Discovered, status, .. }], []) => {
-            // The provider knows the reason best, and its code says more than "not found".
+            // The provider knows the reason best, and its code is more precise than "not found".
             status.reason().cloned().unwrap_or_else(|| unusable(&readable))
         }
         (readable, corrupt) => other_versions(version, readable, corrupt)
@@ -174,8 +174,8 @@ pub(super) fn nothing_usable(
     named(error, asked)
 }
 
-/// No entry has the name. Only names that can be opened are suggested; whether a line for a C library
-/// can be is not known before the library is loaded, so those are only counted.
+/// No entry has the name. Only names that can be opened are suggested. Lines for C libraries are only counted, because
+/// the library must be loaded to know whether they can be opened.
 fn unknown(asked: RequestedName<'_>, found: &[Match]) -> Error {
     let (mut known, mut libraries): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for Match { entry, server, .. } in found.iter().filter(|it| it.entry.status.is_usable()) {
@@ -211,7 +211,7 @@ fn unknown(asked: RequestedName<'_>, found: &[Match]) -> Error {
         }
     }
     let error = not_found(Subtype::NameNotRegistered).because(reason);
-    // A name that merely contains the requested one is often that of an absent device.
+    // A name that contains the requested one often belongs to an absent device.
     let wanted = asked.name.to_lowercase();
     let typo = |name: &&str| !name.to_lowercase().contains(&wanted);
     let near = nearest(asked.name, known).or_else(|| nearest(asked.name, libraries).filter(typo));
@@ -221,7 +221,7 @@ fn unknown(asked: RequestedName<'_>, found: &[Match]) -> Error {
     }
 }
 
-/// There are entries of the name, each with its own reason.
+/// Entries of the name exist, each with its own reason.
 fn unusable(entries: &[&Entry]) -> Error {
     let reasons = listing(entries.iter().map(|entry| reason_of(entry)));
     let threads = |entry: &&Entry| {

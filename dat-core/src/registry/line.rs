@@ -27,17 +27,17 @@ const FIELDS: [&str; 8] = [
 pub struct Line {
     /// The name to open the adapter by.
     pub name: String,
-    /// The API version, and whether the line is for kernel consumers.
+    /// The API version, and the kind of consumers.
     pub api_version: LineVersion,
-    /// `threadsafe`; it matters only for C providers.
+    /// True for `threadsafe`; it matters only for C providers.
     pub thread_safe: bool,
-    /// `default`: such a line takes precedence over `nondefault` lines of the same name.
+    /// True for `default`: such a line takes precedence over `nondefault` lines of the same name.
     pub is_default: bool,
     /// The name of a provider, or the file name of a shared object.
     pub library: String,
     /// The version of the provider.
     pub provider_version: ProviderVersion,
-    /// The parameters that the provider gets when it opens the adapter.
+    /// The parameters that the provider receives when it opens the adapter.
     pub parameters: String,
     /// Unused by DAT.
     pub platform_parameters: String,
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether the next field is the first of the two keywords; it must be one of them.
+    /// Reads a field that must be one of two keywords. Returns true for the first.
     fn keyword(&mut self, yes: &str, no: &str) -> Result<bool, SyntaxError> {
         let field = self.next()?;
         let text = field.text()?;
@@ -216,20 +216,20 @@ impl ApiVersion {
         Self(Some((major, minor)))
     }
 
-    /// Whether the consumer accepts a line of that version: one with the same major version and the
-    /// same or a larger minor version.
+    /// Returns true if the consumer accepts a line of that version: one with the same major version
+    /// and the same or a larger minor version.
     #[must_use]
     pub fn accepts(self, offered: LineVersion) -> bool {
         self.0.is_none_or(|(major, minor)| offered.major == major && offered.minor >= minor)
     }
 
-    /// Whether the line has a larger minor version than requested, so that an exact match is
-    /// preferred.
+    /// Returns true if the line has a larger minor version than requested, so that an exact match
+    /// is preferred.
     pub(super) fn is_exceeded_by(self, offered: LineVersion) -> bool {
         self.0.is_some_and(|(major, minor)| offered.major == major && offered.minor > minor)
     }
 
-    /// Whether the line has the requested major version.
+    /// Returns true if the line has the requested major version.
     pub(super) fn accepts_major(self, offered: LineVersion) -> bool {
         self.0.is_none_or(|(major, _)| major == offered.major)
     }

@@ -1,9 +1,8 @@
-//! The registry: which names can be opened, through which provider, and why others cannot.
+//! The registry: the names that can be opened, their providers, and the reasons why others cannot be opened.
 //!
-//! Names come first from the lines of the configuration files and then from the adapters that
-//! providers discover. Every line becomes an [`Entry`] with an [`EntryStatus`], so that a line in error is
-//! shown with its position and reason, and hides no other. Only a usable line takes precedence over
-//! a discovered adapter of its name.
+//! Names come first from the lines of the configuration files, and then from the adapters that providers discover.
+//! Every line becomes an [`Entry`] with an [`EntryStatus`], so that a faulty line is listed with its position and
+//! reason and hides no other. Only a usable line takes precedence over a discovered adapter of its name.
 //!
 //! Lines may also name C libraries. This crate does not load them; the owner of a registry that can
 //! load them uses [`Registry::find`].
@@ -89,11 +88,11 @@ struct Shared {
     configuration: Configuration,
     id_allocator: Arc<dyn IdAllocator>,
     state: Mutex<State>,
-    /// Whether the owner can load and open C providers.
+    /// True if the owner can load and open C providers.
     allows_c_providers: AtomicBool,
     /// The compatibility mode of adapters whose names and lines give none.
     compat: OnceLock<CompatChoice>,
-    /// Whether the process shows a sign of a known program, if the owner can tell.
+    /// Reports whether the process shows a sign of a known program, if the owner can tell.
     signs: OnceLock<fn(&ProgramSign) -> bool>,
 }
 
@@ -102,13 +101,12 @@ struct Shared {
 struct State {
     providers: Vec<Arc<Registered>>,
     registrations: Vec<Registration>,
-    /// Why libraries of lines could not be used at the last attempt.
+    /// Errors of the libraries that could not be used at the last attempt, by line.
     unusable: BTreeMap<EntryOrigin, Error>,
 }
 
 impl Shared {
-    /// Reads or changes the registry. No process is forked meanwhile, because a child uses the registries
-    /// of its parent.
+    /// Reads or changes the registry. No process is forked meanwhile, because a child uses its parent's registries.
     fn with<R>(&self, call: impl FnOnce(&mut State) -> R) -> R {
         static ALL: ProcessLock<()> = ProcessLock::new(Rank::Registries, ());
         let _all = ALL.lock();
@@ -173,9 +171,9 @@ impl Registry {
         self
     }
 
-    /// Relaxes for [known programs](crate::compat::known) what they need, if neither the name nor the
-    /// line nor [`Registry::with_compat`] sets a mode. The function says whether this process shows a
-    /// sign; every open calls it. Only the first call has an effect.
+    /// Relaxes the rules that [known programs](crate::compat::known) need relaxed, if neither the name nor the line nor
+    /// [`Registry::with_compat`] sets a mode. Every open calls the function, which returns true if this process shows
+    /// the sign. Only the first call of this method has an effect.
     #[must_use]
     pub fn with_known_programs(self, is_present: fn(&ProgramSign) -> bool) -> Self {
         let _ = self.shared.signs.set(is_present);
@@ -250,7 +248,7 @@ impl Registry {
             }
             Ok(providers.remove(index))
         };
-        // The provider's own drop may take long, or call the registry.
+        // Dropping the provider may take long, or call the registry.
         let removed = self.shared.with(remove)?;
         drop(removed);
         Ok(())

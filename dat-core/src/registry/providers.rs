@@ -68,7 +68,7 @@ impl ProviderUse {
         &self.0.description
     }
 
-    /// The names that its consumers gave to shared memory.
+    /// The names of shared memory given by its consumers.
     pub(crate) fn shared_names(&self) -> &Arc<SharedNames> {
         &self.0.shared_names
     }
@@ -92,7 +92,7 @@ impl fmt::Debug for ProviderUse {
     }
 }
 
-/// A provider with which to open a name, and what to pass to it.
+/// A provider that can open a name, and the arguments for it.
 #[derive(Clone)]
 pub struct Candidate {
     /// The provider.
@@ -101,20 +101,19 @@ pub struct Candidate {
     pub guard: ProviderUse,
     /// The name to open: that of the line, or of the discovered adapter.
     pub adapter_name: String,
-    /// The IA parameters of the line, then those after the `?` in the name, without the
-    /// compatibility mode.
+    /// The IA parameters of the line, followed by those after the `?` in the name, without the compatibility mode.
     pub parameters: String,
-    /// What chose the rules of the manual pages that are relaxed.
+    /// The source of the choice of relaxed rules.
     pub(crate) compat: CompatChoice,
     /// The origin of the candidate.
     pub origin: EntryOrigin,
-    /// Gives the objects of the registry their ids.
+    /// Assigns ids to the objects of the registry.
     pub(crate) id_allocator: Arc<dyn IdAllocator>,
 }
 
 impl Candidate {
-    /// The program that this process is, if the table of known programs decides which rules of the
-    /// manual pages are relaxed.
+    /// The known program that this process is, if the table of known programs decides which rules of the manual pages
+    /// are relaxed.
     #[must_use]
     pub fn known_program(&self) -> Option<&'static KnownProgram> {
         match self.compat {
@@ -146,10 +145,9 @@ impl fmt::Debug for Candidate {
 pub struct OpenRequirements {
     /// The version of the API.
     pub version: ApiVersion,
-    /// Whether several threads will use the adapter; `None` if either is acceptable.
-    /// Rust providers are thread-safe and satisfy both. A C provider satisfies the value that it is
-    /// registered with; if no entry of the name does, a thread-safe one also serves a consumer that
-    /// does not require thread safety.
+    /// Whether several threads will use the adapter; `None` if either is acceptable. Rust providers are thread-safe and
+    /// satisfy both. A C provider satisfies the value that it is registered with; if no entry of the name does, a
+    /// thread-safe one also serves a consumer that does not require thread safety.
     pub thread_safe: Option<bool>,
 }
 
@@ -177,7 +175,7 @@ impl Library {
         errors::listed(&self.origin).because(reason.into())
     }
 
-    /// Why it cannot be opened by such a name.
+    /// Returns the error if the name has parameters, which a loaded C library does not accept.
     pub(super) fn misnamed(&self) -> Option<Error> {
         (!self.suffix.is_empty()).then(|| errors::parameters_for_c(&self.origin, &self.line))
     }
@@ -191,7 +189,7 @@ pub struct Registration {
     pub name: String,
     /// The version of the API that it implements.
     pub version: LineVersion,
-    /// Whether it is thread-safe.
+    /// True if it is thread-safe.
     pub thread_safe: bool,
 }
 
@@ -208,7 +206,7 @@ pub(super) fn safety(thread_safe: bool) -> &'static str {
 }
 
 impl Registry {
-    /// Adds a C provider that no line names. It takes precedence over all lines of its name.
+    /// Registers a C provider that has no dat.conf line. It takes precedence over all lines of its name.
     ///
     /// # Errors
     /// `DAT_PROVIDER_ALREADY_REGISTERED` if an equal registration exists; `DAT_INVALID_PARAMETER`
@@ -240,7 +238,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Removes a C provider that no line names.
+    /// Unregisters a C provider that has no dat.conf line.
     ///
     /// # Errors
     /// `DAT_PROVIDER_NOT_FOUND` if it is not registered.
@@ -264,19 +262,18 @@ impl Registry {
 pub struct ListedAdapter {
     /// The name to open.
     pub name: String,
-    /// Whether it opens for programs that require thread safety. It opens for the others too.
+    /// True if programs that require thread safety can open it. All other programs can open it too.
     pub thread_safe: bool,
 }
 
 impl Registry {
-    /// The names that programs of that version get, in the order in which a program that takes the
-    /// first one should try them.
+    /// The names that programs of that version receive, in the order in which a program that takes the first one should
+    /// try them.
     ///
-    /// Each name that can be opened is listed once. C providers that the program registered come first,
-    /// then the lines of the configuration in file order, which are what the administrator chose, and
-    /// then the discovered adapters, those with a greater [`Reach`] first. An adapter that does not
-    /// leave the process and that no line names is listed only if there is nothing else: programs would
-    /// open it and wait for peers in other processes.
+    /// Each name that can be opened is listed once: C providers registered by the program come first, then the lines of
+    /// the configuration in file order, as the administrator chose, and then the discovered adapters, those with a
+    /// greater [`Reach`] first. An adapter within the process that no line names is listed only if there is nothing
+    /// else: programs would open it and wait for peers in other processes.
     #[must_use]
     pub fn listed_adapters(&self, version: ApiVersion) -> Vec<ListedAdapter> {
         let usable = |thread_safe| {
@@ -299,7 +296,7 @@ impl Registry {
     }
 }
 
-/// The key by which entries are sorted; entries with the same key keep their order.
+/// The sort key of entries; entries with the same key keep their order.
 fn precedence(entry: &Entry) -> (bool, Reverse<Option<Reach>>) {
     match entry.origin {
         EntryOrigin::Discovered => (true, Reverse(entry.reach)),

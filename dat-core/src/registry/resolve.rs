@@ -1,5 +1,5 @@
-//! From a name to an open adapter: what can open it, in order, tried until one does; and whether two names denote
-//! related adapters.
+//! Name resolution: finds the providers for a name, tries them in order until one opens, and compares the adapters of
+//! two names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::compat::{CompatChoice, known};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::provider::Relationship;
 
-/// What a name was resolved to: a way to open it.
+/// The result of resolving a name: one way to open it.
 #[derive(Clone, Debug)]
 pub enum Resolved {
     /// A Rust provider; [`Candidate::open`] opens it.
@@ -25,7 +25,7 @@ pub enum Resolved {
     Registered(Registration),
 }
 
-/// Why a resolved name did not open.
+/// The reason why a resolved name did not open.
 #[derive(Clone, Debug)]
 pub enum OpenError {
     /// Its library cannot be loaded or does not provide the name. The line is treated as absent,
@@ -42,12 +42,11 @@ impl From<Error> for OpenError {
 }
 
 impl Registry {
-    /// The Rust providers with which to open a name, to be tried in order; never empty.
+    /// Returns the Rust providers that can open a name, to be tried in order; never empty.
     ///
-    /// The text after a `?` in the name is not looked up but passed to the provider, after the IA
-    /// parameters of the line. Providers discover their adapters only if no line of the name is
-    /// usable; those that [do not claim it](crate::provider::Provider::claims_name) only if no other
-    /// provider has the name.
+    /// The text after a `?` in the name is not looked up but passed to the provider, after the IA parameters of the
+    /// line. Providers discover their adapters only if no line of the name is usable, and those that [do not claim
+    /// it](crate::provider::Provider::claims_name) only if no other provider has the name.
     ///
     /// # Errors
     /// - `DAT_INVALID_PARAMETER` if the name is empty or longer than [`MAX_NAME`](super::MAX_NAME) bytes;
@@ -66,8 +65,8 @@ impl Registry {
         Ok(own.collect())
     }
 
-    /// What to try for a name now; never empty. C providers are included only if `loadable` is
-    /// given, which holds the libraries known to be unusable.
+    /// Returns the ways to open a name now; never empty. C providers are included only if `loadable`, the set of
+    /// libraries known to be unusable, is given.
     pub(super) fn look_up(
         &self,
         name: &str,
@@ -90,7 +89,7 @@ impl Registry {
             let mut found = catalog.named();
             shadow(&mut found);
             let mut picked = RequestedName::pick(name, &found);
-            // First those that may have it; the others only contribute names to an error.
+            // First those that claim it; the others only contribute names to an error.
             for claims_name in [true, false] {
                 if picked.is_none() {
                     found.extend(catalog.discovered_for([name, asked.name], claims_name));
@@ -107,8 +106,7 @@ impl Registry {
         }
     }
 
-    /// Tries the ways to open a name, in the order of look-up, until one opens. Nothing else is
-    /// touched, and nothing is tried twice.
+    /// Tries the ways to open a name, in the order of look-up, until one opens. Each is tried at most once.
     ///
     /// Entries of equal precedence are tried in the order of the files. Entries of lower precedence
     /// are tried only if no better one is usable: `nondefault` lines, then C libraries that offer
@@ -133,8 +131,8 @@ impl Registry {
     /// assert!(registry.list()[0].status.reason().is_some());
     /// ```
     ///
-    /// If nothing is usable, as [`Registry::resolve`], with the reason of each entry. If the usable
-    /// entries refused, the code of the first refusal and all reasons.
+    /// If nothing is usable, as [`Registry::resolve`], with the reason of each entry. If the usable entries refused,
+    /// the code of the first refusal and all reasons.
     pub fn find<T>(
         &self,
         name: &str,
@@ -207,7 +205,8 @@ impl Registry {
         picked.map(take).collect()
     }
 
-    /// The mode by the table of known programs. Made at each open: what is loaded may change.
+    /// Looks up the mode in the table of known programs. This is done at each open, because libraries may be loaded
+    /// later.
     fn known_program(&self) -> Option<CompatChoice> {
         let is_present = self.shared.signs.get()?;
         known::recognise(is_present).map(CompatChoice::Known)
@@ -235,7 +234,7 @@ impl Registry {
     }
 }
 
-/// Merges the errors of all that was tried: a single one is returned unchanged.
+/// Merges the errors of all attempts. A single error is returned unchanged.
 pub(crate) fn merge(name: &str, mut failures: Vec<Error>) -> Error {
     if failures.len() == 1 {
         return failures.remove(0);
@@ -254,9 +253,9 @@ pub(crate) fn merge(name: &str, mut failures: Vec<Error>) -> Error {
 }
 
 impl Registry {
-    /// Whether two adapters can take over from one another (dat_registry_providers_related of DAT
-    /// 2.0). An adapter is related to itself. For adapters of two providers, both are asked. A C
-    /// provider cannot be asked, so nothing more is known of its adapters.
+    /// Returns whether two adapters can take over from one another (dat_registry_providers_related of DAT 2.0). An
+    /// adapter is related to itself. For adapters of two providers, both are asked. C providers cannot be asked, so
+    /// their adapters are otherwise unknown.
     ///
     /// # Errors
     /// `DAT_PROVIDER_NOT_FOUND` for an unknown name.

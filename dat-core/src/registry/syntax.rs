@@ -1,5 +1,4 @@
-//! The syntax of dat.conf: the fields of a line, what is wrong with a line and where, and the word that was
-//! probably meant.
+//! The syntax of dat.conf: the fields of a line, syntax errors with their columns, and suggestions for misspelt words.
 
 use std::borrow::Cow;
 
@@ -36,7 +35,7 @@ impl<'a> Field<'a> {
         self.unescaped(String::from_utf8_lossy(self.raw))
     }
 
-    /// The text for an error message: quoted, and truncated if it is long.
+    /// Formats the text for an error message: quoted, and truncated if it is long.
     pub(super) fn shown(&self) -> String {
         shown(&self.lossy())
     }
@@ -60,7 +59,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Text for an error message: quoted, and truncated if it is long.
+/// Formats text for an error message: quoted, and truncated if it is long.
 pub(super) fn shown(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -224,7 +223,7 @@ impl SyntaxError {
         self.name.as_deref()
     }
 
-    /// How to correct the line, if that can be guessed.
+    /// A correction of the line, if one can be guessed.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -236,7 +235,7 @@ impl SyntaxError {
         printable(&self.text)
     }
 
-    /// What was expected and what was found, without the position.
+    /// The expected and the actual text, without the position.
     #[must_use]
     pub fn message(&self) -> String {
         format!("expected {}, found {}", self.expected, self.found)
@@ -259,12 +258,12 @@ impl SyntaxError {
     }
 }
 
-/// The hint as the end of the message.
+/// Formats the hint as the end of the message.
 fn suffix(hint: &Option<Box<str>>) -> String {
     hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"))
 }
 
-/// Text that moves no cursor: a control character, except the tab, becomes its Unicode picture.
+/// Makes text safe to print: a control character, except the tab, becomes its Unicode picture.
 fn printable(bytes: &[u8]) -> String {
     let picture = |c: char| match c {
         '\t' => c,
@@ -276,7 +275,7 @@ fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(picture).collect()
 }
 
-/// The known word closest to `wanted`, if one is close enough to be what was meant.
+/// Returns the known word closest to `wanted`, if one is close enough to be a misspelling.
 ///
 /// Case is ignored. A wrong, missing, extra or swapped letter costs one, and about a third of the
 /// letters may be wrong. If no word is that close, the result is the shortest word that contains

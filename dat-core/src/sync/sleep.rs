@@ -1,4 +1,4 @@
-//! What threads sleep on: a word of memory, or descriptors.
+//! The objects on which threads sleep: a word of memory, or descriptors.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering};

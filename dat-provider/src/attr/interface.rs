@@ -61,11 +61,11 @@ pub struct IaAttributes {
     pub max_rdma_read_in: u32,
     /// Maximum number of outgoing RDMA reads in flight on all endpoints together.
     pub max_rdma_read_out: u32,
-    /// Whether every endpoint can use its incoming maximum at the same time.
+    /// True if every endpoint can use its incoming maximum at the same time.
     pub max_rdma_read_per_ep_in_guaranteed: bool,
-    /// Whether every endpoint can use its outgoing maximum at the same time.
+    /// True if every endpoint can use its outgoing maximum at the same time.
     pub max_rdma_read_per_ep_out_guaranteed: bool,
-    /// Whether zero-based addressing of memory regions is supported.
+    /// True if zero-based addressing of memory regions is supported.
     pub zero_based_supported: bool,
     /// Attributes specific to the transport.
     pub transport: Vec<NamedAttr>,

@@ -20,7 +20,7 @@ pub enum IovOwnership {
 pub enum EpCreator {
     /// Only the consumer.
     Never,
-    /// The provider if requested.
+    /// The provider, on request.
     OnRequest,
     /// Always the provider.
     Always,

@@ -46,7 +46,7 @@ macro_rules! codes {
                 Self::ALL.iter().copied().find(|code| code.name() == name)
             }
 
-            /// What the code means: a sentence.
+            /// The meaning of the code, as a sentence.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self {
@@ -54,7 +54,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What to do about it: a sentence.
+            /// The advice, as a sentence.
             #[must_use]
             pub const fn advice(self) -> &'static str {
                 match self {

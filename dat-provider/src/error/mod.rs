@@ -141,7 +141,7 @@ impl Error {
         self
     }
 
-    /// What went wrong (`DAT_GET_TYPE`).
+    /// The kind of failure (`DAT_GET_TYPE`).
     #[must_use]
     pub const fn return_type(&self) -> ReturnType {
         self.plain.return_type()
@@ -172,7 +172,7 @@ impl Error {
         }
     }
 
-    /// What to do about it.
+    /// The advice.
     #[must_use]
     pub fn advice(&self) -> &str {
         match &self.detail {
@@ -206,7 +206,7 @@ impl Error {
         self.return_type().class() | self.plain.code()
     }
 
-    /// Whether the error has this return type.
+    /// Returns true if the error has this return type.
     #[must_use]
     pub fn is(&self, return_type: ReturnType) -> bool {
         self.return_type() == return_type

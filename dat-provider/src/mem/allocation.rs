@@ -1,4 +1,4 @@
-//! What owns the bytes of a [`Memory`](super::Memory).
+//! The owner of the bytes of a [`Memory`](super::Memory).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::any::Any;

@@ -64,7 +64,7 @@ impl Span {
         self.len
     }
 
-    /// Whether its length is 0.
+    /// Returns true if its length is 0.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -189,7 +189,7 @@ impl Memory {
         self.span().len
     }
 
-    /// Whether its length is 0; never true.
+    /// Returns true if its length is 0; never true.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

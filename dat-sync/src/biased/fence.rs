@@ -48,7 +48,8 @@ mod imp {
     const PRIVATE_EXPEDITED: c_int = 1 << 3;
     const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
-    /// Whether [`heavy`] is quick: needs Linux 4.14, and no sandbox that forbids membarrier(2).
+    /// Returns true if [`heavy`] is quick: needs Linux 4.14, and no sandbox that forbids
+    /// membarrier(2).
     pub fn is_available() -> bool {
         state() == AVAILABLE
     }

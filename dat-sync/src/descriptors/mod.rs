@@ -14,8 +14,8 @@ pub use watch_sets::{Beacon, WatchSets};
 
 use rustix::io::Errno;
 
-/// Whether an error of a call says that a descriptor was closed, or that its number denotes another file now. The
-/// call never succeeds again.
+/// Returns true if an error of a call says that a descriptor was closed, or that its number denotes another file now.
+/// The call never succeeds again.
 #[must_use]
 pub fn is_lost(errno: Errno) -> bool {
     matches!(errno, Errno::BADF | Errno::INVAL | Errno::NOENT | Errno::NOTSOCK | Errno::PERM)

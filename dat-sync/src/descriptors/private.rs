@@ -79,7 +79,7 @@ impl<T, const N: usize> Private<T, N> {
         Ok((Self { value: ManuallyDrop::new(value), entries }, other))
     }
 
-    /// Whether its numbers denote its descriptors still, or what a child has in their place.
+    /// Returns true if its numbers denote its descriptors still, or what a child has in their place.
     #[must_use]
     pub fn is_there(&self) -> bool {
         let table = TABLE.lock();

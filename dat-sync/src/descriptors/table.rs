@@ -126,7 +126,7 @@ impl Table {
         index
     }
 
-    /// Whether the number of the entry still denotes its file, or what a child has in its place.
+    /// Returns true if the number of the entry still denotes its file, or what a child has in its place.
     pub(super) fn is_there(&self, index: usize) -> bool {
         self.entries[index].as_ref().is_some_and(Entry::is_there)
     }

@@ -23,7 +23,7 @@ pub enum Call {
     Add,
 }
 
-/// What a number denotes.
+/// The object that a number denotes.
 struct File {
     /// Distinguishes it from others with the same number.
     id: u64,
@@ -47,7 +47,7 @@ const ALWAYS: EventFlags = EventFlags::HUP.union(EventFlags::ERR);
 #[derive(Default)]
 struct Table {
     files: Vec<Option<File>>,
-    /// What all numbers are copies of.
+    /// The object that all numbers are copies of.
     original: Option<OwnedFd>,
     /// Numbers that the program has closed by accident. Their owners leave them open.
     lost: Vec<RawFd>,
@@ -90,7 +90,7 @@ pub fn refuse(call: Call, others: u32, errno: Errno) {
     with(|table| table.refusals.insert(call, (others, errno)));
 }
 
-/// Whether the call of [`refuse`] is still to come.
+/// Returns true if the call of [`refuse`] is still to come.
 #[must_use]
 pub fn is_to_refuse(call: Call) -> bool {
     with(|table| table.refusals.contains_key(&call))
@@ -107,13 +107,13 @@ pub fn changes() -> u64 {
     with(|table| table.changes)
 }
 
-/// Whether a descriptor or a set is readable.
+/// Returns true if a descriptor or a set is readable.
 #[must_use]
 pub fn is_readable(descriptor: RawFd) -> bool {
     with(|table| table.ready(descriptor).contains(EventFlags::IN))
 }
 
-/// Whether a number denotes a descriptor or a set.
+/// Returns true if a number denotes a descriptor or a set.
 #[must_use]
 pub fn is_open(descriptor: RawFd) -> bool {
     with(|table| table.file(descriptor).is_some())

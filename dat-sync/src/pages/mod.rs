@@ -74,7 +74,7 @@ impl Pages {
         self.len
     }
 
-    /// Whether its length is 0; never true.
+    /// Returns true if its length is 0; never true.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

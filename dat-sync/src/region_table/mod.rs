@@ -36,7 +36,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// Whether a range lies completely inside.
+    /// Returns true if a range lies completely inside.
     #[inline]
     #[must_use]
     pub fn contains(&self, address: u64, length: u64) -> bool {
@@ -66,7 +66,7 @@ impl NoContext {
         }
     }
 
-    /// What to do about it.
+    /// The advice.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {
@@ -159,7 +159,7 @@ impl RegionTable {
         self.free.lock().live
     }
 
-    /// Whether the table is empty.
+    /// Returns true if the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -209,7 +209,7 @@ impl RegionTable {
         self.slot(context)?.find(context, owner, access, address, length)
     }
 
-    /// Whether a context was ever handed out for its slot, even if it is no longer valid.
+    /// Returns true if a context was ever handed out for its slot, even if it is no longer valid.
     #[must_use]
     pub fn was_issued(&self, context: u32) -> bool {
         let generation = context & ((1 << GENERATION_BITS) - 1);

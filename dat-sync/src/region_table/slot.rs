@@ -92,7 +92,7 @@ impl Slot {
         (length <= left).then_some(value)
     }
 
-    /// Whether a context is valid; the caller holds the writers' lock.
+    /// Returns true if a context is valid; the caller holds the writers' lock.
     pub(super) fn is(&self, context: u32) -> bool {
         let head = self.head.load(Ordering::Relaxed);
         head as u32 == context && head != VACANT

@@ -85,7 +85,7 @@ impl<T> SlabArc<T> {
 }
 
 impl<T: ?Sized> SlabArc<T> {
-    /// Whether both refer to the same object.
+    /// Returns true if both refer to the same object.
     #[must_use]
     pub fn ptr_eq(this: &Self, other: &Self) -> bool {
         std::ptr::addr_eq(this.object.as_ptr(), other.object.as_ptr())

@@ -47,7 +47,7 @@ pub fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> Result<CompletionQ
     Ok(CompletionQueueParts { queue: Arc::new(CqHandle(queue)), poller: Box::new(poller) })
 }
 
-/// As [`create`], for a poller inside of another one.
+/// As [`create`], for a poller that another one contains.
 pub(crate) fn create_with_poller(
     depth: usize,
     sink: Arc<dyn CompletionSink>,
@@ -112,7 +112,7 @@ impl Cq {
         Attachment::new(&producer.pages[page_of(index)], index)
     }
 
-    /// Detaches a work queue. Its completions stay until they are polled.
+    /// Detaches a work queue. Its completions remain until they are polled.
     pub fn detach(&self, work_queue: u32) {
         let mut producer = self.producer.lock();
         let end = producer.tail;
@@ -123,14 +123,14 @@ impl Cq {
         }
     }
 
-    /// The first failure of a work queue since its last reset, apart from flushed operations.
+    /// Returns the first failure of a work queue since its last reset, except flushed operations.
     pub fn failure(&self, work_queue: u32) -> Option<Failure> {
         let producer = self.producer.lock();
         let found = producer.failures.iter().find(|(of, _)| *of == work_queue);
         found.map(|(_, failure)| failure.clone())
     }
 
-    /// Forgets the failure of a work queue, which is being reset.
+    /// Clears the failure of a work queue, which is being reset.
     pub fn clear_failure(&self, work_queue: u32) {
         self.producer.lock().failures.retain(|(of, _)| *of != work_queue);
     }
@@ -145,8 +145,8 @@ impl Cq {
         self.producer.lock().page(work_queue).drop_one(work_queue);
     }
 
-    /// The fast path: stores the completion of a plain success if there is space and no waiter sleeps.
-    /// Otherwise it has no effect and returns false. The entry is built last, to save registers.
+    /// The fast path: stores the completion of a plain success if there is space and no waiter sleeps. Otherwise
+    /// returns false, without effect. `entry` is called last, to save registers.
     #[inline(always)]
     pub(crate) fn push_plain(&self, entry: impl FnOnce() -> Plain) -> bool {
         let Some(mut producer) = self.producer.lock_as_owner() else { return false };
@@ -169,7 +169,7 @@ impl Cq {
         upcalls: &mut Upcalls,
     ) {
         let mut producer = self.producer.lock();
-        // The status needs no further description.
+        // The status needs no description.
         if let Some(failure) = Failure::from_completion(&completion, String::new) {
             producer.record_failure(work_queue, failure);
         }
@@ -187,7 +187,7 @@ impl Cq {
         }
     }
 
-    /// Returns the credit of a completion that will not be polled.
+    /// Returns the credit of a completion that is dropped.
     #[cold]
     fn refuse(self: &Arc<Self>, producer: &Producer, work_queue: u32, upcalls: &mut Upcalls) {
         producer.page(work_queue).drop_one(work_queue);
@@ -196,7 +196,7 @@ impl Cq {
         }
     }
 
-    /// Recomputes the limit. Returns whether there is space.
+    /// Recomputes the limit. Returns true if there is space.
     #[cold]
     fn raise_limit(&self, producer: &mut Producer) -> bool {
         if !producer.is_closed {

@@ -16,7 +16,7 @@ pub(crate) struct CqPoller {
     /// The next position to poll.
     head: u64,
     ring: CompletionRing,
-    /// The poller's copy of the list of pages.
+    /// A copy of the producers' list of pages.
     pages: Vec<Arc<CreditPage>>,
     poll_count: Arc<PollCount>,
     queue: Arc<Cq>,
@@ -24,7 +24,7 @@ pub(crate) struct CqPoller {
     notify: Notify,
 }
 
-/// More completions than these are not counted, because each wait would count them again.
+/// At most this many completions are counted, because each wait counts them again.
 const MAX_COUNTED: u64 = 8;
 
 impl CompletionPoller for CqPoller {
@@ -63,7 +63,7 @@ impl CompletionPoller for CqPoller {
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
-        // Every completion that is stored after this has seen the mode.
+        // Every completion that is stored later has seen the mode.
         if mode != self.notify {
             self.notify = mode;
             let mut producer = self.queue.producer.lock();
@@ -110,13 +110,13 @@ impl CqPoller {
         }
     }
 
-    /// Whether the completion at the head is not a plain success, or missing.
+    /// Returns [`TakeResult::Other`] if a completion that is not a plain success is at the head.
     #[inline(always)]
     fn other_or_nothing(&self) -> TakeResult {
         if self.ring.is_filled(self.head) { TakeResult::Other } else { TakeResult::Nothing }
     }
 
-    /// Returns the credit of the completion at the head, which was read.
+    /// Returns the credit of the completion at the head, which has been read.
     #[inline]
     fn finish(&mut self, work_queue: u32) {
         // A page is added before its first completion is stored.
@@ -126,11 +126,11 @@ impl CqPoller {
         if let Some(page) = self.pages.get(page_of(work_queue)) {
             page.release(work_queue);
         }
-        // Last: the index of its work queue may be reused as soon as `head` is published.
+        // Last, because the index of the work queue may be reused as soon as `head` is published.
         self.head += 1;
     }
 
-    /// Copies the list of pages again.
+    /// Updates the copy of the list of pages.
     #[cold]
     fn update_pages(&mut self) {
         self.pages.clone_from(&self.queue.producer.lock().pages);

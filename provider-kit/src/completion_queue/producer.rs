@@ -1,4 +1,4 @@
-//! The state of the producers of a completion queue, which its lock guards.
+//! The state of a completion queue's producers, guarded by its lock.
 
 use std::sync::Arc;
 
@@ -15,22 +15,23 @@ const MIN_RECLAIM: usize = 64;
 pub(super) struct Producer {
     /// The next position to fill.
     pub(super) tail: u64,
-    /// Up to this position the fast path applies: there is space, and no waiter sleeps.
+    /// The fast path applies up to this position: there is space, and no waiter sleeps.
     pub(super) fast_limit: u64,
     pub(super) ring: CompletionRing,
-    /// Up to this position there is space; more may have been polled since.
+    /// There is space up to this position; more may have been polled since.
     pub(super) limit: u64,
     pub(super) notify: Notify,
-    /// The poller is gone, so completions are dropped.
+    /// True if the poller is gone, so that completions are dropped.
     pub(super) is_closed: bool,
     pub(super) depth: u64,
     /// The returned credits of the attached work queues.
     pub(super) pages: Vec<Arc<CreditPage>>,
     /// Free indices of work queues.
     pub(super) free: Vec<u32>,
-    /// Detached work queues. Each index is free once all completions up to its position are polled.
+    /// Detached work queues. The index of each is free once all completions up to its position are
+    /// polled.
     pub(super) detached: Vec<(u32, u64)>,
-    /// With more detached work queues than this, `reclaim` is called.
+    /// Number of detached work queues above which `reclaim` is called.
     pub(super) reclaim_threshold: usize,
     /// The first failure of each work queue since its last reset.
     pub(super) failures: Vec<(u32, Failure)>,
@@ -60,7 +61,7 @@ impl Producer {
         &self.pages[page_of(work_queue)]
     }
 
-    /// Records a failure, if it is the first of its work queue.
+    /// Records a failure, if it is the first one of its work queue.
     #[cold]
     pub(super) fn record_failure(&mut self, work_queue: u32, failure: Failure) {
         if self.failures.iter().all(|(of, _)| *of != work_queue) {

@@ -8,25 +8,25 @@ use dat_sync::{Mutex, PerProcess};
 
 use super::page;
 
-/// How long the owner of memory waits for an access of a peer: longer than any access that is not
-/// stopped takes.
+/// How long the owner of memory waits for a peer's access to end: longer than any access takes unless the peer is
+/// stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long the end of a connection waits for one.
+/// How long the end of a connection waits for an access to end.
 const PATIENCE_AT_END: Duration = Duration::from_millis(10);
 
-/// What the peer of one connection passes for each access. A link implements it.
+/// The gate that the peer of one connection passes for each access. A link implements it.
 pub trait Gate: Send + Sync {
-    /// Lets accesses begin.
+    /// Allows accesses to begin.
     fn open(&self);
 
-    /// Lets no further access begin.
+    /// Prevents new accesses.
     fn close(&self);
 
-    /// Makes the peer look up each region again in accesses that begin from now on.
+    /// Makes the peer look up each region again in later accesses.
     fn revoke(&self);
 
-    /// Waits until the access that is in progress has ended. Returns false if the deadline came first.
-    /// A peer that is gone has none.
+    /// Waits until the access in progress has ended. Returns false if the deadline expires first. A peer that is gone
+    /// accesses nothing.
     fn wait(&self, deadline: Instant) -> bool;
 
     /// Ends the connection, because the peer does not end its access.
@@ -38,7 +38,7 @@ struct Granted {
     gate: Box<dyn Gate>,
     /// The value of [`ENDED`] after the end of the connection; 0 before.
     closed: AtomicU64,
-    /// An access did not end in time, so later calls do not wait for it again.
+    /// True if an access did not end in time, so that later calls do not wait for it again.
     is_stuck: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ impl Granted {
         self.closed.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether its peer may access memory that was registered at a moment: not if it ended before.
+    /// Returns true if its peer may access memory registered at that moment: false if the grant ended before.
     fn may_access(&self, registered: Moment) -> bool {
         !self.is_closed() || self.closed.load(Ordering::Relaxed) > registered.0
     }
@@ -68,10 +68,10 @@ impl Granted {
 
 /// Number of grants that have ended.
 static ENDED: AtomicU64 = AtomicU64::new(0);
-/// All grants of this process, and those of ended connections whose peers have not ended their access.
+/// All grants of this process, including those of ended connections whose peers have not ended their access.
 static GRANTS: PerProcess<Mutex<Vec<Arc<Granted>>>> = PerProcess::new();
 
-/// When memory was registered, in the order of the ends of grants.
+/// The time of a registration, ordered relative to the ends of grants.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moment(u64);
 
@@ -95,7 +95,7 @@ pub fn grant(domain: u32, gate: Box<dyn Gate>) -> Grant {
         grants.retain(|one| !(one.is_closed() && one.gate.wait(now)));
         grants.push(Arc::clone(&granted));
     }
-    // After it is listed: `revoke` must not miss an access.
+    // After it is listed, so that `revoke` does not miss an access.
     granted.gate.open();
     Grant(granted)
 }
@@ -109,12 +109,11 @@ impl Drop for Grant {
     }
 }
 
-/// Whether this process has offered messages.
+/// True once this process has offered a message.
 static HAS_OFFERS: AtomicBool = AtomicBool::new(false);
 
-/// A message is about to be offered. The caller holds the lock of the queue pair until it has validated
-/// the memory of the message and written the offer. Deregistering passes through that lock before it
-/// revokes.
+/// A message is about to be offered. The caller holds the lock of the queue pair until it has validated the message's
+/// memory and written the offer. A deregistration takes that lock before it revokes.
 #[inline]
 pub(crate) fn note_offer() {
     if !has_offers() {
@@ -122,15 +121,14 @@ pub(crate) fn note_offer() {
     }
 }
 
-/// Whether peers may access memory without remote privileges, because it was offered.
+/// Returns true if peers may access memory without remote privileges, because it was offered.
 pub(crate) fn has_offers() -> bool {
     HAS_OFFERS.load(Ordering::Relaxed)
 }
 
-/// Waits until no peer accesses memory of a domain that was registered at a moment and withdrawn from
-/// the page since. Returns
-/// whether that is certain. The connections of peers that do not end their access within
-/// two seconds are ended.
+/// Waits until no peer accesses memory of a domain that was registered at that moment and has been withdrawn from the
+/// page. Returns true if that is certain. Ends the connections of peers that do not end their access within two
+/// seconds.
 pub(crate) fn revoke(domain: u32, registered: Moment) -> bool {
     if !page::is_in_use() {
         return true;

@@ -1,13 +1,11 @@
-//! Direct access: a peer on the same machine reads and writes registered memory itself, and the owner of
-//! the memory does nothing.
+//! Direct access: a peer on the same machine reads and writes registered memory without the help of its owner.
 //!
-//! The owner publishes its regions on the [`page`], which a requester reads before it accesses memory.
-//! It grants access to one connection at a time through a [`Gate`], which the requester passes for each
-//! access. To revoke rights, the owner withdraws the region from the page, calls `revoke`, and then no
-//! access that found the region is in progress.
+//! The owner publishes its regions on the [`page`], which a requester reads before it accesses memory. The owner grants
+//! access to one connection at a time through a [`Gate`], which the requester passes for each access. To revoke rights,
+//! it withdraws the region from the page and calls `revoke`; then no access that found the region is in progress.
 //!
-//! The same gate protects the source of a message that the owner offers: the [`Offer`] names the epoch of
-//! the gate in which its extents are valid, and the requester fetches them in no other.
+//! The same gate protects the source of an offered message: the [`Offer`] names the epoch of the gate in which its
+//! extents are valid, and the requester fetches them only in that epoch.
 
 mod grants;
 pub mod page;
@@ -30,7 +28,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// What the local memory must permit.
+    /// The privilege that the local memory needs.
     #[must_use]
     pub const fn local_privilege(self) -> Privileges {
         match self {
@@ -39,7 +37,7 @@ impl Direction {
         }
     }
 
-    /// What the memory of the peer must permit.
+    /// The privilege that the memory of the peer needs.
     #[must_use]
     pub const fn remote_privilege(self) -> Privileges {
         match self {
@@ -56,9 +54,9 @@ pub struct Access<'a> {
     pub direction: Direction,
     /// The memory of the peer.
     pub remote: Remote,
-    /// Its length in bytes, which is that of all local spans together.
+    /// Its length in bytes: the sum of all local spans.
     pub length: u64,
-    /// The local memory, which was validated.
+    /// The local memory, which has been validated.
     pub local: &'a [Span],
 }
 
@@ -71,14 +69,14 @@ pub struct Extent {
     pub length: u64,
 }
 
-/// A message that the peer offers to be fetched from its memory.
+/// A message that the peer offers for fetching from its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
     /// The epoch of the peer's memory in which the extents are valid.
     pub epoch: u64,
-    /// Where the message is.
+    /// The location of the message.
     pub extents: &'a [Extent],
-    /// Where it goes: spans of the same length, which were validated.
+    /// The destination: validated spans of the same total length.
     pub local: &'a [Span],
 }
 

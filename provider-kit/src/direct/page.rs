@@ -1,34 +1,33 @@
-//! The page: what peers may access directly, as they read it from the memory of this process.
+//! The page: the regions that peers may access directly, which they read from the memory of this process.
 //!
-//! The page is a directory of chunks of slots; a key determines its slot. Chunks are allocated as
-//! they are needed and never freed, so an address that a peer has read stays valid. A peer reads a slot with
-//! a copy by the kernel, which may be torn; a checksum over the slot detects that.
-//! Slots are of use only to peers that may access the memory anyway.
+//! The page is a directory of chunks of slots; a key determines its slot. Chunks are allocated on demand and never
+//! freed, so an address that a peer has read stays valid. A peer reads a slot with a copy by the kernel, which may be
+//! torn; a checksum over the slot detects that. Slots are useful only to peers that may access the memory anyway.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dat_sync::region_table::Region;
 
-/// Slots of a chunk, and chunks. Regions beyond them are not published.
+/// Number of slots of a chunk, and of chunks. Regions beyond them are not published.
 const CHUNK: usize = 1024;
 const CHUNKS: usize = 1024;
 /// The generation in a key of the region table, below the number of the slot.
 const GENERATION_BITS: u32 = 8;
-/// Words of a slot that are in use.
+/// Number of words of a slot that are in use.
 pub const WORDS: usize = 6;
 
-/// A slot; its first word holds the key, and is stored last.
+/// A slot; its first word holds the key and is stored last.
 #[repr(C, align(64))]
 struct Slot([AtomicU64; WORDS]);
 
 static IS_IN_USE: AtomicBool = AtomicBool::new(false);
-/// The addresses of the chunks, for peers.
+/// The addresses of the chunks, which peers read.
 static DIRECTORY: [AtomicU64; CHUNKS] = [const { AtomicU64::new(0) }; CHUNKS];
 static CHUNK_REFS: [OnceLock<&'static [Slot]>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 
-/// From now on, regions and windows with remote privileges are published. A provider calls this before it
-/// creates the first domain whose memory peers may access.
+/// Publishes regions and windows with remote privileges from now on. A provider calls this before it creates the first
+/// domain whose memory peers may access.
 pub fn put_in_use() {
     IS_IN_USE.store(true, Ordering::Relaxed);
 }
@@ -37,13 +36,13 @@ pub(super) fn is_in_use() -> bool {
     IS_IN_USE.load(Ordering::Relaxed)
 }
 
-/// The address of the directory, for peers.
+/// The address of the directory, which is sent to peers.
 #[must_use]
 pub fn directory() -> u64 {
     DIRECTORY.as_ptr().expose_provenance() as u64
 }
 
-/// Where the slot of a key is.
+/// The location of a key's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotLocation {
     /// The offset of the chunk's address in the directory, in bytes.
@@ -53,7 +52,7 @@ pub struct SlotLocation {
 }
 
 impl SlotLocation {
-    /// The place of a key, if the page has one for it.
+    /// Returns the location of a key's slot, if the page has one for it.
     #[must_use]
     pub fn of(key: u32) -> Option<Self> {
         let (chunk, slot) = indices(key)?;
@@ -70,7 +69,7 @@ fn indices(key: u32) -> Option<(usize, usize)> {
     (slot < CHUNK * CHUNKS).then_some((slot / CHUNK, slot % CHUNK))
 }
 
-/// The words of a slot.
+/// Encodes the words of a slot.
 fn encode(key: u32, region: &Region) -> [u64; WORDS] {
     let &Region { address, length, owner, value, access } = region;
     let mut words =
@@ -79,7 +78,7 @@ fn encode(key: u32, region: &Region) -> [u64; WORDS] {
     words
 }
 
-/// The region that a slot holds for a key; nothing if the slot holds another key or the copy is torn.
+/// Decodes the region in a slot for a key; `None` if the slot holds another key or the copy is torn.
 #[must_use]
 pub fn decode(key: u32, words: &[u64; WORDS]) -> Option<Region> {
     let &[head, address, length, owner, value, sum] = words;
@@ -90,15 +89,15 @@ pub fn decode(key: u32, words: &[u64; WORDS]) -> Option<Region> {
     Some(Region { address, length, owner, value, access: (head >> 32) as u32 })
 }
 
-/// A sum over all words but the last.
+/// Returns a checksum over all words except the last.
 fn checksum(words: &[u64; WORDS]) -> u64 {
     words[..WORDS - 1].iter().fold(0x9e37_79b9_7f4a_7c15, |sum: u64, word| {
         (sum ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
     })
 }
 
-/// Publishes a region of the region table, if peers may need it. The caller excludes a fork, which could
-/// leave a chunk half made.
+/// Publishes a region of the region table, if peers may need it. The caller excludes a fork, which could leave a chunk
+/// half initialized.
 pub(crate) fn publish(key: u32, region: &Region) {
     if !is_in_use() {
         return;
@@ -117,14 +116,14 @@ pub(crate) fn publish(key: u32, region: &Region) {
     slots[slot].0[0].store(words[0], Ordering::Release);
 }
 
-/// Withdraws a region. It is still in the region table, so its slot has no other use yet.
+/// Withdraws a region. It is still in the region table, so its slot is not reused yet.
 pub(crate) fn withdraw(key: u32) {
     let Some((chunk, slot)) = indices(key).filter(|_| is_in_use()) else { return };
     let Some(slots) = CHUNK_REFS[chunk].get() else { return };
     let head = &slots[slot].0[0];
     let found = head.load(Ordering::Relaxed);
     if found as u32 == key {
-        // A second call for the key must not withdraw the next one.
+        // A repeated call must not withdraw the next region of the slot.
         let _ = head.compare_exchange(found, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
@@ -133,7 +132,7 @@ pub(crate) fn withdraw(key: u32) {
 mod tests {
     use super::*;
 
-    /// What a peer would read from the slot of a key.
+    /// Returns the words that a peer would read from the slot of a key.
     fn read(key: u32) -> [u64; WORDS] {
         let (chunk, slot) = indices(key).expect("a small key");
         let slots = CHUNK_REFS[chunk].get().expect("published");

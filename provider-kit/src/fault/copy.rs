@@ -11,16 +11,16 @@ use super::{Fault, machine};
 /// The first access that failed. Some bytes may have been copied.
 ///
 /// # Safety
-/// Both ranges must be live memory, `from` readable and `to` writable, or memory that the program has registered:
-/// it may have made that inaccessible, but must not use its addresses for anything else.
+/// Both ranges must be live memory, `from` readable and `to` writable, or memory that the program has registered: the
+/// program may have made that inaccessible, but must not reuse its addresses.
 #[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, length: usize) -> Result<(), Fault> {
     // SAFETY: as for this function.
     unsafe { machine::copy(from, to, length) }
 }
 
-/// As [`copy`], but stores the last bytes (8, or 4, or 1 of a shorter range) after all others. A program
-/// that polls the last word of an RDMA write finds all of the write once that word has changed.
+/// As [`copy`], but stores the last bytes (8, or 4, or 1 of a shorter range) after all others. A program that polls the
+/// last word of an RDMA write sees the whole write once that word has changed.
 ///
 /// # Errors
 /// As [`copy`].
@@ -33,7 +33,7 @@ pub unsafe fn copy_in_order(from: *const u8, to: *mut u8, length: usize) -> Resu
     unsafe { machine::copy_in_order(from, to, length) }
 }
 
-/// As [`copy_in_order`], by three copies.
+/// As [`copy_in_order`], with three copies.
 ///
 /// # Errors
 /// As [`copy`].

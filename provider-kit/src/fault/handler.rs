@@ -10,19 +10,19 @@ use super::previous::{self, Previous};
 
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler, once in a process: another one that was installed later may call this one.
+/// Installs the handler, once per process: a handler that is installed later may call this one.
 pub(super) fn install() {
     if !machine::CAN_RECOVER || IS_INSTALLED.load(Ordering::Acquire) {
         return;
     }
-    // Threads that do this at the same time do the same, and so does a child of fork.
+    // Concurrent threads do the same here, and so does a child of fork.
     for previous in [&previous::SEGV, &previous::BUS] {
         previous.replace(handle);
     }
     IS_INSTALLED.store(true, Ordering::Release);
 }
 
-/// The handler. It calls only what a signal handler may call.
+/// The handler. It calls only async-signal-safe functions.
 ///
 /// # Safety
 /// The kernel calls it.

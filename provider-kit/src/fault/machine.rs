@@ -1,4 +1,4 @@
-//! Copies in assembly, whose faults are recognized by the instruction; see x86_64.s.
+//! Copies in assembly, whose faults are recognized by the faulting instruction; see x86_64.s.
 #![allow(unsafe_code, reason = "memory is reached by address, and a handler changes registers")]
 
 use std::num::NonZeroUsize;
@@ -50,7 +50,7 @@ pub(super) unsafe fn copy(from: *const u8, to: *mut u8, length: usize) -> Result
     outcome(unsafe { dat_kit_copy(to, from, length) })
 }
 
-/// As [`copy`], for the most frequent lengths; calls no function.
+/// As [`copy`], for the most frequent lengths; it calls no function.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn copy_32_to_64(from: *const u8, to: *mut u8, length: usize) -> Result<(), Fault> {
@@ -121,10 +121,10 @@ pub(super) unsafe fn compare_swap(word: *mut u64, from: u64, to: u64) -> Result<
     outcome(unsafe { dat_kit_compare_swap(word, from, to, &raw mut before) }).map(|()| before)
 }
 
-/// Whether faults are recognized.
+/// True if faults are recognized.
 pub(super) const CAN_RECOVER: bool = true;
 
-/// If a copy has faulted, lets it return the fault. Returns whether one has.
+/// If a copy has faulted, makes it return the fault. Returns true if it has.
 ///
 /// # Safety
 /// The kernel has passed both to the handler of a fault, which returns if this returns true.
@@ -150,7 +150,7 @@ fn place(code: *const u8) -> u64 {
     code.addr() as u64
 }
 
-/// A piece of short code: the offsets of its begin, of its end and of the place after it, each from where it is stored.
+/// A range of code: the offsets of its start, its end and the place after it, each relative to its own address.
 #[repr(transparent)]
 struct Piece([i32; 3]);
 
@@ -176,10 +176,10 @@ impl Piece {
     }
 }
 
-/// Where a thread goes on.
+/// The state with which a thread continues.
 struct Registers {
     instruction: u64,
-    /// What a copy returns.
+    /// The result of a copy.
     result: u64,
 }
 
@@ -196,12 +196,12 @@ impl Registers {
         all[libc::REG_RAX as usize] = self.result as i64;
     }
 
-    /// If the thread is in a memmove that a copy has called, takes the return address from the stack.
+    /// If the thread is in a memmove called by a copy, takes the return address from the stack.
     ///
     /// # Safety
     /// The context is that of a thread that has faulted.
     unsafe fn leave_memmove(context: &mut ucontext_t) -> bool {
-        /// The code of memmove is less than this many bytes before and behind its entry.
+        /// The code of memmove extends less than this many bytes before and after its entry.
         const REACH: u64 = 4096;
         if (libc::memmove as *const () as u64).abs_diff(Self::of(context).instruction) >= REACH {
             return false;
@@ -231,7 +231,7 @@ impl Registers {
         (all.pc, all.regs[0]) = (self.instruction, self.result);
     }
 
-    /// Whether the thread is in a memmove that a copy has called.
+    /// Returns true if the thread is in a memmove called by a copy.
     ///
     /// # Safety
     /// None is needed.

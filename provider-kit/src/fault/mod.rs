@@ -1,11 +1,11 @@
-//! Copies of registered memory that report a fault, instead of ending the program by a signal.
+//! Copies of registered memory that report a fault instead of ending the program with a signal.
 //!
-//! A program may unmap, protect or truncate memory that it has registered. RDMA hardware would still reach
-//! the pages; a copy by the processor raises SIGSEGV or SIGBUS. The handler of these signals, which
-//! [`Faults::apply`] installs, recognizes the instructions of the copies, and the copy returns a [`Fault`]. All
-//! other signals go to the action that was there before. A copy without a fault executes nothing for this.
+//! A program may unmap, protect or truncate memory that it has registered. RDMA hardware still reaches the pages; a
+//! copy by the processor raises SIGSEGV or SIGBUS. The handler of these signals, which [`Faults::apply`] installs,
+//! recognizes the instructions of the copies and makes the copy return a [`Fault`]. All other signals go to the
+//! previous action. A copy without a fault has no overhead.
 //!
-//! This works on Linux on x86-64 and AArch64. Elsewhere, and where another handler replaces this one, a copy of
+//! This works on Linux on x86-64 and AArch64. On other platforms, or if another handler replaces this one, a copy of
 //! such memory raises the signal.
 
 mod copy;
@@ -36,22 +36,22 @@ use crate::parameters::invalid;
 pub(crate) use copy::{compare_swap, fetch_add};
 pub use copy::{copy, copy_in_order};
 
-/// An access of a copy that failed.
+/// A failed access of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Its address, or 1 if that is not known.
+    /// Its address, or 1 if unknown.
     address: NonZeroUsize,
 }
 
 impl Fault {
-    /// Whether the access was in this range.
+    /// Returns true if the access was in this range.
     #[must_use]
     pub const fn is_in(self, address: u64, length: u64) -> bool {
         (self.address.get() as u64).wrapping_sub(address) < length
     }
 }
 
-/// What an access to registered memory that is not accessible any more causes.
+/// The effect of an access to registered memory that is no longer accessible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Faults {
     /// A status of the operation; the connection ends.
@@ -81,7 +81,7 @@ impl Faults {
         }
     }
 
-    /// Installs the handler if it is wanted and was not installed before.
+    /// Installs the handler if it is wanted and not yet installed.
     pub fn apply(self) {
         if self == Self::Status {
             handler::install();

@@ -1,4 +1,4 @@
-//! Copies where no fault is recognized.
+//! Copies on platforms where faults are not recognized.
 #![allow(unsafe_code, reason = "memory is reached by address")]
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -30,7 +30,7 @@ pub(super) unsafe fn compare_swap(word: *mut u64, from: u64, to: u64) -> Result<
     Ok(word.compare_exchange(from, to, SeqCst, SeqCst).unwrap_or_else(|before| before))
 }
 
-/// Whether faults are recognized.
+/// True if faults are recognized.
 pub(super) const CAN_RECOVER: bool = false;
 
 /// Never finds a copy that has faulted.

@@ -1,4 +1,4 @@
-//! The actions that the handler has replaced.
+//! The signal actions that the handler has replaced.
 #![allow(unsafe_code, reason = "signal actions are functions by address")]
 
 use std::mem::{self, MaybeUninit};
@@ -19,10 +19,9 @@ pub(super) struct Previous {
 pub(super) static SEGV: Previous = Previous::new(libc::SIGSEGV);
 pub(super) static BUS: Previous = Previous::new(libc::SIGBUS);
 
-/// Whether the kernel reports an access of the thread that it cannot complete, which recurs if the handler
-/// returns.
+/// Returns true if the kernel reports a failed access of the thread, which recurs if the handler returns.
 pub(super) fn is_fault(signal: c_int, info: &siginfo_t) -> bool {
-    /// A memory error that no thread has run into yet.
+    /// A memory error that no thread has accessed yet.
     const BUS_MCEERR_AO: c_int = 5;
     info.si_code > 0 && (signal, info.si_code) != (libc::SIGBUS, BUS_MCEERR_AO)
 }
@@ -37,8 +36,8 @@ impl Previous {
         [&SEGV, &BUS].into_iter().find(|previous| previous.signal == signal)
     }
 
-    /// Replaces the action of the signal by a handler. Where the replaced action is a handler, the kernel does for
-    /// the new one what it did for that: it blocks the same signals and takes the same stack.
+    /// Replaces the action of the signal by a handler. If the replaced action is a handler, the new one blocks the same
+    /// signals and uses the same stack.
     pub(super) fn replace(&self, handler: Handler) {
         let new = handler as usize;
         let Some(mut action) = action(self.signal, None) else { return };
@@ -55,7 +54,7 @@ impl Previous {
         let _ = self::action(self.signal, Some(&action));
     }
 
-    /// Does what the previous action does.
+    /// Executes the previous action.
     ///
     /// # Safety
     /// The kernel has passed both pointers to the handler of this signal, which returns after this.
@@ -74,7 +73,7 @@ impl Previous {
             libc::SIG_IGN => {
                 // SAFETY: as for this function.
                 if is_fault(self.signal, unsafe { &*info }) {
-                    // The kernel does not ignore a fault.
+                    // A fault is never ignored.
                     // SAFETY: as for this function.
                     unsafe { self.end(info) }
                 }
@@ -95,7 +94,7 @@ impl Previous {
         }
     }
 
-    /// Ends the process by the signal, once the handler has returned.
+    /// Ends the process with the signal, once the handler has returned.
     ///
     /// # Safety
     /// As for [`pass_on`](Self::pass_on).

@@ -15,7 +15,7 @@ pub struct Active {
     secret: Option<Secret>,
     nonce: Nonce,
     hello: Vec<u8>,
-    /// Whether the passive side has proved that it knows the secret.
+    /// True if the passive side has proved that it knows the secret.
     is_proved: bool,
 }
 
@@ -23,7 +23,7 @@ impl Active {
     /// Starts a handshake. Returns the `HELLO` to send.
     ///
     /// # Errors
-    /// `DAT_INSUFFICIENT_RESOURCES` if the system has no random numbers.
+    /// `DAT_INSUFFICIENT_RESOURCES` if the kernel returns no random bytes.
     pub fn new(hello: &Hello, secret: Option<Secret>) -> Result<(Self, Message)> {
         let side = &hello.side;
         let nonce = if secret.is_some() { nonce()? } else { Nonce::default() };

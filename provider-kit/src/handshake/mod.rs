@@ -25,27 +25,27 @@ use crate::frame::{Body, Frame, Refusal, Verdict};
 /// Maximum length of private data, in bytes.
 pub const MAX_PRIVATE_DATA: usize = 512;
 
-/// What a side tells its peer about itself.
+/// The parameters of one side that the handshake sends to the peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionParameters {
     /// Number of receives posted so far, modulo 2^32.
     pub posted: u32,
-    /// Whether it uses a shared receive queue.
+    /// True if it uses a shared receive queue.
     pub is_shared: bool,
     /// Maximum number of reads and atomics of the peer in flight.
     pub reads: u32,
-    /// Where it receives datagrams; nothing for a connection.
+    /// The port where it receives datagrams; `None` for a connection.
     pub datagrams: Option<DatagramPort>,
     /// The consumer's data, at most [`MAX_PRIVATE_DATA`] bytes.
     pub private_data: Vec<u8>,
 }
 
-/// Where a side receives datagrams, at its address.
+/// The port where a side receives datagrams, at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramPort {
     /// The port.
     pub port: u16,
-    /// The key that they must have (Q_Key).
+    /// The key that datagrams must carry (Q_Key).
     pub key: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct Hello {
     pub qualifier: u64,
     /// The port of the active side.
     pub port: u64,
-    /// What the active side tells about itself.
+    /// The parameters of the active side.
     pub side: ConnectionParameters,
 }
 
@@ -87,7 +87,7 @@ pub struct Message {
     pub payload: Vec<u8>,
 }
 
-/// What the owner of the link must do after a frame.
+/// The next action of the owner of the link after a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Send this, then wait for the next frame.

@@ -78,7 +78,7 @@ impl Secret {
         self.mac(role, nonces, hello).map_or([0; PROOF], |mac| mac.finalize().into_bytes().into())
     }
 
-    /// Whether a proof is correct, checked in constant time.
+    /// Returns true if a proof is correct, which is checked in constant time.
     pub(super) fn is_proved(
         &self,
         role: Role,
@@ -95,7 +95,7 @@ pub(crate) fn nonce() -> Result<Nonce> {
     let mut nonce = Nonce::default();
     getrandom::fill(&mut nonce).map_err(|error| {
         Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)
-            .because("the system has no random numbers")
+            .because("the kernel returns no random bytes")
             .errno(error.raw_os_error().unwrap_or(0))
     })?;
     Ok(nonce)

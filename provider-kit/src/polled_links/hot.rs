@@ -1,5 +1,4 @@
-//! The hot links of a completion queue: those that receive most, which every poll reads. Their peers need
-//! not ring.
+//! The hot links of a completion queue: the busiest ones, which every poll reads, so that their peers need not ring.
 
 use slab::Slab;
 
@@ -8,11 +7,11 @@ use super::list::Entry;
 
 /// Maximum number of hot links.
 const MAX_HOT: usize = 2;
-/// After this many polls without activity, a link is hot no more.
+/// A link is no longer hot after this many polls without activity.
 const MAX_IDLE: u32 = 4096;
-/// A link whose doorbell rang this often is to be hot.
+/// A link becomes hot when its doorbell has rung this often.
 const MANY_RINGS: u8 = 4;
-/// After this many rings in all, older ones count half.
+/// After this many rings of all links, the counts are halved.
 const AGE: u32 = 256;
 
 /// The hot links.
@@ -27,7 +26,7 @@ struct HotLink {
 }
 
 impl HotLinks {
-    /// Reads the hot links. Returns whether one was active, and the key of one that is hot no more.
+    /// Reads the hot links. Returns whether one was active, and the key of one that is no longer hot.
     pub(super) fn poll(&mut self, all: &Slab<Entry>, queue: u32) -> (bool, Option<usize>) {
         let (mut is_active, mut cooled) = (false, None);
         for (index, hot) in self.0.iter_mut().enumerate() {
@@ -47,7 +46,7 @@ impl HotLinks {
         self.0.iter().any(|hot| hot.key == key)
     }
 
-    /// Removes a link that is being removed from the list.
+    /// Removes a link that leaves the list.
     pub(super) fn remove(&mut self, key: usize) {
         self.0.retain(|hot| hot.key != key);
     }
@@ -59,8 +58,8 @@ impl HotLinks {
         }
     }
 
-    /// Adds a link that rings often. One that is hot and rings nevertheless is not hot for another
-    /// completion queue; it is removed, so that it becomes hot for both.
+    /// Adds a link that rings often. A hot link that still rings is not hot for another completion queue; it is
+    /// removed, so that it becomes hot for both.
     pub(super) fn toggle(&mut self, key: usize) {
         match self.0.iter().position(|hot| hot.key == key) {
             Some(index) => drop(self.0.swap_remove(index)),
@@ -69,7 +68,7 @@ impl HotLinks {
     }
 }
 
-/// Counts the rings of the doorbells.
+/// Counts rings of doorbells.
 #[derive(Default)]
 pub(super) struct Rings(u32);
 
@@ -85,7 +84,7 @@ impl Rings {
         is_often
     }
 
-    /// Lets old rings count less.
+    /// Halves the counts of all links.
     #[inline]
     pub(super) fn age(&mut self, all: &mut Slab<Entry>) {
         if self.0 >= AGE {

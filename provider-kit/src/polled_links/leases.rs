@@ -1,4 +1,4 @@
-//! The leases of a completion queue: which links its poller reads, instead of the thread of the engine.
+//! The leases of a completion queue: the links that its poller reads instead of the thread of the engine.
 //!
 //! A sleeping poller reads nothing, so no link may be lent to it. The lender counts its lease before it
 //! checks whether the poller sleeps; the poller announces its sleep before it checks for leases. With a
@@ -19,8 +19,8 @@ impl Leases {
         Self { lent: AtomicU32::new(0), is_asleep: AtomicBool::new(false) }
     }
 
-    /// Lends a link to the poller. Returns false, without lending it, while the poller sleeps. The caller
-    /// holds the lock of the link.
+    /// Lends a link to the poller. Returns false, without effect, if the poller sleeps. The caller holds the lock of
+    /// the link.
     #[must_use]
     pub(crate) fn lend(&self) -> bool {
         self.lent.fetch_add(1, Ordering::Relaxed);
@@ -37,8 +37,8 @@ impl Leases {
         self.lent.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The poller is about to sleep. Returns whether it must first give back the links that are lent to
-    /// it, each under the lock of the link.
+    /// The poller is about to sleep. Returns true if it must first give back its links, each under the lock of the
+    /// link.
     #[must_use]
     pub(crate) fn begin_sleep(&self) -> bool {
         self.is_asleep.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The list of the links, and which of them a poll reads.
+//! The list of the links, and the choice of those that a poll reads.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -25,7 +25,7 @@ pub(super) struct List {
     all: Slab<Entry>,
     /// Links that the next polls read in any case.
     again: VecDeque<usize>,
-    /// Links of which nothing says when data has arrived. Each poll reads them.
+    /// Links without a notification of data. Each poll reads them.
     blind: Vec<usize>,
     doorbells: Doorbells,
     hot: HotLinks,
@@ -34,16 +34,16 @@ pub(super) struct List {
     skipped: u32,
     /// The epoll set of the links without doorbells, created before descriptors may be scarce.
     set: Option<WatchSets<1>>,
-    /// Whether such a link was added to the set.
+    /// True if such a link was added to the set.
     is_set_used: bool,
 }
 
 pub(super) struct Entry {
     pub(super) link: Arc<dyn PolledLink>,
     doorbell: Option<Arc<Doorbell>>,
-    /// It is in `again`.
+    /// The link is in `again`.
     is_queued: bool,
-    /// How often its doorbell rang lately.
+    /// Recent rings of its doorbell.
     pub(super) rings: u8,
 }
 
@@ -60,8 +60,7 @@ impl List {
         self.all.iter().map(|(_, entry)| &*entry.link)
     }
 
-    /// Adds a queue pair. If polls read only some of the links, call [`watch`](Self::watch) when it has
-    /// one.
+    /// Adds a queue pair. If polls read only some of the links, call [`watch`](Self::watch) when it has a link.
     pub(super) fn insert(&mut self, link: Arc<dyn PolledLink>) -> usize {
         self.all.insert(Entry { link, doorbell: None, is_queued: false, rings: 0 })
     }
@@ -89,7 +88,7 @@ impl List {
         }
     }
 
-    /// Learns from the link of an entry how it says that data has arrived.
+    /// Chooses how to detect data on the link of an entry.
     pub(super) fn watch(&mut self, key: usize) {
         let Some(entry) = self.all.get_mut(key) else { return };
         let signal = entry.link.signal();
@@ -123,7 +122,7 @@ impl List {
         queue(&mut self.all, &mut self.again, key);
     }
 
-    /// Adds a link to the hot ones, or reads it so that it learns that it is none.
+    /// Makes a link hot. If the limit is reached, reads the link, so that it notices that it is not hot.
     pub(super) fn heat(&mut self, link: &Weak<dyn PolledLink>) {
         let wanted = link.as_ptr();
         let found = self.all.iter().find(|(_, one)| ptr::addr_eq(Arc::as_ptr(&one.link), wanted));
@@ -133,14 +132,14 @@ impl List {
         }
     }
 
-    /// Reads the hot links, and usually those that have received data, and those that must be read again.
-    /// Returns whether it has looked for links that have received data.
+    /// Reads the hot links, and usually also those that have received data or are queued. Returns whether it has looked
+    /// for links that have received data.
     pub(super) fn poll(&mut self, number: u32) -> bool {
         let (is_active, cooled) = self.hot.poll(&self.all, number);
         if let Some(cooled) = cooled {
             self.read_again(cooled);
         }
-        // A completion is likely to be there. The others have their turn soon.
+        // A completion is probably available. The other links are read soon.
         self.skipped += 1;
         let looks = !is_active || self.skipped > MAX_SKIPPED;
         if looks {
@@ -160,7 +159,7 @@ impl List {
         looks
     }
 
-    /// Queues the links that have received data.
+    /// Queues the links whose doorbells or descriptors report data.
     fn collect(&mut self) {
         let Self { all, again, blind, doorbells, hot, set, is_set_used, rings, .. } = self;
         doorbells.take(|key| {
@@ -184,7 +183,7 @@ impl List {
         }
     }
 
-    /// The program has closed the set. Polls read its links one by one, and find out that theirs are closed too.
+    /// The program has closed the set. Polls read its links one by one and detect that those are closed too.
     #[cold]
     fn lose_set(&mut self) {
         self.set = None;
@@ -193,7 +192,7 @@ impl List {
     }
 }
 
-/// Makes a poll read a link.
+/// Queues a link for the next polls.
 fn queue(all: &mut Slab<Entry>, again: &mut VecDeque<usize>, key: usize) {
     let Some(entry) = all.get_mut(key) else { return };
     if !std::mem::replace(&mut entry.is_queued, true) {

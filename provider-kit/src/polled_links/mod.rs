@@ -1,9 +1,8 @@
 //! The links of the queue pairs that complete through a completion queue. A poll of an empty completion
 //! queue reads them.
 //!
-//! Up to two links are read by each poll. Of more, each poll reads the two that receive most, the *hot*
-//! ones, and those whose [doorbells](crate::doorbell) have rung. Links without a doorbell are watched by
-//! an epoll set.
+//! Each poll reads up to two links. If there are more, it reads the two busiest, the *hot* links, and those whose
+//! [doorbells](crate::doorbell) have rung. An epoll set watches links without a doorbell.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -32,7 +31,7 @@ pub trait PolledLink: Send + Sync {
     /// Returns the link to the thread of the engine, because the poller is about to sleep.
     fn give_back(&self);
 
-    /// How a poller learns that data has arrived; nothing while there is no link.
+    /// How a poller detects data on the link; `None` while there is no link.
     fn signal(&self) -> Option<Signal>;
 
     /// Adds the descriptor of the link, if it has one, to an epoll set. Returns false if the system refuses.
@@ -59,7 +58,7 @@ pub struct PollOutcome {
     pub is_active: bool,
 }
 
-/// How a poller learns that a link has received data.
+/// How a poller detects data on a link.
 #[derive(Clone, Debug)]
 pub enum Signal {
     /// The peer rings.
@@ -75,7 +74,7 @@ pub struct PolledLinks {
     polls: AtomicU64,
     /// Identifies the completion queue among those of the process.
     number: u32,
-    /// Whether polls read only some of the links.
+    /// True if polls read only some of the links.
     is_selective: AtomicBool,
     leases: Leases,
     /// Links that another completion queue made hot, and whether there are any.
@@ -124,7 +123,7 @@ impl PolledLinks {
         self.number
     }
 
-    /// Whether polls read only the hot links, and those that have received data.
+    /// Returns true if polls read only the hot links, and those that have received data.
     pub fn is_selective(&self) -> bool {
         self.is_selective.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The links that peers connect to listeners, until their requests are reported.
+//! Links that peers have connected to listeners, until their requests are reported.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Driver {
         }
     }
 
-    /// Closes the link that is in the handshake for the longest time, unless it can complete it now.
+    /// Closes the link that has been in the handshake longest, unless it can complete now.
     fn drop_oldest(&mut self) {
         let waiting = self.timed.iter().filter_map(|(token, timed)| match timed {
             TimedLink::Handshake(handshake) => Some((handshake.deadline, *token)),
@@ -58,7 +58,7 @@ impl Driver {
             if !std::mem::replace(&mut handshake.is_watched, true) {
                 let descriptor = handshake.link.reader.descriptor();
                 if descriptor.is_some_and(|it| self.shared.watch(it, token, IN).is_err()) {
-                    // The system has no memory for it: the link closes.
+                    // The system has no memory to watch it: the link is closed.
                     self.pending_handshakes -= 1;
                     return;
                 }

@@ -1,4 +1,4 @@
-//! Frames of requests that are posted in quick succession are collected and sent together.
+//! Coalescing: frames of requests that are posted in quick succession are sent together.
 //!
 //! A frame is held only if the poller reads the link, an earlier request is in flight, and the last
 //! requests followed each other closely. It is sent with the next frame that exceeds the limit of the
@@ -9,34 +9,34 @@ use std::time::{Duration, Instant};
 
 use dat_sync::clock;
 
-/// Number of requests in quick succession that are sent one by one.
+/// Number of requests in quick succession that are sent individually.
 const MIN_STREAK: u32 = 8;
 /// Maximum time between two such requests.
 const MAX_GAP: Duration = Duration::from_micros(50);
-/// A poll sends what was held for this time, even if the consumer goes on posting.
+/// A poll sends frames that were held for this time, even if the consumer continues to post.
 const MAX_HOLD: Duration = Duration::from_micros(20);
 /// Number of polls, each with a post before it, after which polls leave frames held.
 const MIN_ALTERNATIONS: u32 = 2;
 
-/// What a connection knows about its held frames.
+/// The state of held frames of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Coalescing {
-    /// Whether the link holds frames.
+    /// True while the link holds frames.
     is_holding: bool,
-    /// When the first of them was written, and the sequence number of its request.
+    /// When the first held frame was written, and the sequence number of its request.
     since: Option<Instant>,
     first: u32,
     /// Number of requests in quick succession, and the time of the last one.
     streak: u32,
     last_request: Option<Instant>,
-    /// Whether a request was written since the last poll.
+    /// True if a request was written since the last poll.
     has_posted: bool,
-    /// Number of polls in a row with a request before each.
+    /// Number of consecutive polls that followed a request.
     alternations: u32,
 }
 
 impl Coalescing {
-    /// A request is being written. Returns whether it is one of many in quick succession.
+    /// A request is being written. Returns true if it is part of a burst.
     pub(super) fn note_request(&mut self) -> bool {
         let now = clock::now();
         let last = self.last_request.replace(now);
@@ -46,7 +46,7 @@ impl Coalescing {
         self.streak >= MIN_STREAK
     }
 
-    /// The consumer polls. Returns whether held frames may wait longer.
+    /// The consumer polls. Returns true if held frames may wait longer.
     fn note_poll(&mut self) -> bool {
         let has_posted = std::mem::take(&mut self.has_posted);
         self.alternations = if has_posted { self.alternations.saturating_add(1) } else { 0 };
@@ -58,7 +58,7 @@ impl Coalescing {
 }
 
 impl Coalescing {
-    /// The link has written everything before and including the frame of a request, or has held it.
+    /// The link has written or held everything up to the frame of a request.
     #[inline]
     pub(super) fn set_holding(&mut self, held: Option<u32>) {
         if let (Some(number), false) = (held, self.is_holding) {
@@ -68,13 +68,13 @@ impl Coalescing {
         self.is_holding = held.is_some();
     }
 
-    /// Whether the link holds frames.
+    /// Returns true if the link holds frames.
     pub(super) const fn is_holding(&self) -> bool {
         self.is_holding
     }
 
-    /// A poll has found nothing, and `executed` requests are complete. Returns whether to send the held frames: always,
-    /// unless the consumer posts in quick succession and earlier requests are still in flight.
+    /// A poll has found nothing, and `executed` requests are complete. Returns true if the held frames must be sent:
+    /// always, unless the consumer posts in quick succession and earlier requests are in flight.
     #[inline]
     pub(super) fn is_due(&mut self, executed: u32) -> bool {
         self.is_holding && (!self.note_poll() || executed == self.first)

@@ -1,47 +1,46 @@
-//! A queue pair, as the driver drives it.
+//! The driver's view of a queue pair.
 
 use std::time::{Duration, Instant};
 
 use super::event_order::EventOrder;
 
-/// A queue pair, as the driver drives it.
+/// The driver's view of a queue pair.
 pub(crate) trait Driven: Send + Sync {
-    /// Breaks the connection, whose descriptor may not be used any more.
+    /// Breaks the connection, whose descriptor must not be used any more.
     fn break_off(&self, order: &mut EventOrder);
 
-    /// Reads the link, or lends it to pollers. An end that it finds waits in `order`.
+    /// Reads the link, or lends it to pollers. If the link has ended, the event waits in `order`.
     fn progress(&self, order: &mut EventOrder) -> LinkStatus;
 
-    /// Takes the link back if its pollers have not polled since the last check. Returns whether it
-    /// is still lent.
+    /// Takes the link back if its pollers have not polled since the last check. Returns true if it is still lent.
     fn check_lease(&self, order: &mut EventOrder) -> bool;
 
-    /// Sends the frames that the link holds. Only the link of a connection holds any.
+    /// Sends the frames that the link holds. Only connections hold frames.
     fn send_held(&self, _order: &mut EventOrder) {}
 
-    /// Acknowledges requests whose acknowledgement waited for a reply of the consumer. Returns whether to do that
-    /// later, because there were other requests. Only connections acknowledge.
+    /// Acknowledges requests whose acknowledgement waited for a reply of the consumer. Returns true if more requests
+    /// have arrived, so that the caller must retry later. Only connections acknowledge.
     fn acknowledge(&self, _order: &mut EventOrder) -> bool {
         false
     }
 
-    /// Makes the upcalls of the queued events, in order, up to an end, which waits in `order`.
+    /// Makes the upcalls of the queued events, in order, up to the end of the link, which waits in `order`.
     fn deliver(&self, _order: &mut EventOrder) {}
 
     /// Makes the upcalls of all queued events.
     fn deliver_all(&self) {}
 }
 
-/// What the driver does next about a link.
+/// The next action of the driver for a link.
 pub(crate) enum LinkStatus {
-    /// It waits until the descriptor is ready.
+    /// Wait until the descriptor is ready.
     Idle,
-    /// It reads again without waiting: the budget ended before the data did.
+    /// Read again without waiting: the budget was used up before the data.
     HasMore,
-    /// It progresses the queue pair again at this time.
+    /// Progress the queue pair again at this time.
     Retry(Instant),
-    /// It leaves the link to a poller, and checks after this time whether that one still polls.
+    /// Leave the link to a poller, and check after this time that it still polls.
     Lent(Duration),
-    /// It waits until the descriptor is ready, and acknowledges after [`REPLY_PATIENCE`](crate::protocol::REPLY_PATIENCE).
+    /// Wait until the descriptor is ready, and acknowledge after [`REPLY_PATIENCE`](crate::protocol::REPLY_PATIENCE).
     AwaitsReply,
 }

@@ -1,5 +1,5 @@
-//! What drives the links that no poller reads: the work of the thread `dat-progress`, and of a waiter
-//! that has claimed it.
+//! The driver reads and writes the links that no poller reads. It runs in the thread `dat-progress`, or in a waiter
+//! that has claimed the work.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -22,36 +22,36 @@ use super::ready_list::ReadyList;
 use super::shared::{Job, Shared};
 use crate::protocol::REPLY_PATIENCE;
 
-/// Objects by their tokens, which are numbers of our own. Their order is the same in each run.
+/// Objects by token. Tokens are assigned in order, so that iteration is the same in each run.
 type ByToken<T> = HashMap<u64, T, BuildHasherDefault<DefaultHasher>>;
 
-/// The state of the driver. One thread at a time reads the links, in passes, so that events keep the
-/// order of their peers.
+/// The state of the driver. Only one thread at a time reads the links, in passes, so that the events of each peer keep
+/// their order.
 pub(super) struct Driver {
     pub(super) shared: Arc<Shared>,
     /// Queue pairs and listeners, by token.
     watched: ByToken<Watched>,
     /// Links that are watched until a deadline, by token.
     pub(super) timed: ByToken<TimedLink>,
-    /// Queue pairs whose links hold received data that was not read.
+    /// Queue pairs whose links hold received data that has not been read.
     ready: Vec<Weak<dyn Driven>>,
     lent: LentLinks,
-    /// Queue pairs whose acknowledgements wait for a reply, and until when, the earliest first.
+    /// Queue pairs whose acknowledgements wait for a reply, with their deadlines, the earliest first.
     await_reply: VecDeque<(Instant, Weak<dyn Driven>)>,
-    /// Queue pairs to progress at a time, in any order.
+    /// Queue pairs to progress at a given time, in any order.
     retries: Vec<(Instant, Weak<dyn Driven>)>,
     liveness: LivenessChecks,
     /// When the next check of closing links is due.
     next_closing_check: Instant,
-    /// Until when there are such checks even without a closing link.
+    /// Until then the checks continue even without a closing link.
     checks_closing_until: Instant,
     /// Number of closing links.
     lingering: usize,
     /// Number of links in the handshake.
     pub(super) pending_handshakes: usize,
-    /// The events that wait for those of other links.
+    /// Events held back until those of other links are read.
     pub(super) order: EventOrder,
-    /// Until when the thread sleeps if nothing wakes it; without a limit if absent.
+    /// End of the current sleep of the thread; `None` for no limit.
     thread_wakes_at: Option<Instant>,
     is_failure_reported: bool,
     /// Number of links that were ready.
@@ -103,8 +103,7 @@ impl Driver {
         }
     }
 
-    /// Reads every link that is ready, which it finds by means of the list. Returns whether another pass
-    /// must follow at once.
+    /// Reads every ready link; `descriptors` finds them. Returns true if another pass must follow at once.
     pub(super) fn pass(&mut self, descriptors: &mut ReadyList) -> bool {
         let is_complete = self.ready_links(descriptors);
         // The job that watches a descriptor was submitted before its first event.
@@ -131,7 +130,7 @@ impl Driver {
         self.must_pass()
     }
 
-    /// Finds the links that are ready. Returns whether the list has all of them.
+    /// Collects the ready links. Returns true if the list has all of them.
     fn ready_links(&self, descriptors: &mut ReadyList) -> bool {
         if self.shared.has_failed() {
             descriptors.clear();
@@ -143,7 +142,7 @@ impl Driver {
         })
     }
 
-    /// The adapter has failed: breaks all connections, and uses no descriptor any more.
+    /// The adapter has failed: breaks all connections and stops using its descriptors.
     #[cold]
     fn end_all(&mut self) {
         for (_, watched) in std::mem::take(&mut self.watched) {
@@ -176,12 +175,12 @@ impl Driver {
         !self.ready.is_empty() || self.order.is_pending()
     }
 
-    /// Whether nothing is left to do for an adapter that is closed.
+    /// Returns true if the adapter is closed and nothing is left to do.
     pub(super) fn is_finished(&self) -> bool {
         self.shared.is_closed() && self.lingering == 0 && !self.must_pass()
     }
 
-    /// When the driver must run although no descriptor is ready; never if nothing is due.
+    /// Returns when the driver must run even if no descriptor is ready; `None` for never.
     fn due(&self, now: Instant) -> Option<Instant> {
         let closing_check = if self.lingering > 0 {
             Some(self.next_closing_check)
@@ -195,7 +194,7 @@ impl Driver {
         self.timed.values().map(TimedLink::deadline).chain(checks).min()
     }
 
-    /// The thread is about to sleep: until when; without a limit if nothing is due.
+    /// The thread is about to sleep. Returns its deadline; `None` for no limit.
     pub(super) fn begin_sleep(&mut self) -> Option<Instant> {
         let now = clock::now();
         if self.must_pass() {
@@ -210,7 +209,7 @@ impl Driver {
         due
     }
 
-    /// Whether the thread must wake up before the end of its sleep.
+    /// Returns true if the thread must wake up before the end of its current sleep.
     pub(super) fn needs_thread(&self) -> bool {
         let is_later = |due| self.thread_wakes_at.is_none_or(|wakes_at| wakes_at > due);
         self.must_pass() || self.due(clock::now()).is_some_and(is_later)
@@ -265,7 +264,7 @@ impl Driver {
         self.timed.insert(token, TimedLink::Lingering(lingering));
     }
 
-    /// Drops the closing links that their peers have closed.
+    /// Drops the closing links whose peers have closed them.
     fn check_closing(&mut self) {
         if self.lingering == 0 || clock::now() < self.next_closing_check {
             return;
@@ -299,13 +298,13 @@ impl Driver {
                     self.lingering -= 1;
                     self.linger(token, lingering);
                 }
-                // The list was made before it was forgotten, or the set belongs to the program.
+                // It was forgotten after the list was made, or the set now belongs to the program.
                 None => self.shared.verify(),
             },
         }
     }
 
-    /// Progresses a queue pair, unless its link is or becomes lent.
+    /// Progresses a queue pair, unless its link is lent, or lends the link.
     fn progress(&mut self, weak: &Weak<dyn Driven>) {
         let Some(queue_pair) = weak.upgrade() else { return };
         match queue_pair.progress(&mut self.order) {
@@ -322,7 +321,7 @@ impl Driver {
         }
     }
 
-    /// Acknowledges what no reply of the consumer has acknowledged in time.
+    /// Sends the acknowledgements that no reply of the consumer has carried in time.
     fn acknowledge_due(&mut self) {
         if self.await_reply.is_empty() {
             return;
@@ -337,7 +336,7 @@ impl Driver {
         }
     }
 
-    /// Progresses the queue pairs whose time has come.
+    /// Progresses the queue pairs whose retry is due.
     fn retry_due(&mut self) {
         if self.retries.is_empty() {
             return;
@@ -349,7 +348,7 @@ impl Driver {
         due.iter().for_each(|(_, queue_pair)| self.progress(queue_pair));
     }
 
-    /// Reports the ends and the connection requests that no event of another link can precede.
+    /// Reports the ends and connection requests that no event of another link can precede.
     fn report_due(&mut self) {
         while let Some(queue_pair) = self.order.due_end() {
             if let Some(queue_pair) = queue_pair.upgrade() {

@@ -1,8 +1,8 @@
 //! The order of events between the links of an adapter.
 //!
 //! A peer that establishes one connection, ends another and requests a third writes in that order,
-//! but on three links, which the driver reads in any order. It reports the events in the order of
-//! the peer:
+//! but on three links, which the driver reads in any order. The driver reports the events in the
+//! order of the peer:
 //!
 //! - The establishment of a connection is reported at once.
 //! - The end of a connection waits for one more pass over the links, which reads the establishments
@@ -21,13 +21,13 @@ use super::incoming::{Incoming, ListenerState};
 /// The events that the driver holds back.
 #[derive(Default)]
 pub(crate) struct EventOrder {
-    /// Number of passes in which every ready link was read.
+    /// Number of passes that have read every ready link.
     passes: u64,
     ends: Delayed<Weak<dyn Driven>>,
     requests: Delayed<(Arc<ListenerState>, Incoming)>,
 }
 
-/// Events in the order in which they were read, each with the pass that it waits for.
+/// Events in the order in which they were read, each with the number of the pass that it awaits.
 struct Delayed<T>(VecDeque<(u64, T)>);
 
 impl<T> Default for Delayed<T> {
@@ -44,12 +44,12 @@ impl<T> Delayed<T> {
 }
 
 impl EventOrder {
-    /// The link of a queue pair has ended; its last events wait.
+    /// Adds the end of a queue pair's link; its last events wait.
     pub(crate) fn add_end(&mut self, queue_pair: Weak<dyn Driven>) {
         self.ends.0.push_back((self.passes + 2, queue_pair));
     }
 
-    /// A connection request has arrived.
+    /// Adds a connection request that has arrived.
     pub(super) fn add_request(&mut self, listener: Arc<ListenerState>, incoming: Incoming) {
         self.requests.0.push_back((self.passes + 3, (listener, incoming)));
     }
@@ -59,17 +59,17 @@ impl EventOrder {
         self.passes += 1;
     }
 
-    /// The next queue pair whose last events are due.
+    /// Returns the next queue pair whose last events are due.
     pub(super) fn due_end(&mut self) -> Option<Weak<dyn Driven>> {
         self.ends.pop_due(self.passes)
     }
 
-    /// The next request that is due.
+    /// Returns the next request that is due.
     pub(super) fn due_request(&mut self) -> Option<(Arc<ListenerState>, Incoming)> {
         self.requests.pop_due(self.passes)
     }
 
-    /// Whether events wait for another pass.
+    /// Returns true if events wait for another pass.
     pub(super) fn is_pending(&self) -> bool {
         !self.ends.0.is_empty() || !self.requests.0.is_empty()
     }

@@ -1,9 +1,8 @@
-//! The failure of an adapter whose descriptors the program has closed, as daemons do with all that they did not open.
+//! Failure of an adapter whose descriptors the program has closed, as daemons close all that they did not open.
 //!
-//! The number of a closed descriptor may denote a file of the program, so the adapter makes no more calls with its
-//! descriptors: it breaks its connections, reports that it cannot be used any more, and waits until it is closed. The
-//! thread that sleeps on the descriptors cannot be woken any more, so that another one takes its place. That one sleeps
-//! on a word of memory.
+//! The number of a closed descriptor may denote another file of the program. The adapter therefore stops using its
+//! descriptors, breaks its connections, reports the failure and waits to be closed. The thread that sleeps on the
+//! descriptors cannot be woken any more, so another one replaces it, which sleeps on a futex.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,12 +15,12 @@ use rustix::thread::futex;
 
 /// The thread of an adapter that may fail.
 pub(super) trait Successor: Send + Sync {
-    /// Starts the thread that takes the place of the first one. If that is not possible, the first one goes on when its
-    /// sleep ends.
+    /// Starts the thread that replaces the first one. If that is not possible, the first one continues when its sleep
+    /// ends.
     fn succeed(self: Arc<Self>);
 }
 
-/// Whether the adapter has failed, and the word on which its thread sleeps then.
+/// The state of a failure, and the futex on which the thread then sleeps.
 #[derive(Default)]
 pub(super) struct Failure {
     errno: OnceLock<Errno>,
@@ -29,7 +28,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The adapter fails now.
+    /// Marks the adapter as failed.
     pub(super) fn begin(&self, errno: Errno) {
         let _ = self.errno.set(errno);
     }
@@ -39,7 +38,7 @@ impl Failure {
         self.errno.get().is_some()
     }
 
-    /// The error of later calls, if the adapter has failed.
+    /// The error that later calls return, if the adapter has failed.
     pub(super) fn error(&self) -> Option<Error> {
         let errno = self.errno.get()?;
         Some(

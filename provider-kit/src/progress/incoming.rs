@@ -13,7 +13,7 @@ use crate::frame::Refusal;
 use crate::handshake::{ConnectionParameters, Hello, Message};
 use crate::transport::{Acceptor, Connected};
 
-/// A listener, as the driver knows it.
+/// The driver's state of a listener.
 pub(crate) struct ListenerState {
     pub(crate) token: u64,
     pub(crate) qualifier: u64,
@@ -49,13 +49,13 @@ impl Incoming {
             return;
         }
         let Connected { reader, mut writer, .. } = self.link;
-        // A new link has space for it.
+        // A new link has enough space.
         let _ = writer.write(&message.frame, &[bytes::source(&message.payload)]);
         let (token, link) = (core.token(), LinkState::new(writer));
         core.close(Closing { token, reader, link, last: None });
     }
 
-    /// Refuses the request as if nothing listened.
+    /// Refuses the request as if no listener existed.
     pub(crate) fn refuse(self, core: &Shared) {
         self.answer_and_close(&Message::refusal(Refusal::NoListener), core);
     }

@@ -1,11 +1,11 @@
-//! How the consumer of a link has used its leases, which decides when the link is lent again and how soon the
+//! The lease history of a link: how its consumer has used leases decides when the link is lent again and how soon the
 //! driver checks the next lease.
 //!
-//! A consumer may poll its dispatcher until its own operation is done and then spin on memory, without a call,
-//! until the peer has written there; MPI libraries do. Such polls say nothing about the time after them, so a
-//! lease that made the peer wait is followed by a pause, which only requests of the peer that polls find can end
-//! before its time. A consumer that polls all the time is late, too, when the system takes its processor away or it
-//! computes for a while; so a lease in which polls have found enough to pay for that is followed by no pause.
+//! A consumer may poll its dispatcher until its own operation completes, and then spin on memory, without a call, until
+//! the peer has written there; MPI libraries do. Its polls do not predict later ones, so a lease that made the peer
+//! wait is followed by a pause. Only requests of the peer that polls find can shorten the pause. A consumer that polls
+//! continuously is also late when it is preempted or computes for a while, so a lease in which polls have found enough
+//! to pay for the delay is not followed by a pause.
 
 use std::time::{Duration, Instant};
 
@@ -16,43 +16,43 @@ use super::attention::LEASE_BOUND;
 /// How long a link is not lent after a request of the peer had to wait for a poll; doubled each time.
 const MIN_PAUSE: Duration = Duration::from_millis(2);
 const MAX_PAUSE: Duration = Duration::from_millis(200);
-/// Number of requests of the peer, all found by polls and none by the driver, that end the pause.
+/// This many requests of the peer, all found by polls and none by the driver, end the pause.
 const MIN_FOUND_BY_POLLS: u32 = 64;
-/// Number of requests that arrive or complete during a lease that is worth it: the wake-ups that they save take longer
-/// than a late check.
+/// Number of requests that arrive or complete during a worthwhile lease: the wake-ups that they save take longer than a
+/// late check.
 pub(super) const WORTHWHILE: u32 = 16;
-/// After a late lease, the consumer must return the link this many times with its last completion before it is lent for as
-/// long as the consumer polls; doubled each time that such a lease is late soon.
+/// After a late lease, the consumer must return the link with its last completion this many times before it is lent to
+/// the poller again; doubled if that lease is soon late too.
 const MIN_RETURNS: u32 = 64;
 const MAX_RETURNS: u32 = 4096;
-/// When the driver checks a lease for the first time. It doubles the interval while the consumer polls.
+/// Time to the driver's first check of a lease. It doubles the interval while the consumer polls.
 pub(crate) const MIN_CHECK_INTERVAL: Duration = Duration::from_micros(50);
-/// The shortest and the longest interval while every processor is busy: the thread would take time from the consumer.
+/// The shortest and longest intervals while every processor is busy, when checks would preempt the consumer.
 const BUSY_FIRST_INTERVAL: Duration = Duration::from_micros(500);
 const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The end of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseEnd {
-    /// The consumer did not poll, and a request of the peer or for it waited.
+    /// The consumer did not poll, and a request of the peer or of its own waited.
     Late,
     /// The consumer did not poll, and nothing waited.
     Unused,
-    /// The consumer polled until the driver needed the link for another reason, or until it went to sleep.
+    /// The consumer polled until the driver recalled the link or the consumer went to sleep.
     Polled,
 }
 
-/// The leases of a link so far.
+/// The past leases of a link.
 #[derive(Debug)]
 pub(crate) struct LeaseHistory {
     paused_until: Option<Instant>,
     pause: Duration,
-    /// Requests of the peer that polls found in a row during the pause.
+    /// Consecutive requests of the peer that polls found during the pause.
     found_by_polls: u32,
-    /// The activity of the connection when the link was lent last.
+    /// The activity of the connection when the link was last lent.
     activity_at_begin: u32,
     first_interval: Duration,
-    /// Number of returns that must still precede the next lease, and number of all after the last late one.
+    /// Returns that must still precede the next lease, and their total after the last late one.
     returns_left: u32,
     returns: u32,
 }
@@ -72,7 +72,7 @@ impl Default for LeaseHistory {
 }
 
 impl LeaseHistory {
-    /// Whether the link must not be lent now.
+    /// Returns true if the link must not be lent now.
     pub(crate) fn forbids_lease(&mut self) -> bool {
         let Some(until) = self.paused_until else { return false };
         if self.found_by_polls >= MIN_FOUND_BY_POLLS || clock::now() >= until {
@@ -81,7 +81,7 @@ impl LeaseHistory {
         self.paused_until.is_some()
     }
 
-    /// Whether the consumer has to return the link before it is lent for as long as the consumer polls.
+    /// Returns true if the consumer must return the link before it is lent to the poller.
     pub(crate) const fn awaits_returns(&self) -> bool {
         self.returns_left > 0
     }
@@ -91,7 +91,7 @@ impl LeaseHistory {
         self.returns_left = self.returns_left.saturating_sub(1);
     }
 
-    /// A poll read the link while it was not lent, and executed `requests` of the peer.
+    /// A poll read the link, which was not lent, and executed `requests` of the peer.
     pub(crate) fn note_poll(&mut self, requests: u32) {
         self.found_by_polls = self.found_by_polls.saturating_add(requests);
     }
@@ -101,8 +101,8 @@ impl LeaseHistory {
         self.found_by_polls = 0;
     }
 
-    /// When the driver checks the next lease for the first time. A consumer that polls at long intervals
-    /// gets longer ones, so that the link does not change hands with each poll.
+    /// Time to the first check of the next lease. It is longer for a consumer that polls at long intervals, so that the
+    /// link does not change hands with each poll.
     pub(crate) fn first_interval(&self) -> Duration {
         self.first_interval
     }
@@ -112,7 +112,7 @@ impl LeaseHistory {
         self.activity_at_begin = activity;
     }
 
-    /// The lease ends; `activity` as for [`begin`](Self::begin), before the driver reads.
+    /// The lease ends; for `activity`, see [`begin`](Self::begin), before the driver reads.
     pub(crate) fn end(&mut self, end: LeaseEnd, activity: u32) {
         let requests = activity.wrapping_sub(self.activity_at_begin);
         if end == LeaseEnd::Late {

@@ -23,7 +23,7 @@ struct LentLink {
 }
 
 impl LentLinks {
-    /// A link is lent, and checked after `interval` for the first time; sooner, or later if the machine `is_busy`.
+    /// Adds a lent link, first checked after `interval`, within the limits that depend on `is_busy`.
     pub(super) fn add(&mut self, queue_pair: &Weak<dyn Driven>, interval: Duration, is_busy: bool) {
         let (shortest, longest) = intervals(is_busy);
         let interval = interval.clamp(shortest, longest);
@@ -38,7 +38,7 @@ impl LentLinks {
         self.0.iter().map(|one| one.due).min()
     }
 
-    /// Takes back the links whose pollers no longer poll.
+    /// Takes back the links whose pollers have stopped polling.
     pub(super) fn check(&mut self, order: &mut EventOrder, is_busy: bool) {
         if self.0.is_empty() {
             return;

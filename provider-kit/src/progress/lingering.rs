@@ -1,4 +1,4 @@
-//! Closing links: the last bytes are written, and the bytes of the peer are read until it closes.
+//! Closing links: the last bytes are written, and bytes of the peer are read until it closes the link.
 
 use std::time::{Duration, Instant};
 
@@ -10,21 +10,21 @@ use super::link_state::LinkState;
 use crate::frame::Frame;
 use crate::link::{Armed, Reader, WriteResult, Writer};
 
-/// How long a link lingers at most.
+/// Maximum time that a link lingers.
 pub(super) const MAX_LINGER: Duration = Duration::from_secs(2);
 /// How often the driver checks which links the peers have closed.
 pub(super) const CLOSING_CHECK_INTERVAL: Duration = Duration::from_millis(5);
-/// For how long after a link began to close the thread continues these checks, so that the next link wakes
-/// no thread.
+/// The thread continues these checks for this time after a link began to close, so that closing the next link wakes no
+/// thread.
 pub(super) const CLOSING_CHECKS: Duration = Duration::from_millis(50);
 
-/// The set in which the driver waits for the descriptor of a closing link.
+/// The set in which the driver awaits the descriptor of a closing link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WatchedIn {
     Nothing,
-    /// The set of the links: something is left to write.
+    /// The set of the links: data is left to write.
     Links,
-    /// The set that the driver checks only now and then.
+    /// The set that the driver checks only occasionally.
     Closing,
 }
 
@@ -44,14 +44,14 @@ pub(crate) struct LingeringLink {
     writer: Box<dyn Writer>,
     /// The last frame, until it is written.
     last: Option<Frame>,
-    /// Whether everything is written and the writer is shut down.
+    /// True once everything is written and the writer is shut down.
     is_shut: bool,
     pub(super) watched_in: WatchedIn,
     pub(super) deadline: Instant,
 }
 
 impl LingeringLink {
-    /// Starts to close a link after a last frame.
+    /// Starts to close a link, after a last frame if there is one.
     pub(super) fn new(
         mut reader: Box<dyn Reader>,
         writer: Box<dyn Writer>,
@@ -62,12 +62,12 @@ impl LingeringLink {
         Self { reader, writer, last, is_shut: false, watched_in: WatchedIn::Nothing, deadline }
     }
 
-    /// Whether nothing is left but to wait until the peer closes the link.
+    /// Returns true if the peer only has to close the link.
     pub(super) fn awaits_close(&self) -> bool {
         self.is_shut
     }
 
-    /// The events of the descriptor to wait for, before it [awaits](Self::awaits_close) the peer.
+    /// The events of the descriptor to wait for until the link [awaits](Self::awaits_close) the peer.
     pub(super) fn interest(&self) -> EventFlags {
         if self.reader.is_readable_for_room() {
             EventFlags::IN
@@ -76,7 +76,7 @@ impl LingeringLink {
         }
     }
 
-    /// Writes and reads what is possible now. Returns whether the link must be kept.
+    /// Writes and reads as much as possible. Returns true if the link must be kept.
     pub(super) fn advance(&mut self) -> bool {
         (self.is_shut || self.write()) && self.reader.discard().is_ok()
     }

@@ -1,4 +1,4 @@
-//! The writing half of a link, and what it can take.
+//! The writing half of a link, and its free space.
 
 use dat_provider::mem::Span;
 use rustix::io::Errno;
@@ -10,17 +10,17 @@ use crate::protocol::{RequestFrame, Sent, Transmit};
 
 /// Maximum number of bytes that are held in a burst of requests.
 const MAX_IN_BURST: usize = 4 << 10;
-/// Maximum number of bytes that are held until the next poll: MPI libraries write long messages in pieces of some KiB.
+/// Maximum number of bytes held until the next poll: MPI libraries write long messages in pieces of some KiB.
 const MAX_UNTIL_POLL: usize = 32 << 10;
 
-/// What the link can take.
+/// The free space of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
     /// Everything that was written is sent.
     Free,
-    /// The link has copied bytes that it could not send. It may take more.
+    /// The link has copied bytes that it could not send. It may accept more.
     Backlog,
-    /// It takes nothing until a flush.
+    /// It accepts nothing until a flush.
     Full,
     /// Nothing can be written any more.
     Closed,
@@ -30,7 +30,7 @@ enum Space {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
     None,
-    /// A write has found that the peer cannot be reached.
+    /// A write failed because the peer cannot be reached.
     Peer,
     /// The program has closed the descriptor of the link.
     Descriptor,
@@ -41,7 +41,7 @@ pub(crate) struct LinkState {
     writer: Box<dyn Writer>,
     space: Space,
     loss: Loss,
-    /// Whether the link can hold frames, and whether it may: every poll reads it, so that one sends them.
+    /// True if the link can hold frames and may do so: every poll reads it and sends them.
     pub(crate) can_hold: bool,
     pub(crate) may_hold: bool,
     /// The next poll sends the frame of a quiet request.
@@ -49,8 +49,8 @@ pub(crate) struct LinkState {
     coalescing: Coalescing,
 }
 
-/// Whether the error of a link says that the program has closed its descriptor: no other error does, and no call with
-/// the descriptor succeeds any more.
+/// Returns true if the error shows that the program has closed the descriptor of the link. No other condition causes
+/// it, and no later call with the descriptor succeeds.
 fn is_lost_descriptor(end: &End) -> bool {
     let errnos = [Errno::BADF, Errno::NOTSOCK];
     matches!(end, End::Lost(errno) if errnos.contains(&Errno::from_raw_os_error(*errno)))
@@ -69,7 +69,7 @@ impl LinkState {
         }
     }
 
-    /// Whether everything that was written is sent, and more can be.
+    /// Returns true if everything written is sent and more can be written.
     #[inline]
     pub(crate) fn is_free(&self) -> bool {
         self.space == Space::Free
@@ -83,13 +83,13 @@ impl LinkState {
         self.loss == Loss::Descriptor
     }
 
-    /// The program has closed the descriptor of the link, which ends without another call.
+    /// The program has closed the descriptor: ends the link without another system call.
     #[cold]
     pub(crate) fn lose_descriptor(&mut self) {
         (self.loss, self.space) = (Loss::Descriptor, Space::Closed);
     }
 
-    /// A read found the end of the link. Returns whether the program has closed the descriptor.
+    /// A read found the end of the link. Returns true if the program has closed the descriptor.
     #[cold]
     pub(crate) fn note_read_end(&mut self, end: &End) -> bool {
         if is_lost_descriptor(end) {
@@ -98,13 +98,14 @@ impl LinkState {
         self.has_lost_descriptor()
     }
 
-    /// Whether the next poll that finds nothing, after `executed` requests were completed, sends the held frames.
+    /// Returns true if the next poll that finds nothing, after `executed` requests were completed, must send the held
+    /// frames.
     #[inline]
     pub(crate) fn is_due(&mut self, executed: u32) -> bool {
         self.can_hold && self.coalescing.is_due(executed)
     }
 
-    /// Writes the last frame. Returns the writing half, and the frame if it is still to be written.
+    /// Writes the last frame. Returns the writing half, and the frame if it is not yet written.
     pub(crate) fn write_last(mut self, frame: Option<Frame>) -> (Box<dyn Writer>, Option<Frame>) {
         let left = frame.filter(|frame| match self.space {
             Space::Closed => false,
@@ -117,7 +118,7 @@ impl LinkState {
         (self.writer, left)
     }
 
-    /// Notes what became of a frame; `request` is the number of its request.
+    /// Records the result of writing a frame; `request` is the number of its request.
     fn note(&mut self, written: Result<WriteResult, End>, request: Option<u32>) -> Sent {
         match written {
             Ok(WriteResult::Taken) => self.coalescing.set_holding(None),
@@ -141,8 +142,8 @@ impl LinkState {
         Sent::NotTaken
     }
 
-    /// A write found the end of the link. The system reports the loss of a peer only once, and the reader
-    /// finds an orderly end after that.
+    /// A write found the end of the link. The system reports the loss of a peer only once; after that, the reader finds
+    /// an orderly end.
     #[cold]
     fn note_end(&mut self, end: &End) -> Sent {
         self.space = Space::Closed;
@@ -162,7 +163,7 @@ impl Transmit for LinkState {
         if matches!(self.space, Space::Full | Space::Closed) {
             return Sent::NotTaken;
         }
-        // The streak of requests counts, whether they may be held or not.
+        // The streak of requests is counted whether or not they may be held.
         let limit = request.map_or(0, |request| {
             let is_burst = self.can_hold && self.coalescing.note_request();
             match () {

@@ -1,4 +1,4 @@
-//! The checks for peers that are lost without a sign.
+//! Checks for peers that vanish without notice.
 
 use std::sync::Weak;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::link::Liveness;
 pub(super) struct LivenessChecks {
     links: Vec<Weak<dyn Liveness>>,
     interval: Duration,
-    /// When they are checked next; never if there are none.
+    /// Time of the next check; `None` if there are no links.
     next: Option<Instant>,
 }
 
@@ -29,7 +29,7 @@ impl LivenessChecks {
         self.next
     }
 
-    /// Checks the links that still exist, if that is due.
+    /// Checks the links that still exist, if a check is due.
     pub(super) fn check(&mut self, now: Instant) {
         if self.next.is_none_or(|next| now < next) {
             return;

@@ -1,20 +1,20 @@
-//! Progress: which thread reads and writes each link, and when.
+//! Progress: the thread that reads and writes each link, and the time at which it does.
 //!
 //! Each adapter has one thread, `dat-progress`. It reads links, accepts and answers connection requests, and closes
-//! links. While consumers poll, it lends the link of a queue pair to the pollers of its completion queues, and takes
-//! it back when they stop polling or are about to sleep. A poller makes no upcalls but queues them for the thread. The
+//! links. While consumers poll, it lends the link of a queue pair to the pollers of its completion queues, and takes it
+//! back when they stop polling or are about to sleep. A poller makes no upcalls; it queues them for the thread. The
 //! thread sleeps until a descriptor is ready or a deadline expires. A waiter may claim the work of the thread
-//! (`dat_provider::WaiterProgress`): links that become ready do not wake the thread then. Whichever does this work is
-//! the driver: it works in passes, one at a time, so that events keep their order.
+//! (`dat_provider::WaiterProgress`); links that become ready then do not wake the thread. The driver is the thread or
+//! waiter that does this work. It works in passes, one at a time, so that events keep their order.
 //!
 //! # Modules
-//! - `attention`: the reader of a link, with `lease_history` and `lent_links`; `link_state`: what a link can take, with
-//!   `coalescing` (sending frames together).
-//! - `thread`: the thread, where it runs (`placement`), and the owner of its work (`owner`); `driver`: a pass of either, with
-//!   `ready_list`, `event_order` and `liveness`; `shared`: what they share with the objects of the adapter;
-//!   `driven`: a queue pair as the driver drives it; `poll_lease`: polls that do the work of the thread.
-//! - `accepting`, `pending_handshake`, `received_frame` and `incoming`: links that peers connect; `lingering`: links that
-//!   close.
+//! - `attention`: the reader of a link, with `lease_history` and `lent_links`; `link_state`: the free space of a link,
+//!   with `coalescing` (sending frames together).
+//! - `thread`: the thread, its processors (`placement`) and the owner of its work (`owner`); `driver`: a pass, with
+//!   `ready_list`, `event_order` and `liveness`; `shared`: the state shared with the objects of the adapter; `driven`:
+//!   the driver's view of a queue pair; `poll_lease`: polls that do the work of the thread.
+//! - `accepting`, `pending_handshake`, `received_frame` and `incoming`: links that peers connect; `lingering`: links
+//!   that close.
 //! - `failure`: an adapter whose descriptors the program has closed.
 
 mod accepting;

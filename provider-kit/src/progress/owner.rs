@@ -1,4 +1,4 @@
-//! The owner of the work of the thread: to read the links that are ready.
+//! The owner of the work of the thread: reading the links that are ready.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -6,14 +6,14 @@ use dat_sync::Mutex;
 
 use super::shared::Shared;
 
-/// Posts are sent at once during this number of polls after the thread had to send a held one.
+/// For this many polls after the thread had to send a held frame, posts are sent at once.
 const LATE_PAUSE: u32 = 4096;
 
 /// The reader of the links that are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Owner {
-    /// The thread, which a link wakes only as the owner.
+    /// The thread. Links wake it only while it is the owner.
     Thread,
     /// A waiter, which has claimed the work.
     Waiter,
@@ -21,13 +21,13 @@ pub(super) enum Owner {
     Polls,
 }
 
-/// The owner, which changes under a lock and is read without it.
+/// The owner. A lock guards changes; reads take no lock.
 pub(super) struct Ownership {
     owner: AtomicU8,
     changes: Mutex<()>,
     /// Number of polls of dispatchers for connection events.
     polls: AtomicU32,
-    /// The number of polls when the thread last had to send what polls had left.
+    /// The poll count when the thread last had to send frames that posts had left to polls.
     late_at: AtomicU32,
 }
 
@@ -45,19 +45,19 @@ impl Ownership {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// A poll. Polls of two threads at once may count as one.
+    /// Counts a poll. Concurrent polls of two threads may count as one.
     pub(super) fn note_poll(&self) {
         self.polls.store(self.polls().wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Whether the next poll sends what a post leaves.
+    /// Returns true if the next poll sends the frames that a post leaves.
     #[inline]
     pub(super) fn polls_send(&self) -> bool {
         let since_late = || self.polls().wrapping_sub(self.late_at.load(Ordering::Relaxed));
         self.get() == Owner::Polls && since_late() >= LATE_PAUSE
     }
 
-    /// The thread had to send what polls had left.
+    /// The thread had to send frames that posts had left to polls.
     pub(super) fn note_late(&self) {
         self.late_at.store(self.polls(), Ordering::Relaxed);
     }
@@ -71,7 +71,7 @@ impl Ownership {
         }
     }
 
-    /// Gives the work to an owner, if one of `from` has it and the system permits that. Returns whether it does.
+    /// Passes the work to an owner, if one of `from` owns it and the system permits that. Returns true on success.
     pub(super) fn pass(&self, from: &[Owner], to: Owner, shared: &Shared) -> bool {
         let _changes = self.changes.lock();
         let owner = self.get();
@@ -80,7 +80,7 @@ impl Ownership {
         }
         let is_changed = [owner, to].contains(&Owner::Thread);
         let wakes = to == Owner::Thread;
-        // A system that does not wake the thread again has lost the set, and the adapter fails.
+        // If the thread cannot be woken again, the set is lost and the adapter has failed.
         if is_changed && !shared.wake_thread_for_links(wakes) && !wakes {
             return false;
         }

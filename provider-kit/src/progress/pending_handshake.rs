@@ -10,7 +10,7 @@ use super::received_frame::{Exchange, ReceivedFrame};
 use crate::handshake::{Hello, Message, Passive, Secret, Step};
 use crate::transport::Connected;
 
-/// How long a handshake may take.
+/// Maximum duration of a handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An accepted link in the handshake.
@@ -18,7 +18,7 @@ pub(super) struct PendingHandshake {
     pub(super) link: Connected,
     pub(super) listener: Arc<ListenerState>,
     pub(super) deadline: Instant,
-    /// Whether the driver waits for its descriptor.
+    /// True while the driver waits for its descriptor.
     pub(super) is_watched: bool,
     handshake: Passive,
     received: ReceivedFrame,
@@ -26,7 +26,7 @@ pub(super) struct PendingHandshake {
 
 /// The result of a step of the handshake.
 pub(super) enum HandshakeOutcome {
-    /// The next frame of the active side is missing.
+    /// The next frame of the active side has not arrived.
     Waiting,
     /// The active side requests a connection.
     Incoming(Hello),

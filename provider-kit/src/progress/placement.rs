@@ -1,9 +1,9 @@
-//! Where the thread `dat-progress` runs, and how soon it runs once it wakes up.
+//! The processors of the thread `dat-progress`, and its latency after a wake-up.
 //!
-//! Launchers bind each process to a processor, and a consumer that spins keeps that one busy, so the thread may run
-//! on every processor of the control group. If all of them are busy it goes to those of the thread that opened the
-//! adapter: the scheduler would otherwise crowd the threads of several adapters on the processor of the consumer
-//! that sends.
+//! Launchers bind each process to a processor, and a spinning consumer keeps that processor busy, so the thread may run
+//! on every processor of the control group. If all of them are busy, it moves to the processors of the thread that
+//! opened the adapter: the scheduler would otherwise crowd the threads of several adapters on the processor of the
+//! sending consumer.
 
 #![allow(unsafe_code, reason = "no safe wrapper of sched_getscheduler(2) and sched_setattr(2)")]
 
@@ -15,20 +15,20 @@ use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
 use crate::processors::{Processors, ranges};
 
-/// How often the thread looks whether it is on the right processors.
+/// Interval at which the thread checks its placement.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// How often it looks whether every processor is busy while it sleeps for shorter times than this: the looks take less
-/// than a hundredth of a processor.
+/// Interval at which it checks whether every processor is busy while its sleeps are shorter than this: the checks take
+/// less than 1 % of a processor.
 const BUSY_CHECK_INTERVAL: Duration = Duration::from_millis(1);
-/// The time slice that the thread requests, in nanoseconds; the shortest that Linux grants. A thread that
-/// wakes up with a shorter slice than that of the running thread preempts it (Linux 6.12, sched_setattr(2)).
+/// The time slice that the thread requests, in nanoseconds; the shortest that Linux grants. A thread that wakes up with
+/// a shorter slice than the running thread preempts it (Linux 6.12, sched_setattr(2)).
 const TIME_SLICE: u64 = 100_000;
 
-/// The processors of the control group, as the first thread without an affinity has found them.
+/// The processors of the control group, as the first thread without an affinity found them.
 static OF_CONTROL_GROUP: OnceLock<CpuSet> = OnceLock::new();
 
-/// The processors on which a thread of an adapter may run, if that is known before it runs: an opener that waits for
-/// the thread takes twice as long.
+/// Returns the processors on which a thread of an adapter may run, if they are known before it runs: an open that waits
+/// for the thread takes twice as long.
 pub(super) fn known_processors(opener: Opener, requested: Processors) -> Option<CpuSet> {
     match requested {
         Processors::Any => OF_CONTROL_GROUP.get().copied(),
@@ -41,7 +41,7 @@ pub(super) fn known_processors(opener: Opener, requested: Processors) -> Option<
 #[derive(Clone, Copy)]
 pub(super) struct Opener {
     thread: Pid,
-    /// Its processors, if the system says which they are.
+    /// Its processors, if the system reports them.
     processors: Option<CpuSet>,
 }
 
@@ -63,7 +63,7 @@ impl Opener {
         Self { thread: gettid(), processors: own_processors() }
     }
 
-    /// Whether it keeps every thread of an ordinary policy from running while it spins.
+    /// Returns true if the thread has a real-time policy: while it spins, ordinary threads do not run.
     fn is_real_time(&self) -> bool {
         // SAFETY: the call has no pointers.
         let policy = unsafe { libc::sched_getscheduler(self.thread.as_raw_nonzero().get()) };
@@ -72,10 +72,10 @@ impl Opener {
     }
 }
 
-/// The processors of the current thread.
+/// The placement of the current thread.
 pub(super) struct Placement {
     opener: Opener,
-    /// Those on which the thread may run.
+    /// The processors on which the thread may run.
     allowed: CpuSet,
     station: Station,
     next_check: Instant,
@@ -85,11 +85,11 @@ pub(super) struct Placement {
 /// The processors on which the thread runs now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Station {
-    /// The allowed ones, always.
+    /// Always the allowed ones.
     Fixed,
     /// The allowed ones, because they are not all busy.
     Roaming,
-    /// The processors of the opener, because all of the allowed ones are busy.
+    /// The processors of the opener, because all allowed ones are busy.
     AtOpener,
 }
 
@@ -139,8 +139,8 @@ impl Placement {
         self.allowed
     }
 
-    /// The thread is about to sleep until `deadline`. Moves it if the machine has become busy or idle. Returns which it
-    /// is, if it was time to look.
+    /// The thread is about to sleep until `deadline`. Moves it if the machine has become busy or idle. Returns whether
+    /// it is busy; `None` if no check was due.
     pub(super) fn update(&mut self, deadline: Option<Instant>) -> Option<bool> {
         let now = Instant::now();
         let sleeps_shortly = deadline.is_some_and(|deadline| deadline < now + BUSY_CHECK_INTERVAL);
@@ -162,7 +162,7 @@ impl Placement {
         if station != self.station {
             let at_opener = station == Station::AtOpener;
             let set = if at_opener { self.opener.processors } else { Some(self.allowed) };
-            // Fails only if the control group was changed, which has moved the thread already.
+            // Fails only if the control group was changed, which has already moved the thread.
             let _ = set.map(|set| sched_setaffinity(None, &set));
             self.station = station;
         }
@@ -172,7 +172,7 @@ impl Placement {
         self.allowed.count() as usize
     }
 
-    /// The station while a number of threads run or are ready to run; this thread is one of them.
+    /// The station while `running` threads, including this one, run or are ready to run.
     fn next_station(&self, running: usize) -> Station {
         let processors = self.processors();
         let is_busy = match self.station {
@@ -190,13 +190,13 @@ fn cannot_place(reason: &str) -> Error {
         .advise("leave the IA parameter processors out, or name processors of its control group")
 }
 
-/// Number of threads that run or are ready to run (proc_loadavg(5)).
+/// Returns the number of threads that run or are ready to run (proc_loadavg(5)).
 fn running_threads() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
 
-/// Makes the current thread preempt threads that spin.
+/// Requests a short time slice, so that the current thread preempts spinning threads.
 fn request_short_slice() {
     /// The first version of `struct sched_attr`.
     #[repr(C)]

@@ -1,8 +1,8 @@
 //! Progress by polls of dispatchers for connection events.
 //!
-//! MPI libraries await a message by looking at memory and polling such a dispatcher in turns. The thread would take the
-//! processor from them for each arrival, so it leaves its work to these polls, and checks from time to time whether there
-//! are any. A lease in which an arrival had to wait is followed by a pause.
+//! MPI libraries await a message by polling memory and such a dispatcher in turns. For each arrival, the thread would
+//! take the processor from them. It therefore leaves its work to these polls, and checks periodically that they
+//! continue. A lease in which an arrival had to wait is followed by a pause.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use dat_sync::clock;
 
 use super::lease_history::{LeaseEnd, LeaseHistory, intervals};
 
-/// The thread leaves its work to polls after this many wake-ups by a link in a row, each with a poll since the last one.
+/// The thread leaves its work to polls after this many consecutive wake-ups by a link, each preceded by a poll.
 const MIN_WAKE_UPS: u32 = 4;
-/// The lease ends after this many checks in a row without a poll. A consumer polls again after a long call, and until then
-/// the thread reads what has arrived at each check.
+/// The lease ends after this many consecutive checks without a poll. A consumer polls again after a long call; until
+/// then, the thread reads the links at each check.
 const MAX_UNPOLLED: u32 = 4;
 
-/// The lease, and what decides whether there is one.
+/// The lease, and the counters that decide whether there is one.
 #[derive(Default)]
 pub(super) struct PollLease {
     history: LeaseHistory,
@@ -25,17 +25,17 @@ pub(super) struct PollLease {
     wake_ups: u32,
     /// Number of checks since the last poll.
     unpolled: u32,
-    /// When the thread checks the lease; nothing if there is none.
+    /// Time of the next check of the lease; `None` without a lease.
     due: Option<Instant>,
 }
 
 impl PollLease {
-    /// When the thread checks the lease.
+    /// Returns the time of the next check.
     pub(super) const fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// A link has woken the thread, after this many polls in all. Returns whether polls are to make progress from now on.
+    /// A link has woken the thread; `polls` counts all polls. Returns true if polls are to make progress from now on.
     pub(super) fn note_wake_up(&mut self, polls: u32) -> bool {
         let is_polled = std::mem::replace(&mut self.polls_seen, polls) != polls;
         self.wake_ups = if is_polled { self.wake_ups.saturating_add(1) } else { 0 };
@@ -49,7 +49,7 @@ impl PollLease {
         self.due = Some(clock::now() + interval(is_busy));
     }
 
-    /// Whether a check of the lease is due, and finds that there were no more polls than at the last ones.
+    /// Returns true if a check is due and there were no polls since the last checks.
     pub(super) fn is_unused(&mut self, polls: u32, is_busy: bool) -> bool {
         let now = clock::now();
         if self.due.is_none_or(|due| now < due) {
@@ -61,8 +61,8 @@ impl PollLease {
         self.unpolled >= MAX_UNPOLLED
     }
 
-    /// The lease ends, because there are no polls; `arrivals` is as for [`begin`](Self::begin), and `has_waited` says
-    /// whether the thread finds an arrival now.
+    /// The lease ends without polls; for `arrivals`, see [`begin`](Self::begin); `has_waited` is true if the thread
+    /// finds an arrival now.
     pub(super) fn end(&mut self, arrivals: u32, has_waited: bool) {
         self.due = None;
         self.history.end(if has_waited { LeaseEnd::Late } else { LeaseEnd::Unused }, arrivals);
@@ -74,7 +74,7 @@ impl PollLease {
     }
 }
 
-/// The time between two checks, which does not grow: each of them is short, and no poll follows the last arrival.
+/// The time between two checks. It does not grow: each check is short, and no poll follows the last arrival.
 const fn interval(is_busy: bool) -> Duration {
     intervals(is_busy).0
 }

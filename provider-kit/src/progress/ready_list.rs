@@ -17,9 +17,8 @@ impl ReadyList {
         Self(Vec::with_capacity(INITIAL))
     }
 
-    /// Waits until a descriptor is ready, at most for the time-out. Returns whether the list has every
-    /// descriptor that is ready: not if the call was interrupted, or if more are ready than fit. The
-    /// next list is longer then.
+    /// Waits until a descriptor is ready or the time-out expires. Returns true if the list is complete: it is not if
+    /// the call was interrupted or the list is full; the next list is then longer.
     ///
     /// # Errors
     /// The descriptor is not an epoll set.

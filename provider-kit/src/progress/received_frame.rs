@@ -1,4 +1,4 @@
-//! A frame of a handshake with its payload, read from a link that has no queue pair.
+//! A handshake frame with its payload, read from a link without a queue pair.
 
 use crate::bytes;
 use crate::frame::{Body, Frame};
@@ -6,11 +6,11 @@ use crate::handshake::{Message, Step};
 use crate::link::{Budget, Destinations, FrameSink, Refused, WriteResult};
 use crate::transport::Connected;
 
-/// How far a handshake has come.
+/// The progress of a handshake.
 pub(crate) enum Exchange {
-    /// The next frame of the other side is missing.
+    /// The next frame of the other side has not arrived.
     Waiting,
-    /// It has come to this step; the replies before it were sent.
+    /// The handshake has reached this step; the replies before it were sent.
     Step(Step),
     /// The link has ended.
     Gone,
@@ -18,7 +18,7 @@ pub(crate) enum Exchange {
 
 /// One frame with its payload.
 pub(crate) struct ReceivedFrame {
-    /// The length of the payload, if the other side sends such a frame.
+    /// Returns the length of the payload if the frame is valid here.
     length: fn(&Body) -> Option<u64>,
     frame: Option<Frame>,
     payload: Vec<u8>,
@@ -30,7 +30,7 @@ impl ReceivedFrame {
         Self { length, frame: None, payload: Vec::new(), is_complete: false }
     }
 
-    /// Takes the frames of an active side.
+    /// Receives the frames of an active side.
     pub(crate) const fn of_active() -> Self {
         Self::new(|body| match body {
             Body::Hello { length, .. } | Body::Proof { length } => Some(*length),
@@ -38,7 +38,7 @@ impl ReceivedFrame {
         })
     }
 
-    /// Takes the frames of a passive side.
+    /// Receives the frames of a passive side.
     pub(crate) const fn of_passive() -> Self {
         Self::new(|body| match body {
             Body::Challenge { length } | Body::Answer { length, .. } => Some(*length),
@@ -46,8 +46,8 @@ impl ReceivedFrame {
         })
     }
 
-    /// Reads the frames of the other side from a link, and sends the replies. `receive` makes the step that follows from a
-    /// frame and its payload.
+    /// Reads the frames of the other side from a link, and sends the replies. `receive` maps a frame and its payload to
+    /// the next step.
     pub(crate) fn exchange(
         &mut self,
         link: &mut Connected,
@@ -77,7 +77,7 @@ impl ReceivedFrame {
     }
 }
 
-/// Sends a message of a handshake, for which a link has space. Returns false if the link has ended.
+/// Sends a handshake message, for which a link has space. Returns false if the link has ended.
 pub(crate) fn send(link: &mut Connected, message: &Message) -> bool {
     let payload = [bytes::source(&message.payload)];
     let written = link.writer.write(&message.frame, &payload);

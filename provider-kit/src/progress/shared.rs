@@ -1,4 +1,4 @@
-//! The state of an adapter that its objects share with its thread `dat-progress`.
+//! The state that an adapter's objects share with its thread `dat-progress`.
 
 use std::mem::MaybeUninit;
 use std::ops::Deref;
@@ -34,21 +34,21 @@ pub(crate) struct Shared {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) owner_process: OwnerProcess,
     jobs: Mutex<Jobs>,
-    /// Whether the thread was woken since it last took jobs.
+    /// True if the thread was woken since it last took jobs.
     is_signalled: AtomicBool,
     is_closed: AtomicBool,
     /// The next token.
     tokens: AtomicU64,
     sets: WatchSets<3>,
     pub(super) owner: Ownership,
-    /// Whether every processor of the thread had work when it last looked.
+    /// True if every processor of the thread was busy at its last check.
     is_busy: AtomicBool,
-    /// Whether a thread has found the failure, or is about to begin it.
+    /// True once a thread has detected the failure.
     is_failing: AtomicBool,
     failure: Failure,
     /// Receives the failure.
     sink: Arc<dyn AdapterSink>,
-    /// What starts another thread after the failure.
+    /// Starts the replacement thread after a failure.
     thread: OnceLock<Weak<dyn Successor>>,
 }
 
@@ -56,29 +56,29 @@ pub(crate) struct Shared {
 const THREAD_SLEEP: usize = 0;
 /// The set of the links and listeners.
 const LINKS_SET: usize = 1;
-/// The set of the links that only wait until the peer has closed them. A ready one wakes no thread, because there is no
-/// hurry.
+/// The set of the links that only wait for their peers to close. A ready one wakes no thread, because it is not urgent.
 const CLOSING_SET: usize = 2;
 
 /// The jobs that the thread has not taken.
 #[derive(Default)]
 struct Jobs {
     list: Vec<Job>,
-    /// Whether the thread takes jobs within [`CLOSING_CHECK_INTERVAL`](super::lingering::CLOSING_CHECK_INTERVAL) in any case.
+    /// True if the thread takes jobs within [`CLOSING_CHECK_INTERVAL`](super::lingering::CLOSING_CHECK_INTERVAL)
+    /// anyway.
     is_polled: bool,
 }
 
 /// A task for the driver. Tokens identify the descriptors that it watches.
 pub(crate) enum Job {
-    /// The link of a queue pair, whose descriptor is being watched, and the check that it needs.
+    /// The link of a queue pair, whose descriptor is being watched, and its liveness check, if any.
     Watch(u64, Weak<dyn Driven>, Option<Weak<dyn Liveness>>),
-    /// Progress a queue pair whose link holds received frames that were not read.
+    /// Progress a queue pair whose link holds received frames that have not been read.
     Progress(Weak<dyn Driven>),
     /// Send the frames that a queue pair holds.
     SendHeld(Weak<dyn Driven>),
-    /// Check after a time whether the consumer of a queue pair still polls.
+    /// Check after this time that the consumer of a queue pair still polls.
     CheckLease(Weak<dyn Driven>, Duration),
-    /// Progress a queue pair at a time.
+    /// Progress a queue pair at this time.
     Retry(Instant, Weak<dyn Driven>),
     /// Make upcalls on behalf of a poller.
     Deliver(Weak<dyn Driven>, Upcalls),
@@ -90,22 +90,22 @@ pub(crate) enum Job {
     Forget(u64),
 }
 
-/// Why the thread wakes up.
+/// The cause of a wake-up of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeUp {
-    /// Another thread calls it, or a signal has interrupted its sleep.
+    /// Another thread has called it, or a signal has interrupted its sleep.
     Called,
     /// A link is ready.
     Link,
-    /// The deadline has come.
+    /// The deadline has expired.
     Deadline,
 }
 
-/// The tokens of what wakes the thread.
+/// The token of the wake-up descriptor.
 const WAKEUP: u64 = 0;
 const LINKS: u64 = 1;
 
-/// The thread wakes up after this time at the latest, and finds out whether the program has closed its descriptors.
+/// Maximum sleep of the thread, after which it checks whether the program has closed its descriptors.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
 impl Core {
@@ -161,12 +161,12 @@ impl Shared {
         self.sets.set(LINKS_SET)
     }
 
-    /// As [`links`](Self::links), for the links that their peers have to close.
+    /// As [`links`](Self::links), for the links that their peers must close.
     pub(crate) fn closing(&self) -> BorrowedFd<'_> {
         self.sets.set(CLOSING_SET)
     }
 
-    /// Names the thread that has to be replaced if the adapter fails.
+    /// Sets the thread that must be replaced if the adapter fails.
     pub(super) fn set_thread(&self, thread: Weak<dyn Successor>) {
         let _ = self.thread.set(thread);
     }
@@ -177,8 +177,8 @@ impl Shared {
         self.failure.error().map_or(Ok(()), Err)
     }
 
-    /// A call has found that the program has closed a descriptor of the adapter. The caller may hold locks, so that the
-    /// driver does what follows.
+    /// A call has detected that the program has closed a descriptor of the adapter. The caller may hold locks, so the
+    /// driver does the rest.
     #[cold]
     pub(crate) fn fail(&self, errno: Errno) {
         if self.owner_process.is_current() && !self.is_failing.swap(true, Ordering::AcqRel) {
@@ -200,7 +200,7 @@ impl Shared {
         self.sink.async_event(AsyncUpcall::Catastrophic);
     }
 
-    /// The adapter fails if the result says that a descriptor was closed. Returns whether the call succeeded.
+    /// Fails the adapter if the result means that a descriptor was closed. Returns true if the call succeeded.
     fn note<T>(&self, result: rustix::io::Result<T>) -> bool {
         match result {
             Ok(_) => true,
@@ -213,12 +213,12 @@ impl Shared {
         }
     }
 
-    /// The adapter fails if the program has closed its sets of links.
+    /// Fails the adapter if the program has closed its sets of links.
     pub(crate) fn verify(&self) {
         let _ = self.note(self.sets.check(LINKS_SET)) && self.note(self.sets.check(CLOSING_SET));
     }
 
-    /// Whether the thread would take time from other threads.
+    /// Returns true if the thread would preempt other threads.
     pub(super) fn is_busy(&self) -> bool {
         self.is_busy.load(Ordering::Relaxed)
     }
@@ -227,7 +227,7 @@ impl Shared {
         self.is_busy.store(is_busy, Ordering::Relaxed);
     }
 
-    /// A token that no other link or listener of the adapter has.
+    /// Returns a token that no other link or listener of the adapter has.
     pub(crate) fn token(&self) -> u64 {
         self.tokens.fetch_add(1, Ordering::Relaxed)
     }
@@ -250,32 +250,32 @@ impl Shared {
         }
     }
 
-    /// Hands over a job that can wait until the driver wakes up for another reason: it refers to a
-    /// descriptor that is not watched before the job is submitted, or that is not watched any more.
+    /// Submits a job that can wait until the driver wakes up for another reason: its descriptor is not watched before
+    /// the job is submitted, or is not watched any more.
     pub(crate) fn submit_without_wakeup(&self, job: Job) {
         if self.owner_process.is_current() {
             self.jobs.lock().list.push(job);
         }
     }
 
-    /// Whether the next poll sends the held frames of the queue pairs that
-    /// [`leave_to_polls`](Self::leave_to_polls) has named.
+    /// Returns true if the next poll sends the held frames of the queue pairs passed to
+    /// [`leave_to_polls`](Self::leave_to_polls).
     #[inline]
     pub(crate) fn polls_send(&self) -> bool {
         self.owner.polls_send()
     }
 
-    /// Leaves held frames to the next poll; to the thread, if polls do not make progress any more.
+    /// Leaves held frames to the next poll, or to the thread if polls no longer make progress.
     pub(crate) fn leave_to_polls(&self, queue_pair: Weak<dyn Driven>) {
         self.submit_without_wakeup(Job::SendHeld(queue_pair));
-        // The job is in the list, so that it is run either by the polls or by this call of the thread.
+        // The job is in the list, so either the polls or this call of the thread runs it.
         if self.owner.get() != Owner::Polls {
             self.wake();
         }
     }
 
-    /// Hands over a link that is being closed, whose descriptor is watched. Wakes the thread only if it
-    /// would take no job for longer than [`CLOSING_CHECK_INTERVAL`](super::lingering::CLOSING_CHECK_INTERVAL).
+    /// Submits a link that is being closed, whose descriptor is watched. Wakes the thread only if it would take no job
+    /// for longer than [`CLOSING_CHECK_INTERVAL`](super::lingering::CLOSING_CHECK_INTERVAL).
     fn submit_lingering(&self, token: u64, lingering: LingeringLink) {
         if self.owner_process.is_current() {
             let mut jobs = self.jobs.lock();
@@ -288,16 +288,15 @@ impl Shared {
         }
     }
 
-    /// The thread is about to sleep; `is_polled` as for [`Jobs::is_polled`]. Returns false if it must
-    /// take jobs instead.
+    /// The thread is about to sleep; for `is_polled`, see [`Jobs::is_polled`]. Returns false if it must first take
+    /// jobs.
     pub(crate) fn begin_sleep(&self, is_polled: bool) -> bool {
         let mut jobs = self.jobs.lock();
         jobs.is_polled = is_polled;
         is_polled || jobs.list.is_empty()
     }
 
-    /// The thread sleeps until the deadline, until it is woken, or until a link is ready that no waiter
-    /// sleeps on. Returns which.
+    /// Sleeps until the deadline, a wake-up, or a ready link on which no waiter sleeps. Returns the cause.
     pub(crate) fn sleep(&self, deadline: Option<Instant>) -> WakeUp {
         let left = deadline.map(|due| due.saturating_duration_since(clock::now()));
         let is_longest = left.is_none_or(|left| left > LONGEST_SLEEP);
@@ -307,7 +306,7 @@ impl Shared {
         let set = self.sets.set(THREAD_SLEEP);
         let ready = match epoll::wait(set, &mut events, timeout.as_ref()) {
             Ok(ready) => ready,
-            // Most likely a signal has interrupted the call.
+            // A signal has probably interrupted the call.
             Err(errno) => {
                 self.note::<()>(Err(errno));
                 return WakeUp::Called;
@@ -332,12 +331,12 @@ impl Shared {
         self.failure.sleep(deadline, || self.take_signal());
     }
 
-    /// Whether the thread was called since the last call.
+    /// Returns true if the thread was called since the last call of this function.
     pub(super) fn take_signal(&self) -> bool {
         self.is_signalled.swap(false, Ordering::AcqRel)
     }
 
-    /// Makes links that become ready wake the thread, or not. Returns whether that succeeded.
+    /// Sets whether ready links wake the thread. Returns true on success.
     pub(crate) fn wake_thread_for_links(&self, wakes: bool) -> bool {
         if self.has_failed() {
             return false;
@@ -347,20 +346,20 @@ impl Shared {
         self.note(epoll::modify(sleep, links, epoll::EventData::new_u64(LINKS), interest))
     }
 
-    /// Takes the jobs that were submitted since the last call.
+    /// Takes the jobs submitted since the last call.
     pub(crate) fn take_jobs(&self) -> Vec<Job> {
         std::mem::take(&mut self.jobs.lock().list)
     }
 
-    /// Whether all objects are gone and all jobs are taken.
+    /// Returns true if all objects are gone and all jobs are taken.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire) && self.jobs.lock().list.is_empty()
     }
 
-    /// Makes the driver wait for a descriptor, which may be that of an attempt to connect.
+    /// Makes the driver wait for a descriptor, which may belong to an attempt to connect.
     ///
     /// # Errors
-    /// The system has no memory for that, or the adapter has failed.
+    /// The system has no memory for it, or the adapter has failed.
     pub(crate) fn watch(
         &self,
         descriptor: BorrowedFd<'_>,
@@ -380,7 +379,7 @@ impl Shared {
         result
     }
 
-    /// Changes the events of a watched descriptor that the driver waits for. This takes no memory.
+    /// Changes the events that the driver awaits on a watched descriptor. This takes no memory.
     pub(crate) fn change_interest(
         &self,
         descriptor: BorrowedFd<'_>,
@@ -393,8 +392,8 @@ impl Shared {
         }
     }
 
-    /// Waits for what a closing link needs next. Returns false if the system has no memory for that: the link is
-    /// closed at once then.
+    /// Waits for the next event that a closing link needs. Returns false if the system has no memory for it: the link
+    /// is then closed at once.
     pub(super) fn watch_lingering(&self, token: u64, lingering: &mut LingeringLink) -> bool {
         let Some(descriptor) = lingering.reader.descriptor() else { return true };
         if !lingering.awaits_close() {
@@ -432,7 +431,8 @@ impl Shared {
         self.forget(self.links(), Some(descriptor));
     }
 
-    /// A closed descriptor stays in the set while another process has the file open, and wakes the driver again and again.
+    /// A closed descriptor stays in the set while another process has the file open, and would wake the driver
+    /// repeatedly.
     fn forget(&self, set: BorrowedFd<'_>, descriptor: Option<BorrowedFd<'_>>) {
         let Some(descriptor) = descriptor.filter(|_| !self.has_failed()) else { return };
         match epoll::delete(set, descriptor) {
@@ -442,7 +442,7 @@ impl Shared {
         }
     }
 
-    /// Closes a link after its last frame, when the peer has closed it too.
+    /// Closes a link after its last frame, once the peer has closed it too.
     pub(crate) fn close(&self, closing: Closing) {
         let Closing { token, reader, link, last } = closing;
         if self.has_failed() {
@@ -450,7 +450,7 @@ impl Shared {
         }
         let (writer, last) = link.write_last(last);
         let mut lingering = LingeringLink::new(reader, writer, last);
-        // Before it is shut down, which would wake the thread for nothing.
+        // Before the shutdown, which would wake the thread needlessly.
         self.forget_link(&*lingering.reader);
         if lingering.advance() && self.watch_lingering(token, &mut lingering) {
             self.submit_lingering(token, lingering);

@@ -1,4 +1,4 @@
-//! The thread `dat-progress` of an adapter, and waiters and polls that do its work.
+//! The thread `dat-progress` of an adapter, and the waiters and polls that do its work.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::BorrowedFd;
@@ -20,25 +20,25 @@ use super::ready_list::ReadyList;
 use super::shared::{Core, Shared, WakeUp};
 use crate::transport::Transport;
 
-/// Maximum number of passes of a waiter or a poll in a row. It leaves the rest to the thread.
+/// Maximum number of consecutive passes of a waiter or a poll, which leaves the rest to the thread.
 const MAX_PASSES: u32 = 8;
 
-/// The driver of an adapter, and whose work it is.
+/// The driver of an adapter, and the owner of its work.
 pub(crate) struct ProgressThread {
     shared: Arc<Shared>,
     driver: Mutex<Driver>,
-    /// Whether another thread has taken the place of the first one, which the program has made deaf.
+    /// True if another thread has replaced the first one, which can no longer be woken.
     is_succeeded: AtomicBool,
 }
 
 /// The thread of an adapter with its objects, and the processors on which it may run.
 pub(crate) type Started = (Arc<Core>, Arc<ProgressThread>, CpuSet);
 
-/// What the thread does next.
+/// The next action of the thread.
 enum Turn {
-    /// It sleeps until this time; without a limit if nothing is due.
+    /// Sleep until this time; without a limit if absent.
     Sleep(Option<Instant>),
-    /// It ends: all objects of the adapter are gone.
+    /// End: all objects of the adapter are gone.
     End,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -
             let mut placement = Placement::of_thread(opener, requested);
             let allowed = placement.as_ref().map(Placement::allowed).map_err(Error::clone);
             let is_refused = allowed.is_err() && known.is_none();
-            // The opener does not wait for it if the processors are known.
+            // The opener does not wait for this if the processors are known.
             let _ = report.send(allowed);
             let look = |deadline| {
                 let placement = placement.as_mut().ok();
@@ -111,7 +111,7 @@ fn cannot_start(error: &std::io::Error) -> Error {
 }
 
 impl ProgressThread {
-    /// The loop of the thread, until `is_over` says that another one has taken its place.
+    /// The loop of the thread, until `is_over` returns true because another one has replaced it.
     fn run(&self, mut before_sleep: impl FnMut(Option<Instant>), is_over: impl Fn() -> bool) {
         let mut descriptors = ReadyList::new();
         let mut why = WakeUp::Called;
@@ -120,7 +120,7 @@ impl ProgressThread {
             before_sleep(deadline);
             if !self.shared.has_failed() {
                 why = self.shared.sleep(deadline);
-                // A waiter that claimed the work while the thread woke up for a link reads that link; so does a poll.
+                // A waiter or poll that claimed the work while a link woke the thread reads that link.
                 while why == WakeUp::Link && self.shared.owner.get() != Owner::Thread {
                     why = self.shared.sleep(deadline);
                 }
@@ -132,12 +132,12 @@ impl ProgressThread {
 }
 
 impl ProgressThread {
-    /// What the thread does between two sleeps. `why` says how the last one ended.
+    /// The work of the thread between two sleeps. `why` is the cause of its wake-up.
     fn turn(&self, descriptors: &mut ReadyList, why: WakeUp) -> Turn {
         let is_check = why == WakeUp::Deadline && self.shared.owner.get() == Owner::Polls;
         let mut driver = match self.driver.try_lock() {
             Some(driver) => driver,
-            // A poll is at work, whose processor the thread would take to wait for it.
+            // A poll is working; the thread would take its processor to wait for it.
             None if is_check => {
                 let (interval, _) = intervals(self.shared.is_busy());
                 return Turn::Sleep(Some(clock::now() + interval));
@@ -160,7 +160,7 @@ impl ProgressThread {
         if driver.is_finished() { Turn::End } else { Turn::Sleep(driver.begin_sleep()) }
     }
 
-    /// Leaves the work to polls, if there were some before each of the last arrivals.
+    /// Leaves the work to polls, if polls preceded each of the last arrivals.
     fn lend_to_polls(&self, driver: &mut Driver) {
         if driver.poll_lease.note_wake_up(self.shared.owner.polls())
             && self.shared.owner.pass(&[Owner::Thread], Owner::Polls, &self.shared)
@@ -169,7 +169,7 @@ impl ProgressThread {
         }
     }
 
-    /// Takes the work back from polls, if a check is due and there were none. Returns whether it does.
+    /// Takes the work back from polls, if a check is due and there were no polls. Returns true if it does.
     fn check_polls(&self, driver: &mut Driver) -> bool {
         if driver.poll_lease.due().is_none() {
             return false;
@@ -183,7 +183,7 @@ impl ProgressThread {
         is_unused && self.shared.owner.pass(&[Owner::Polls], Owner::Thread, &self.shared)
     }
 
-    /// A waiter or a poll does the work of the thread, unless that is at work.
+    /// Runs passes in a waiter or a poll, unless another thread runs one.
     fn try_passes(&self) -> Option<MutexGuard<'_, Driver>> {
         let mut driver = self.driver.try_lock()?;
         let mut descriptors = ReadyList::new();
@@ -195,7 +195,7 @@ impl ProgressThread {
         Some(driver)
     }
 
-    /// Why the thread would wake up now, if it sleeps until a deadline; nothing if it would not.
+    /// Returns the cause for which the thread would wake up now, if it sleeps until a deadline; `None` if it would not.
     fn would_wake(&self, deadline: Option<Instant>) -> Option<WakeUp> {
         let now = clock::now();
         let why = if !self.shared.has_failed() {
@@ -242,13 +242,13 @@ impl SimulatedThread {
         }
     }
 
-    /// When it wakes up if nothing wakes it before.
+    /// The time at which it wakes up if nothing wakes it before.
     #[must_use]
     pub fn wakes_at(&self) -> Option<Instant> {
         self.wakes_at
     }
 
-    /// Whether it would wake up now. If so, [`run`](Self::run) must follow.
+    /// Returns true if it would wake up now. If so, [`run`](Self::run) must follow.
     #[must_use]
     pub fn is_woken(&self) -> bool {
         let why = self.thread.would_wake(self.wakes_at);
@@ -260,7 +260,7 @@ impl SimulatedThread {
         dat_sync::epoll::simulated::lose(self.thread.shared.links());
     }
 
-    /// Runs until its next sleep. Returns whether it goes on.
+    /// Runs until its next sleep. Returns false if the thread has ended.
     pub fn run(&mut self) -> bool {
         match self.thread.turn(&mut ReadyList::new(), self.why.get()) {
             Turn::Sleep(until) => {
@@ -297,7 +297,7 @@ impl WaiterProgress for ProgressThread {
         let from = [Owner::Thread, Owner::Polls];
         let is_claimed = self.shared.owner.pass(&from, Owner::Waiter, &self.shared);
         if is_claimed && were_polls {
-            // What posts have left to the next poll must not wait for a check of the thread.
+            // Frames that posts have left to the next poll must not wait for a check of the thread.
             if !self.advance() {
                 self.shared.wake();
             }
@@ -307,7 +307,7 @@ impl WaiterProgress for ProgressThread {
 
     fn release(&self) {
         if self.shared.owner_process.is_current() {
-            // What has arrived in the meantime would wake the thread at once.
+            // Data that has arrived in the meantime would wake the thread at once.
             let _ = self.advance();
             self.shared.owner.pass(&[Owner::Waiter], Owner::Thread, &self.shared);
         }

@@ -34,7 +34,7 @@ struct SoftAdapter {
     limits: Limits,
     core: Arc<Core>,
     thread: Arc<ProgressThread>,
-    /// What its queue pairs for datagrams have lost.
+    /// Losses of its queue pairs for datagrams.
     lost: Arc<DatagramCounts>,
 }
 

@@ -12,7 +12,7 @@ use crate::completion_queue::{self, Cq, CqHandle, CqPoller};
 struct LinkPoller {
     poller: CqPoller,
     queue: Arc<Cq>,
-    /// Whether a waiter was announced, so that the thread must read the links.
+    /// True if a waiter was announced, so that the thread must read the links.
     is_awaited: bool,
 }
 
@@ -42,8 +42,8 @@ impl CompletionPoller for LinkPoller {
         }
     }
 
-    // Without reading the links: if a read finds nothing before the consumer can reply, it acknowledges the
-    // peer's request in a frame of its own.
+    // Does not read the links: a read that finds nothing before the consumer can reply would acknowledge the peer's
+    // request in a separate frame.
     fn queued(&mut self) -> Option<usize> {
         self.poller.queued()
     }

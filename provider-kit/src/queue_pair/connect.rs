@@ -1,4 +1,4 @@
-//! Connecting: both sides of a connection.
+//! Connecting, on both sides.
 
 use std::time::Instant;
 
@@ -17,21 +17,21 @@ use crate::protocol::{EndCause, Stage};
 use crate::transport::{Attempt, ConnectError, Connected, Connector, ConnectorEvent};
 use crate::upcalls::Upcalls;
 
-/// A link that is being connected, and what to send on it.
+/// A link that is being connected, and the message to send on it.
 pub(super) struct Dialling {
     connector: Box<dyn Connector>,
     token: u64,
     request: Request,
 }
 
-/// What the consumer requested.
+/// The consumer's request.
 struct Request {
     /// Address and qualifier.
     peer: Peer,
     private_data: Vec<u8>,
 }
 
-/// What has to be done about an attempt after the lock of the queue pair is released.
+/// The work that remains for an attempt after the lock of the queue pair is released.
 pub(super) enum Next {
     /// The attempt has ended.
     Nothing,
@@ -77,7 +77,7 @@ impl SoftQp {
         self.attempted(state, upcalls, connector.advance(), token, request)
     }
 
-    /// Handles the outcome of a step of an attempt.
+    /// Handles the result of a step of an attempt.
     fn attempted(
         &self,
         state: &mut QpState,
@@ -161,7 +161,7 @@ impl QpState {
         self.push_event(failed(failure));
     }
 
-    /// The attempt whose link is being connected, if there is one, fails for a local cause.
+    /// Fails the attempt whose link is being connected, if there is one, for a local cause.
     pub(super) fn fail_dialling(
         &mut self,
         core: &Core,
@@ -217,7 +217,7 @@ fn connection(
 /// Sends `HELLO`.
 ///
 /// # Errors
-/// The system has no random numbers.
+/// The kernel returns no random bytes.
 fn send_hello(
     conn: &mut Connection,
     (qualifier, local_port): (u64, u64),

@@ -1,4 +1,4 @@
-//! A connection: its protocol, and its link with its reader.
+//! A connection: its protocol, its link, and the attention to the link.
 
 use dat_provider::Peer;
 
@@ -16,15 +16,15 @@ pub(super) struct Connection {
     pub(super) link: LinkState,
     pub(super) reader: Box<dyn Reader>,
     pub(super) attention: Attention,
-    /// The last read left received frames behind, for which the descriptor may not become readable.
+    /// True if the last read left received frames behind, for which the descriptor may not become readable.
     pub(super) has_unread: bool,
     /// Identifies the link to the driver.
     pub(super) token: u64,
 }
 
 impl Connection {
-    /// A connection over a new link; `posted` is the number of receives that the handshake reports. Not inlined, so that
-    /// the frames of callers do not hold it: consumers have threads with small stacks.
+    /// Creates a connection over a new link; `posted` is the number of receives that the handshake reports. Not
+    /// inlined, so that stack frames of callers stay small: consumers have threads with small stacks.
     #[inline(never)]
     pub(super) fn new(
         stage: Stage,
@@ -44,7 +44,7 @@ impl Connection {
         })
     }
 
-    /// The passive side of a connection, whose peer is described by its `HELLO`.
+    /// Creates the passive side of a connection with the peer described by its `HELLO`.
     pub(super) fn accepted(
         halves: (Box<dyn Reader>, Box<dyn Writer>),
         token: u64,
@@ -58,12 +58,12 @@ impl Connection {
         conn
     }
 
-    /// Whether it is ending.
+    /// Returns true if it is ending.
     pub(super) const fn is_ending(&self) -> bool {
         self.protocol.ending.is_some()
     }
 
-    /// Reads the frames that arrived. Returns whether there was anything, including the end of the link.
+    /// Reads the frames that have arrived. Returns true if there was anything, including the end of the link.
     #[inline(always)]
     pub(super) fn read(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) -> bool {
         let Self { protocol, link, reader, .. } = self;
@@ -85,8 +85,8 @@ impl Connection {
         true
     }
 
-    /// Drops what has arrived, because a request of the peer has failed. Returns whether the link has ended. The
-    /// peer does not wait for the answers to earlier requests then, and the link may never have space for them.
+    /// Drops the data that has arrived, because a request of the peer has failed. Returns true if the link has ended.
+    /// The peer then does not wait for the answers to earlier requests, and the link may never have space for them.
     #[cold]
     fn discard(&mut self) -> bool {
         self.has_unread = false;
@@ -96,13 +96,13 @@ impl Connection {
         true
     }
 
-    /// Writes what the link takes, and completes the requests that the peer has executed.
+    /// Writes as much as the link accepts, and completes the requests that the peer has executed.
     pub(super) fn progress(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
         self.protocol.progress(&mut self.link, queues, upcalls);
     }
 
-    /// Sends an acknowledgement, if the peer may wait for one. One for requests may wait for the next frame
-    /// (`may_wait`).
+    /// Sends an acknowledgement, if the peer may wait for one. An acknowledgement of requests may wait for the next
+    /// frame (`may_wait`).
     pub(super) fn acknowledge(&mut self, may_wait: bool) {
         self.protocol.acknowledge(may_wait, &mut self.link);
     }
@@ -115,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// A poll has found nothing. Sends the held frames, unless they may wait.
+    /// A poll has found nothing: sends the held frames, unless they may wait.
     #[inline]
     pub(super) fn send_held_if_due(&mut self) {
         if self.link.is_due(self.protocol.outbound.sends.executed) {
@@ -123,7 +123,7 @@ impl Connection {
         }
     }
 
-    /// The program has closed the descriptor of the link, which ends without another call.
+    /// The program has closed the descriptor: ends the link without another system call.
     #[cold]
     pub(super) fn lose_descriptor(&mut self) {
         self.link.lose_descriptor();
@@ -131,19 +131,19 @@ impl Connection {
         self.protocol.end(EndCause::Broken, None);
     }
 
-    /// Changes when requests arrive or complete.
+    /// A counter that changes when requests arrive or complete.
     #[inline]
     pub(super) fn activity(&self) -> u32 {
         self.protocol.inbound.executed.wrapping_add(self.protocol.outbound.sends.executed)
     }
 
-    /// Tells the link what its reader waits for.
+    /// Announces to the link which event its reader awaits.
     pub(super) fn arm(&mut self, queues: &WorkQueues) {
         let Self { attention, reader, link, .. } = self;
         self.has_unread |= attention.arm(queues, &mut **reader, link);
     }
 
-    /// Lets the link close after a last frame.
+    /// Closes the link after a last frame.
     pub(super) fn close(mut self: Box<Self>, last: Option<Frame>, queues: &WorkQueues) -> Closing {
         self.attention.note(Event::Ended, queues);
         let Self { reader, link, token, .. } = *self;

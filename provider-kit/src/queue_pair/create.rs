@@ -15,8 +15,8 @@ use crate::progress::Core;
 use crate::regions;
 use crate::work_queues::{ReplacedQueues, WorkQueues};
 
-/// The settings that were replaced. Dropping them takes locks of other objects, so the lock of the
-/// queue pair must be released before.
+/// The replaced settings. Dropping them takes locks of other objects, so release the lock of the
+/// queue pair first.
 pub(super) type Replaced = (Arc<dyn ConnectionSink>, ReplacedQueues);
 
 impl QpHandle {

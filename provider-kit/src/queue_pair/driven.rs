@@ -1,4 +1,4 @@
-//! A queue pair whose link the driver reads, or checks while it is lent.
+//! The driver's operations on a queue pair, whose link it reads, or checks while it is lent.
 
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
@@ -16,12 +16,12 @@ use crate::link::{Armed, Liveness};
 use crate::progress::{Driven, Event, EventOrder, Job, LeaseEnd, LinkStatus, MIN_CHECK_INTERVAL};
 use crate::protocol::{EndCause, Stage, Transmit};
 
-/// A lock that is biased to a poller refuses the driver. If the poller polls and does not read the link,
-/// because the doorbell does not ring, the driver takes the lock after this many refused checks.
+/// A lock that is biased to a poller refuses the driver. If the poller polls without reading the link, because the
+/// doorbell does not ring, the driver takes the lock after this many refused checks.
 const MAX_REFUSALS: u32 = 4;
 
 impl SoftQp {
-    /// Tells the driver which events of the link to wait for, and whether received frames are left.
+    /// Updates the events of the link that the driver awaits, and whether received frames are left.
     pub(super) fn update_interest(&self, state: &mut QpState) {
         let QpState { conn: Some(conn), queues, .. } = state else { return };
         if conn.attention.is_borrowed() && !conn.protocol.outbound.sends.is_awaited() {
@@ -36,7 +36,7 @@ impl SoftQp {
             }
         }
         if conn.attention.is_read_by_poll_set() {
-            // Nothing makes a poll read what was received before.
+            // No poll will read the frames received before.
             if conn.has_unread {
                 self.core.submit(Job::Progress(self.driven()));
             }
@@ -49,14 +49,14 @@ impl SoftQp {
         }
     }
 
-    /// Announces to the driver the link of a new connection, before the lock is released and the end of
-    /// the connection can be submitted.
+    /// Announces the link of a new connection to the driver, before the lock is released and the end of the connection
+    /// can be submitted.
     pub(super) fn announce_link(&self, token: u64, liveness: Option<Weak<dyn Liveness>>) {
         self.core.submit_without_wakeup(Job::Watch(token, self.driven(), liveness));
     }
 
-    /// Makes the driver wait for the link of a connection, if that connection still exists. The connection ends if
-    /// the system has no memory for that.
+    /// Makes the driver wait for the link of a connection, if that connection still exists. Ends the connection if the
+    /// system has no memory for that.
     pub(super) fn watch(&self, token: u64) {
         let mut state = self.state.lock();
         let Some(conn) = state.conn.as_mut().filter(|conn| conn.token == token) else { return };
@@ -81,7 +81,7 @@ impl SoftQp {
         self.polled_by.lock().iter().for_each(|one| one.queue.links.linked(one.key));
     }
 
-    /// Whether the completion queues were polled since the last call. Only the driver calls this.
+    /// Returns true if the completion queues were polled since the last call. Only the driver calls this.
     fn was_polled(&self) -> bool {
         let polled_by = self.polled_by.lock();
         let polls =
@@ -89,7 +89,7 @@ impl SoftQp {
         self.polls_seen.swap(polls, Ordering::Relaxed) != polls
     }
 
-    /// The lock, for a check of the driver. Nothing if a poller has it, unless that was so at the last
+    /// Acquires the lock for a check of the driver. Returns `None` if a poller holds it, unless that was so at the last
     /// checks.
     fn lock_for_check(&self) -> Option<BiasedGuard<'_, QpState>> {
         let refusals = self.refusals.load(Ordering::Relaxed);
@@ -101,7 +101,7 @@ impl SoftQp {
         state
     }
 
-    /// Whether pollers have waited for the doorbell for long, and it did not ring.
+    /// Returns true if pollers wait for the doorbell, which has not rung for several checks.
     fn is_idle(&self) -> bool {
         let waits = self.waits_for_doorbell.load(Ordering::Relaxed);
         let state = if waits { self.lock_for_check() } else { None };
@@ -178,7 +178,7 @@ impl Driven for SoftQp {
 
     fn check_lease(&self, order: &mut EventOrder) -> bool {
         let is_polled = self.was_polled();
-        // A poller that polls uses the lock of a link that it reads all the time.
+        // A poller that reads the link in each poll holds its lock most of the time.
         let state = if !is_polled {
             Some(self.state.lock())
         } else if self.thread_waits.load(Ordering::Relaxed) {
@@ -204,7 +204,7 @@ impl Driven for SoftQp {
             } else if !conn.attention.note(Event::PassBegan, queues) {
                 return false;
             }
-            // A link that is not lent has frames that the driver was to read when it did not get the lock.
+            // A link that is not lent has frames that the driver did not read because it did not get the lock.
             if !conn.is_ending() {
                 let (executed, activity) = (conn.protocol.inbound.executed, conn.activity());
                 let is_holding = conn.link.is_holding();

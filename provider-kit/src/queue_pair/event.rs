@@ -7,7 +7,7 @@ use crate::protocol::Established;
 /// A connection event.
 pub(super) enum Event {
     Established(Established),
-    /// The address of a peer for datagrams, and the private data of its answer.
+    /// The address of a peer for datagrams, and the private data of the answer.
     Resolved(RemoteAddress, Vec<u8>),
     PeerRejected(Vec<u8>),
     NonPeerRejected(RefusalCause),
@@ -18,7 +18,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// Whether an established connection has ended.
+    /// Returns true if an established connection has ended.
     pub(super) fn is_end(&self) -> bool {
         matches!(self, Self::Disconnected | Self::Broken)
     }

@@ -1,4 +1,4 @@
-//! The fast paths of posts and polls: nothing waits, and the link has space.
+//! The fast paths of posts and polls, which apply if no request waits and the link has space.
 
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::Operation;
@@ -17,13 +17,13 @@ use crate::upcalls::Upcalls;
 use crate::work_queues::InFlight;
 
 impl QpState {
-    /// Appends a receive that the peer need not know of at once. Otherwise it returns false, without effect.
+    /// Appends a receive if the peer need not see its credit at once. Otherwise returns false, without effect.
     #[inline(always)]
     fn push_receive(&mut self, receive: PostedReceive, segments: &[Segment]) -> bool {
         let Self { conn: Some(conn), queues, .. } = self else { return false };
         let receives = &mut queues.receives;
-        // A peer that has credits left learns of the new one from the next frame; one that has none, by the
-        // next poll, if each poll reads the link.
+        // A peer with credits sees the new one in our next frame. A peer without credits gets it at the next poll, if
+        // every poll reads the link.
         let Connection { protocol, attention, .. } = &mut **conn;
         let has_credits = protocol.counts.peer_has_credits();
         let is_plain = protocol.writes_at_once
@@ -50,8 +50,8 @@ impl QpState {
 }
 
 impl SoftQp {
-    /// Executes an RDMA operation by direct access, or writes a send or RDMA write to the link. Returns
-    /// false, without effect, if that takes more than one frame, or anything that only the slow path does.
+    /// Executes an RDMA operation by direct access, or writes a send or RDMA write to the link. Returns false, without
+    /// effect, if that takes more than one frame or needs the slow path.
     #[inline]
     pub(super) fn post_request_fast(&self, request: &Request<'_>) -> bool {
         let mut guard = self.state.lock();
@@ -114,7 +114,7 @@ impl SoftQp {
         true
     }
 
-    /// The request that was posted last is completely written to the link.
+    /// Records that the last posted request is completely written to the link.
     #[inline(always)]
     fn note_written(
         &self,
@@ -173,8 +173,8 @@ impl SoftQp {
         true
     }
 
-    /// Posts a receive that the peer need not know of at once. Returns false, without effect, if only
-    /// the slow path can post it.
+    /// Posts a receive if the peer need not see its credit at once. Returns false, without effect, if the slow path is
+    /// needed.
     pub(super) fn post_receive_fast(&self, receive: PostedReceive, segments: &[Segment]) -> bool {
         self.state.lock().push_receive(receive, segments)
     }

@@ -1,4 +1,4 @@
-//! Queue pairs, as the provider contract has them.
+//! The queue pair of the provider contract.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::window::Bind;
 pub(super) struct QpHandle(pub(super) Arc<SoftQp>);
 
 impl QpHandle {
-    /// Posts a receive of which the peer may have to learn, or to a queue pair that is not connected.
+    /// The slow path: the peer needs the new credit, or the queue pair is not connected.
     #[inline(never)]
     fn post_receive_slow(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.0.with_state(|state, upcalls| {
@@ -198,7 +198,7 @@ impl QueuePair for QpHandle {
         if self.0.core.owner_process.check().is_err() {
             return Outstanding::default();
         }
-        // Suppressed requests end without a completion, so only the acknowledgements say when.
+        // Suppressed requests end without a completion; only acknowledgements report their end.
         self.0.read_until(|state| !state.has_suppressed());
         let state = self.0.state.lock();
         let protocol = state.conn.as_ref().map(|conn| &conn.protocol);
@@ -233,7 +233,7 @@ impl QueuePair for QpHandle {
 
 impl Drop for QpHandle {
     fn drop(&mut self) {
-        // In a child of `fork`, another thread may have held the locks when the process was copied.
+        // In a child of `fork`, the locks may have been held by another thread at the time of the fork.
         if self.0.core.owner_process.is_current() {
             self.0.leave_completion_queues();
         }

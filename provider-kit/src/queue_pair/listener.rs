@@ -1,4 +1,4 @@
-//! Listeners and the connection requests that they report, as the provider contract has them.
+//! The listener of the provider contract, and the connection requests that it reports.
 
 use std::sync::{Arc, Weak};
 
@@ -18,7 +18,7 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// The request, as a listener reports it.
+    /// Converts a request to the form that a listener reports.
     fn report(core: &Arc<Core>, incoming: Incoming) -> dat_provider::IncomingRequest {
         dat_provider::IncomingRequest {
             peer: incoming.peer(),

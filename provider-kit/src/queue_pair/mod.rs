@@ -1,9 +1,9 @@
-//! Queue pairs, as the provider contract has them: their state, its lock, and the events that it produces.
+//! Queue pairs of the provider contract: their state, its lock, and the events that it produces.
 //!
 //! # Modules
 //! - `adapter`, `handle`, `listener`: the objects of the contract; `create`: settings; `completions`: completion queues.
 //! - `post`, and `fast_path` if nothing waits; `connect`: the active side.
-//! - `connection`: a link in use; `driven` and `polled`: a queue pair as the driver and as pollers see it.
+//! - `connection`: a link in use; `driven` and `polled`: the operations of the driver and of pollers.
 //! - `datagram`: queue pairs without a connection.
 
 mod adapter;
@@ -51,19 +51,18 @@ pub use adapter::open;
 struct SoftQp {
     weak_self: Weak<Self>,
     core: Arc<Core>,
-    /// One thread usually posts and polls. The driver revokes the bias if it must read
-    /// the link.
+    /// The state. One thread usually posts and polls; the driver revokes the bias if it must read the link.
     state: BiasedLock<QpState>,
     /// The completion queues whose polls read the link.
     polled_by: Mutex<Vec<PolledBy>>,
-    /// How often the completion queues had been polled when the driver last looked.
+    /// Poll count of the completion queues at the driver's last check.
     polls_seen: AtomicU64,
-    /// Pollers do not read the link before its doorbell rings.
+    /// True if pollers do not read the link before its doorbell rings.
     waits_for_doorbell: AtomicBool,
-    /// Number of checks in a row for which the driver did not get the lock.
+    /// Consecutive checks in which the driver did not get the lock.
     refusals: AtomicU32,
-    /// The driver found the lock held. The poller that holds it then borrows the link, because a
-    /// poller that polls without a pause would lock the driver out.
+    /// True if the driver found the lock held. The poller that holds it then borrows the link, because a poller without
+    /// pauses would lock the driver out.
     thread_waits: AtomicBool,
 }
 
@@ -75,7 +74,7 @@ struct PolledBy {
 }
 
 impl PolledBy {
-    /// Makes polls of these completion queues read a link, and no others.
+    /// Makes the polls of exactly these completion queues read a link.
     fn join<L: PolledLink + 'static>(all: &mut Vec<Self>, queues: Vec<Arc<Cq>>, link: &Arc<L>) {
         all.retain(|one| queues.iter().any(|queue| Arc::ptr_eq(queue, &one.queue)));
         for queue in queues {
@@ -93,7 +92,7 @@ impl Drop for PolledBy {
     }
 }
 
-/// The state of a queue pair, as the contract has it.
+/// The state of a queue pair in the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Unconnected,
@@ -104,7 +103,7 @@ enum Phase {
     Disconnected,
 }
 
-/// Which of the queued events are reported.
+/// The queued events to report.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Delivery {
     All,
@@ -112,10 +111,10 @@ enum Delivery {
     UntilEnd,
 }
 
-/// What the lock of a queue pair guards.
+/// The state under the lock of a queue pair.
 struct QpState {
     phase: Phase,
-    /// The latest attempt, as the core numbers them.
+    /// The number of the latest attempt, assigned by the core.
     attempt: u64,
     /// The local port of the latest attempt.
     local_port: u64,
@@ -123,18 +122,18 @@ struct QpState {
     dialling: Option<Box<Dialling>>,
     conn: Option<Box<Connection>>,
     queues: WorkQueues,
-    /// A graceful disconnect waits for outstanding requests.
+    /// True if a graceful disconnect waits for outstanding requests.
     is_closing: bool,
-    /// The core has dropped the queue pair: it reports no more events.
+    /// True if the core has dropped the queue pair, which reports no more events.
     is_retired: bool,
     sink: Arc<dyn ConnectionSink>,
     /// Events to report, each with its attempt.
     events: VecDeque<(u64, Event)>,
-    /// Whether a thread is reporting events.
+    /// True if a thread is reporting events.
     is_delivering: bool,
 }
 
-/// A queue pair, as domains and shared receive queues refer to it.
+/// The reference to a queue pair that domains and shared receive queues hold.
 struct QpRef(pub(super) Weak<SoftQp>);
 
 impl DomainUser for QpRef {
@@ -213,7 +212,7 @@ impl QpState {
             conn.progress(&mut self.queues, upcalls);
         }
         if let Some(established) = conn.protocol.established.take() {
-            // Polls before the connection do not say that its link would be polled.
+            // Polls before the connection do not predict polls of its link.
             conn.attention.note_polls(&self.queues);
             self.phase = Phase::Connected;
             self.push_event(Event::Established(established));
@@ -228,7 +227,7 @@ impl QpState {
         }
     }
 
-    /// Ends the connection: flushes what is outstanding and queues the event.
+    /// Ends the connection: flushes outstanding operations and queues the event.
     fn end_connection(&mut self, ending: Ending, core: &Core, upcalls: &mut Upcalls) {
         self.stop_dialling(core);
         let Some(mut conn) = self.conn.take() else { return };
@@ -260,7 +259,7 @@ impl QpState {
 }
 
 impl SoftQp {
-    /// This queue pair, as the driver refers to it.
+    /// The driver's reference to this queue pair.
     fn driven(&self) -> Weak<dyn Driven> {
         let weak: Weak<Self> = Weak::clone(&self.weak_self);
         weak
@@ -316,8 +315,8 @@ impl SoftQp {
         result
     }
 
-    /// Runs `act` and advances the connection. Makes the upcalls of the completion queues after
-    /// releasing the lock. Returns whether events wait to be reported, too.
+    /// Runs `act` and advances the connection. Makes the upcalls of the completion queues after releasing the lock.
+    /// Returns true if events wait to be reported too.
     fn update<T>(
         &self,
         mut state: BiasedGuard<'_, QpState>,
@@ -325,7 +324,7 @@ impl SoftQp {
     ) -> (T, bool) {
         let mut upcalls = Upcalls::default();
         let result = act(&mut state, &mut upcalls);
-        // An acknowledgement cannot wait for a poll if none need follow.
+        // An acknowledgement cannot wait for a poll that is not certain.
         let may_wait = state
             .conn
             .as_ref()
@@ -345,8 +344,7 @@ impl SoftQp {
         }
     }
 
-    /// Reports queued events, in order. Only one thread at a time does so. Returns whether an end is
-    /// left.
+    /// Reports queued events, in order. Only one thread at a time does so. Returns true if an end is left.
     fn deliver_events(&self, delivery: Delivery) -> bool {
         let mut state = self.state.lock();
         if state.is_delivering {

@@ -1,4 +1,4 @@
-//! A queue pair whose link the polls of its completion queues read.
+//! The poller's operations on a queue pair, whose link the polls of its completion queues read.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
 impl Connection {
-    /// Whether a poll tells the connection nothing new about its consumer.
+    /// Returns true if a poll gives no new information about the consumer.
     #[inline]
     fn knows_poller(&self, queues: &WorkQueues, info: PollInfo) -> bool {
         self.attention.is_lent()
@@ -24,8 +24,7 @@ impl Connection {
             && self.attention.has_noted(queues, info)
     }
 
-    /// Completes requests after a read, if it found nothing but plain frames. Returns whether that was all there
-    /// is to do.
+    /// Completes requests after a read, if it found only plain frames. Returns true if nothing else remains to be done.
     #[inline]
     fn finish_plain_read(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) -> bool {
         let is_plain = self.protocol.has_read_plain
@@ -47,7 +46,7 @@ impl Connection {
 }
 
 impl SoftQp {
-    /// Makes polls of the completion queues read the link, and no others.
+    /// Makes the polls of exactly these completion queues read the link.
     pub(super) fn join_completion_queues(self: &Arc<Self>) {
         let queues: Vec<_> = self.state.lock().queues.completion_queues().map(Arc::clone).collect();
         PolledBy::join(&mut self.polled_by.lock(), queues, self);
@@ -58,7 +57,7 @@ impl SoftQp {
         self.polled_by.lock().clear();
     }
 
-    /// Notes what a poll says about the consumer. Returns whether another thread reads the link from now on.
+    /// Records information of a poll about the consumer. Returns true if another thread reads the link from now on.
     #[inline(never)]
     fn note_poller(&self, conn: &mut Connection, queues: &WorkQueues, info: PollInfo) -> bool {
         let link = || -> Weak<dyn PolledLink> { Weak::<Self>::clone(&self.weak_self) };
@@ -121,7 +120,7 @@ impl PolledLink for SoftQp {
         if conn.is_ending() {
             return nothing;
         }
-        // Whether another thread reads the link from now on, which `update_interest` announces.
+        // True if another thread reads the link from now on, which `update_interest` announces.
         let is_changed = !conn.knows_poller(queues, info) && self.note_poller(conn, queues, info);
         let executed = conn.protocol.inbound.executed;
         let has_arrived = conn.read(queues, &mut upcalls);
@@ -136,8 +135,8 @@ impl PolledLink for SoftQp {
         let lease = (conn.attention.is_lent(), is_borrowed);
         let is_due = conn.protocol.note_requests(requests, owed, lease);
         let must_write = is_due && owed != 0 || conn.protocol.counts.owes_credits();
-        // `writes_at_once` was decided after the last change of the state, and plain frames change nothing of
-        // it. It implies that no answer is queued, so that all that was executed can be acknowledged.
+        // `writes_at_once` was decided after the last change of the state, which plain frames do not affect. It implies
+        // that no answer is queued, so all executed requests can be acknowledged.
         let is_kept = conn.attention.is_lent() && !(is_borrowed && has_arrived);
         if is_kept && conn.protocol.writes_at_once && !is_changed {
             let is_plain = !has_arrived || conn.finish_plain_read(queues, &mut upcalls);
@@ -161,7 +160,7 @@ impl PolledLink for SoftQp {
         let Some(conn) = &mut state.conn else { return };
         if let Some(lease) = conn.attention.lease() {
             let activity = conn.activity();
-            // A consumer that sleeps until its requests are complete gets the next link later.
+            // A consumer that sleeps until its requests are complete gets the next lease later.
             let end = if lease == Lease::Borrowed { LeaseEnd::Late } else { LeaseEnd::Polled };
             conn.attention.end_lease(lease, end, activity);
             conn.attention.note(Event::ConsumerSleeps, &state.queues);

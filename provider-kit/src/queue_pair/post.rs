@@ -11,7 +11,7 @@ use super::{Phase, QpState, SoftQp};
 use crate::errors::no_credit;
 use crate::protocol::PostedRequest;
 
-/// How long a call waits for acknowledgements of the peer.
+/// Maximum time for which a call waits for acknowledgements of the peer.
 const ACK_WAIT: Duration = Duration::from_millis(2);
 
 /// The result of trying to post a request.
@@ -19,13 +19,13 @@ enum PostOutcome {
     Done(Result<()>),
     /// No credit is left.
     Full {
-        /// Whether suppressed requests hold credits.
+        /// True if suppressed requests hold credits.
         is_suppressed: bool,
     },
 }
 
 impl QpState {
-    /// Whether suppressed requests hold credits, which no poll of the consumer returns.
+    /// Returns true if suppressed requests hold credits, which polls of the consumer do not return.
     pub(super) fn has_suppressed(&self) -> bool {
         let mut flags = self.conn.iter().flat_map(|conn| conn.protocol.outbound.sends.flags());
         flags.any(|flags| flags.contains(CompletionFlags::SUPPRESS))
@@ -95,8 +95,8 @@ impl SoftQp {
         })
     }
 
-    /// Reads the link until a condition holds, for at most [`ACK_WAIT`]: a peer that executes requests
-    /// at once has acknowledged them by then. The lock is released between reads.
+    /// Reads the link until a condition holds, for at most [`ACK_WAIT`], within which a peer that executes requests at
+    /// once has acknowledged them. The lock is released between reads.
     pub(super) fn read_until(&self, condition: impl Fn(&mut QpState) -> bool) {
         let deadline = clock::now() + ACK_WAIT;
         loop {

@@ -20,23 +20,23 @@ pub trait Stream: Send + Sync {
     /// Writes from the spans, in order. Returns the number of bytes written, 0 if the stream is full.
     ///
     /// # Errors
-    /// Why the stream has ended; [`End::Inaccessible`] if nothing was written because memory is not readable.
+    /// The cause of the end of the stream; [`End::Inaccessible`] if nothing was written because memory is not readable.
     fn write(&self, from: &[Span]) -> Result<usize, End>;
 
     /// Reads into the spans, in order. Returns the number of bytes read, or `None` if none have arrived.
     ///
     /// # Errors
-    /// Why the stream has ended; [`End::Closed`] at its end. [`End::Inaccessible`] if nothing was read because
-    /// memory is not writable.
+    /// The cause of the end of the stream: [`End::Closed`] at its end; [`End::Inaccessible`] if nothing was read
+    /// because memory is not writable.
     fn read(&self, into: &[Span]) -> Result<Option<usize>, End>;
 
-    /// Shuts the writing side down; the peer reads the end after the last byte.
+    /// Shuts down the writing side; the peer reads the end of the stream after the last byte.
     ///
     /// # Errors
-    /// Why the stream has ended.
+    /// The cause of the end of the stream.
     fn shut_down(&self) -> Result<(), End>;
 
-    /// The descriptor to wait on, if there is one.
+    /// The descriptor to wait on, if any.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
     /// The check of [`Reader::liveness`]; by default, there is none.

@@ -9,12 +9,12 @@ use crate::bytes;
 use crate::frame::{self, Frame};
 use crate::link::{Budget, Destinations, End, FrameSink, Liveness, Progress, Reader, Refused};
 
-/// Size of the buffer, in bytes. What it holds of a long payload is copied once more, so that a larger one
-/// makes 64 KiB slower.
+/// Size of the buffer, in bytes. Bytes of a long payload in the buffer are copied twice, so a larger buffer makes
+/// transfers of 64 KiB slower.
 const BUFFER: usize = 16 << 10;
 /// Payloads of at least this many bytes are read directly into their memory.
 const DIRECT: usize = 2 << 10;
-/// The last bytes of a payload always go through the buffer, and are stored after all others: the system
+/// The last bytes of a payload always pass through the buffer and are stored after all others, because the kernel
 /// copies in any order.
 const LAST: usize = 64;
 
@@ -26,12 +26,12 @@ thread_local! {
 /// Reads frames from a stream.
 pub struct StreamReader<S> {
     stream: Arc<S>,
-    /// The bytes that were read and not passed on are `buffer[start..end]`. Empty between reads if there
+    /// The bytes in `buffer[start..end]` were read and not yet passed on. The buffer is empty between reads if there
     /// are none.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// The frame whose payload is being read, and the number of its bytes that were passed on.
+    /// The frame whose payload is being read, and the number of payload bytes passed on.
     current: Option<(Frame, usize)>,
     destinations: Destinations,
     ended: Option<End>,
@@ -108,7 +108,7 @@ impl<S: Stream> StreamReader<S> {
                 let length = missing - LAST;
                 sink.destinations(received as u64, &mut self.destinations);
                 truncate(&mut self.destinations, length);
-                // A payload without memory for all of its bytes goes through the buffer.
+                // If there is no memory for all bytes of the payload, it goes through the buffer.
                 direct = if bytes::total(&self.destinations) == length { length } else { 0 };
             }
         }
@@ -118,7 +118,7 @@ impl<S: Stream> StreamReader<S> {
         self.destinations.push(bytes::target(&mut self.buffer[self.end..]));
         let mut count = self.stream.read(&self.destinations);
         if count == Err(End::Inaccessible) {
-            // The copy from the buffer finds out that the memory is lost.
+            // The copy from the buffer detects that the memory is lost.
             direct = 0;
             self.destinations.clear();
             self.destinations.push(bytes::target(&mut self.buffer[self.end..]));
@@ -135,7 +135,7 @@ impl<S: Stream> StreamReader<S> {
         Ok((count, count == space))
     }
 
-    /// Makes the buffer that of the thread, unless it holds bytes.
+    /// Takes the buffer of the thread, unless this reader's own buffer holds bytes.
     fn borrow_buffer(&mut self) {
         if self.buffer.is_empty() {
             let spare = SPARE.try_with(Cell::take).ok().flatten();
@@ -143,7 +143,7 @@ impl<S: Stream> StreamReader<S> {
         }
     }
 
-    /// Gives the buffer back, with what it holds.
+    /// Returns the buffer to the thread and discards its contents.
     fn return_buffer(&mut self) {
         (self.start, self.end) = (0, 0);
         let buffer = std::mem::take(&mut self.buffer);

@@ -11,26 +11,26 @@ use crate::link::{End, WriteResult, Writer};
 
 /// Maximum number of bytes that are collected while the stream is full.
 const MAX_BACKLOG: usize = 16 << 10;
-/// Number of bytes for which memory is reserved when the first frame is held.
+/// Number of bytes that are reserved when the first frame is held.
 const MIN_RESERVED: usize = 4 << 10;
 
-/// Longest frame, in bytes, that is copied before it is written, so that it is one span: that is cheaper for the
-/// system than several.
+/// Maximum length of a frame, in bytes, that is copied into one span before it is written, which is cheaper for the
+/// kernel than several spans.
 const MAX_COPIED: usize = 256;
 
-/// Writes frames to a stream. If the stream takes only a part of a frame, the rest is copied.
+/// Writes frames to a stream. If the stream accepts only part of a frame, the rest is copied.
 pub struct StreamWriter<S> {
     stream: Arc<S>,
     /// Bytes to write; the first `written` of them are written.
     backlog_bytes: Vec<u8>,
     written: usize,
-    /// The stream did not take all bytes.
+    /// True if the stream did not accept all bytes.
     is_full: bool,
-    /// A part of a frame was sent, and the rest of its payload is not readable.
+    /// True if part of a frame was sent and the rest of its payload is not readable.
     is_torn: bool,
     /// Reused memory for the spans of a frame.
     spans: Vec<Span>,
-    /// Shut the stream down once all bytes are written.
+    /// True if the stream must be shut down once all bytes are written.
     is_closing: bool,
 }
 
@@ -63,7 +63,7 @@ impl<S> StreamWriter<S> {
         self.backlog_bytes.len() - self.written
     }
 
-    /// Copies a frame behind the bytes to write. Returns `taken`, unless its payload is not readable.
+    /// Appends a frame to the backlog. Returns `taken`, unless its payload is not readable.
     fn copy(&mut self, head: &[u8], payload: &[Span], taken: WriteResult) -> WriteResult {
         let before = self.backlog_bytes.len();
         self.backlog_bytes.extend_from_slice(head);
@@ -76,7 +76,7 @@ impl<S> StreamWriter<S> {
         }
     }
 
-    /// An idle link holds no memory.
+    /// Frees the memory, because an idle link needs none.
     fn release(&mut self) {
         if self.backlog() == 0 && self.written > 0 {
             self.backlog_bytes = Vec::new();
@@ -86,7 +86,7 @@ impl<S> StreamWriter<S> {
 }
 
 impl<S: Stream> StreamWriter<S> {
-    /// Writes the collected spans: the bytes to write, and then a frame of `total` bytes.
+    /// Writes the collected spans: the backlog, followed by a frame of `total` bytes.
     #[inline]
     fn write_spans(&mut self, total: usize) -> Result<WriteResult, End> {
         let held = self.backlog();

@@ -13,7 +13,7 @@ pub struct JoinedAcceptor {
     qualifier: u64,
     /// Readable when one of the listeners is.
     set: WatchSets<1>,
-    /// In the order in which they are asked, and closed.
+    /// The listeners, in the order in which they are asked and closed.
     all: Vec<Box<dyn Acceptor>>,
 }
 
@@ -37,7 +37,7 @@ impl JoinedAcceptor {
                     "cannot wait for all listeners on connection qualifier {qualifier}"
                 ))
                 .errno(errno.raw_os_error())
-                .advise("if descriptors are used up, raise their limit: ulimit -n")
+                .advise("if the process is out of descriptors, raise the limit (ulimit -n)")
         })?;
         Ok(Self { qualifier, set, all })
     }

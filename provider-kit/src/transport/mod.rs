@@ -16,7 +16,7 @@ use crate::processors::Processors;
 
 pub use joined_acceptor::JoinedAcceptor;
 
-/// A new link to a peer, on which nothing was sent.
+/// A new link to a peer, on which nothing has been sent.
 pub struct Connected {
     /// The half that reads.
     pub reader: Box<dyn Reader>,
@@ -26,20 +26,20 @@ pub struct Connected {
     pub address: IpAddr,
     /// The port of the local side.
     pub local_port: u64,
-    /// Where the two sides exchange datagrams. Nothing if the transport has none.
+    /// The addresses for datagrams of the two sides; `None` if the transport has no datagrams.
     pub datagrams: Option<DatagramEnds>,
 }
 
-/// The addresses at which the two sides of a link exchange datagrams; their ports mean nothing.
+/// The addresses at which the two sides of a link exchange datagrams; the ports have no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramEnds {
-    /// The address of this side. If it is unspecified, every address of the machine is meant.
+    /// The address of this side. If it is unspecified, it denotes every address of the machine.
     pub own: SocketAddr,
     /// The address of the peer, of the same family.
     pub peer: SocketAddr,
 }
 
-/// Why a link could not be connected.
+/// The reason why a link could not be connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectError {
     /// Nothing listens on the qualifier.
@@ -50,7 +50,7 @@ pub enum ConnectError {
     OtherUser,
     /// There is no route to the address, or no answer from it.
     Unreachable,
-    /// The peer has no part in it.
+    /// A cause on this side; the peer is not involved.
     Local(LocalCause),
 }
 
@@ -59,7 +59,7 @@ pub trait Transport: Send + Sync {
     /// Starts to connect a link to the listener of a qualifier.
     ///
     /// # Errors
-    /// Why the link cannot be connected.
+    /// The reason why the link cannot be connected.
     fn connect(
         &self,
         address: IpAddr,
@@ -85,7 +85,7 @@ pub trait Transport: Send + Sync {
         None
     }
 
-    /// Whether queue pairs may carry datagrams: every link has an address for them then.
+    /// Returns true if queue pairs may carry datagrams; every link then has addresses for them.
     fn has_datagrams(&self) -> bool {
         false
     }
@@ -96,7 +96,7 @@ pub trait Transport: Send + Sync {
     }
 }
 
-/// An attempt to connect a link, as far as it has come.
+/// The state of an attempt to connect a link.
 pub enum Attempt {
     /// The link is connected.
     Connected(Connected),
@@ -109,17 +109,17 @@ pub trait Connector: Send {
     /// The local port, as the peer sees it.
     fn local_port(&self) -> u64;
 
-    /// What must happen before the attempt can get further.
+    /// The condition for the next step of the attempt.
     fn awaits(&self) -> ConnectorEvent<'_>;
 
     /// Continues the attempt. Never blocks.
     ///
     /// # Errors
-    /// Why the link could not be connected.
+    /// The reason why the link could not be connected.
     fn advance(self: Box<Self>) -> std::result::Result<Attempt, ConnectError>;
 }
 
-/// What a [`Connector`] waits for.
+/// A condition that a [`Connector`] waits for.
 #[derive(Clone, Copy, Debug)]
 pub enum ConnectorEvent<'a> {
     /// The descriptor is writable. It is that of the link.
@@ -136,7 +136,7 @@ pub trait Acceptor: Send {
     /// The descriptor that is readable (level-triggered) when a link waits to be accepted.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// Whether the descriptor still denotes the listener: the program may have closed it.
+    /// Returns true if the descriptor still denotes the listener: the program may have closed it.
     fn is_there(&self) -> bool;
 
     /// Accepts the next waiting link, if there is one, without blocking.

@@ -26,7 +26,7 @@ pub(crate) use segments::Segments;
 use settings::Memberships;
 pub(crate) use settings::ReplacedQueues;
 
-/// A request that is completely written to the link, as its completion needs it.
+/// A request that is completely written to the link, with the data for its completion.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct InFlight {
     pub(crate) cookie: u64,
@@ -34,7 +34,7 @@ pub(crate) struct InFlight {
     pub(crate) length: u32,
     pub(crate) operation: Operation,
     pub(crate) flags: CompletionFlags,
-    /// Whether the peer answers it with data.
+    /// True if the peer's answer carries data.
     pub(crate) expects_answer: bool,
 }
 
@@ -82,12 +82,12 @@ impl WorkQueues {
         std::iter::once(requests).chain(other)
     }
 
-    /// How often the completion queues were polled, modulo 2^64.
+    /// Poll count of the completion queues, modulo 2^64.
     pub(crate) fn polls(&self) -> u64 {
         self.completion_queues().fold(0, |sum, queue| sum.wrapping_add(queue.links.polls()))
     }
 
-    /// What the handshake tells the peer about this side.
+    /// The parameters of this side that the handshake sends to the peer.
     pub(crate) fn connection_parameters(
         &self,
         private_data: Vec<u8>,
@@ -135,7 +135,7 @@ impl WorkQueues {
         self.requests.succeed((cookie, u64::from(length), operation), features, upcalls);
     }
 
-    /// Completes a request; `extra` is that of its completion.
+    /// Completes a request; `extra` is stored in its completion.
     pub(crate) fn complete_request(
         &mut self,
         request: &InFlight,

@@ -17,7 +17,7 @@ use crate::ring::Ring;
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
 
-/// Posted receives, and where they complete.
+/// Posted receives, and their destination on completion.
 pub(crate) struct ReceiveQueue {
     pub(crate) ring: Ring<PostedReceive>,
     pub(crate) credits: QueueCredits,
@@ -59,8 +59,8 @@ impl ReceiveQueue {
         Some(TakenReceive { posted, segments, domain: shared.domain() })
     }
 
-    /// The oldest receive and its first `length` bytes, if they are in one segment whose registration has not
-    /// changed since the post.
+    /// Returns the oldest receive and its first `length` bytes, if they are in one segment that is still registered as
+    /// when it was posted.
     #[inline(always)]
     pub(crate) fn front_span(&self, length: u64) -> Option<(PostedReceive, Span)> {
         let (posted, segments) = self.ring.front()?;
@@ -69,8 +69,7 @@ impl ReceiveQueue {
         Some((*posted, span))
     }
 
-    /// Appends the spans of a range of the oldest receive, in bytes. Returns false if its memory is not
-    /// registered any more.
+    /// Appends the spans of a byte range of the oldest receive. Returns false if its memory is no longer registered.
     pub(crate) fn front_spans(&self, range: (u64, u64), into: &mut Destinations) -> bool {
         let Some((posted, segments)) = self.ring.front() else { return false };
         let local = LocalMemory { segments, domain: self.domain };
@@ -115,7 +114,7 @@ impl ReceiveQueue {
         self.complete(posted, (0, status), (Operation::Receive, 0, false), upcalls);
     }
 
-    /// Flushes the receives that were not taken; those of a shared queue stay.
+    /// Flushes the receives that were not taken; those of a shared queue remain.
     pub(crate) fn flush(&mut self, upcalls: &mut Upcalls) {
         if self.shared.is_some() {
             return;

@@ -14,10 +14,10 @@ use crate::ring::Ring;
 use crate::shared_receive::Resume;
 use crate::spec_objects::{SpecObjects, check_limits};
 
-/// Memberships in the domain of a queue pair and in that of its shared receive queue.
+/// Memberships in the domain of a queue pair and of its shared receive queue.
 pub(super) type Memberships = [Option<Membership>; 2];
 
-/// What was replaced. Dropping it takes locks of other objects, so the lock of the queue pair must be released before.
+/// The replaced objects. Dropping them takes locks of other objects, so release the lock of the queue pair first.
 pub(crate) struct ReplacedQueues {
     _memberships: Memberships,
     _shared: Option<AttachedSrq>,
@@ -25,7 +25,7 @@ pub(crate) struct ReplacedQueues {
 }
 
 impl WorkQueues {
-    /// Applies the settings of a queue pair, which `user` refers to. Returns what they replace.
+    /// Applies the settings of a queue pair, which `user` refers to. Returns the replaced objects.
     ///
     /// # Errors
     /// More operations are outstanding than a new limit allows, an object belongs to another provider, or

@@ -29,7 +29,7 @@ pub(super) struct Connection {
     pub(super) established: EstablishedReport,
     /// Why the connection ended, if that happened before `Established` was reported.
     pub(super) ended: Option<EndCause>,
-    /// Whether it was disconnected gracefully while requests wait.
+    /// True if it was disconnected gracefully while requests wait.
     pub(super) is_closing: bool,
 }
 

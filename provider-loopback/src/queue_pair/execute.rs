@@ -124,7 +124,7 @@ fn execute_work(
 }
 
 impl WorkRequest<'_> {
-    /// What the completion of the receive says about this request.
+    /// The data about this request in the completion of the receive.
     fn arrival(&self, operation: Operation, extra: u64) -> Arrival {
         let solicited = self.flags.contains(CompletionFlags::SOLICITED_WAIT);
         Arrival { operation, extra, solicited }

@@ -89,7 +89,8 @@ impl LoopbackQp {
     ) -> Result<()> {
         let request = OneSegment { buffer, key, cookie, flags, checked, remote };
         let mut send_queue = self.send_queue.lock();
-        // A request goes behind those that wait; the fast path would lock the responder to see that.
+        // Waiting requests go first. This is checked here, because the fast path would have to lock the responder to
+        // see it.
         let upcalls = match send_queue.has_waiting() {
             true => None,
             false => {
@@ -121,7 +122,7 @@ fn lock(responder: &ResponderLock) -> Option<impl DerefMut<Target = Responder> +
 }
 
 impl SendQueue {
-    /// Whether requests wait at the peer. If so, spins a little for the peer to execute them.
+    /// Returns true if requests wait at the peer. If so, spins a little for the peer to execute them.
     fn has_waiting(&mut self) -> bool {
         let Some(connection) = Self::open_connection(&self.state) else { return false };
         let wakeup = &connection.peer.poster.wakeup;

@@ -13,7 +13,7 @@ pub(super) struct ReceivePoster {
     pub(super) state: BiasedLock<PosterState>,
 }
 
-/// What the poster lock guards. Fields are in the order of their use.
+/// The state under the poster lock. Fields are in the order of their use.
 #[repr(C)]
 pub(super) struct PosterState {
     /// The next position to fill.
@@ -25,7 +25,7 @@ pub(super) struct PosterState {
     pub(super) max_receives: u32,
     /// Maximum number of segments of a receive.
     pub(super) max_segments: u16,
-    /// Whether the queue pair uses a shared receive queue.
+    /// True if the queue pair uses a shared receive queue.
     pub(super) is_shared: bool,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct ReceiveQueue {
     pub(super) shared: Option<Box<AttachedSrq>>,
 }
 
-/// What the completion of a receive says about the request that consumed it.
+/// The data in the completion of a receive about the request that consumed it.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) operation: Operation,
@@ -43,7 +43,7 @@ impl Arrival {
 }
 
 impl ReceiveQueue {
-    /// Whether there is a receive. If not, a shared queue resumes this queue pair later.
+    /// Returns true if there is a receive. If not, a shared queue resumes this queue pair later.
     #[inline]
     pub(super) fn has_receive(&mut self) -> bool {
         match &mut self.shared {

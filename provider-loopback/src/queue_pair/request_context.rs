@@ -1,4 +1,4 @@
-//! What the execution of a request needs from its queue pair.
+//! The parts of a queue pair that the execution of a request needs.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use super::receive_queue::ReceiveQueue;
 use super::request::PostedRequest;
 use super::request_context::RequestContext;
 
-/// What the responder lock guards. Fields are in the order of their use by the peer.
+/// The state under the responder lock. Fields are in the order of their use by the peer.
 #[repr(C)]
 pub(super) struct Responder {
     /// The connection whose requests may take the fast path, or 0: it is open, no request waits, and
@@ -22,7 +22,7 @@ pub(super) struct Responder {
 }
 
 impl Responder {
-    /// Whether requests of that connection may take the fast path.
+    /// Returns true if requests of that connection may take the fast path.
     #[inline(always)]
     pub(super) fn allows_fast_path(&self, connection_id: u64) -> bool {
         self.fast_path_connection == connection_id
@@ -48,12 +48,12 @@ pub(super) struct InboundConnection {
     pub(super) requester: RequestContext,
     /// Requests that wait for a receive, and those behind them.
     pub(super) waiting: Ring<PostedRequest>,
-    /// Whether the peer disconnects once no request waits.
+    /// True if the peer disconnects once no request waits.
     pub(super) is_closing: bool,
 }
 
 impl Inbound {
-    /// Whether it belongs to the connection with this id.
+    /// Returns true if it belongs to the connection with this id.
     pub(super) fn is_of(&self, connection_id: u64) -> bool {
         match self {
             Self::Expecting(expected) => *expected == connection_id,

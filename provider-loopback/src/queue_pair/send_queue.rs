@@ -12,13 +12,13 @@ use super::connection_state::ConnectionState;
 use super::patience::Patience;
 use super::request_context::RequestContext;
 
-/// What the send queue lock guards. Fields are in the order of their use by a post.
+/// The state under the send queue lock. Fields are in the order of their use by a post.
 #[repr(C)]
 pub(super) struct SendQueue {
     pub(super) state: ConnectionState,
     pub(super) credits: QueueCredits,
     pub(super) context: RequestContext,
-    /// Whether the queue pair was retired, which is final.
+    /// True if the queue pair was retired, which is final.
     pub(super) is_retired: bool,
     pub(super) service: Service,
     pub(super) patience: Patience,

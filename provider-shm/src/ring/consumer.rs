@@ -1,4 +1,4 @@
-//! The end of a ring that reads.
+//! The consumer of a ring.
 #![allow(unsafe_code, reason = "the slots are memory by address")]
 
 use std::ptr::NonNull;
@@ -15,15 +15,15 @@ use super::{LONGEST, PART, Slots, Unit, WORD, offset, payload_at, units};
 use crate::segment::{RING, Segment};
 use crate::signals::ConsumerSignals;
 
-/// The shortest frame, in bytes.
+/// Minimum length of a frame, in bytes.
 const SHORTEST: usize = WORD + 24;
 
-/// The end that reads.
+/// The consumer.
 #[derive(Debug)]
 pub(crate) struct Consumer {
     pub(super) slots: Slots,
     signals: ConsumerSignals,
-    /// Units that were read, and those that were given back.
+    /// Number of units that were read, and number of those that were released.
     pub(super) head: u64,
     released: u64,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Consumer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) frame: Frame,
-    /// Bytes before the payload, and of the payload.
+    /// Number of bytes before the payload, and of the payload.
     before: usize,
     payload: usize,
 }
@@ -50,35 +50,35 @@ impl Consumer {
         Self { slots, signals: ConsumerSignals::default(), head: 0, released: 0 }
     }
 
-    /// Says what it waits for. Returns whether a frame is there that may not be announced.
+    /// Announces the event that this side awaits. Returns true if a frame may have been stored unannounced.
     pub(crate) fn arm(&mut self, armed: Armed) -> bool {
         self.signals.arm(self.slots.signals(), armed);
         !self.is_empty()
     }
 
-    /// Whether no frame is there.
+    /// Returns true if there is no frame.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.word(self.head).load(Ordering::Acquire) == 0
     }
 
-    /// Where the next frame begins.
+    /// The address of the next frame.
     #[inline]
     pub(crate) fn place(&self) -> *mut u8 {
         self.slots.address(self.head)
     }
 
-    /// The first word of the next frame, if there is one.
+    /// Returns the first word of the next frame, if there is one.
     #[inline]
     pub(crate) fn next(&self) -> Option<u64> {
         let unit = self.slots.unit(self.head);
-        // So that both lines of a short message are on their way once the producer has stored it.
+        // So that both lines of a short message are being fetched once the producer has stored it.
         prefetch(self.slots.unit(self.head + 1));
         let total = unit[0].load(Ordering::Acquire);
         (total != 0).then_some(total)
     }
 
-    /// The next frame, if there is one.
+    /// Returns the next frame, if there is one.
     ///
     /// # Errors
     /// As [`frame`](Self::frame).
@@ -93,8 +93,8 @@ impl Consumer {
         [first, second, third].map(|word| word.load(Ordering::Relaxed))
     }
 
-    /// The bytes of the next frame, which has this first word and is this message, and the length of the frame
-    /// in the ring, in bytes. Nothing if the message has several frames, or continues at the start of the ring.
+    /// Returns the bytes of the next frame, which has this first word and is this message, and the length of the frame
+    /// in the ring, in bytes; `None` if the message has several frames, or continues at the start of the ring.
     #[inline]
     pub(crate) fn payload(&self, total: u64, head: &MessageHead) -> Option<(Span, usize)> {
         if head.length > MAX_PIECE || total != (WORD + MessageHead::LEN) as u64 + head.length {
@@ -112,10 +112,10 @@ impl Consumer {
         Some((unsafe { Span::new(base, payload) }, before + payload))
     }
 
-    /// The next frame, which has this first word.
+    /// Returns the next frame, which has this first word.
     ///
     /// # Errors
-    /// The peer did not store a frame.
+    /// The data is not a frame.
     pub(crate) fn frame(&self, total: u64) -> Result<Found, FrameError> {
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         if !(SHORTEST..=LONGEST).contains(&total) {
@@ -131,10 +131,10 @@ impl Consumer {
         Ok(Found { frame, before: payload_at(head, payload), payload })
     }
 
-    /// Copies the payload of a frame to its places, as far as they go, and the last bytes of each place last.
+    /// Copies the payload of a frame to its destinations, up to their length, and the last bytes of each one last.
     ///
     /// # Errors
-    /// A place is not writable.
+    /// A destination is not writable.
     pub(crate) fn take(&self, found: &Found, places: &[Span]) -> Result<(), Fault> {
         let (mut at, mut left) = (found.before, found.payload);
         for place in places {
@@ -156,7 +156,7 @@ impl Consumer {
         Ok(())
     }
 
-    /// Goes on behind a frame of this length in the ring. Returns whether to ring for the producer.
+    /// Advances past a frame of this length in the ring. Returns true if the producer must be rung for.
     #[inline]
     pub(crate) fn pass(&mut self, length: usize) -> bool {
         self.head += units(length);
@@ -170,7 +170,7 @@ impl Consumer {
     }
 }
 
-/// A private copy of the bytes of a unit behind its first word.
+/// Copies the bytes of a unit after its first word into private memory.
 #[inline]
 fn load_head(unit: &Unit) -> [u8; MAX_HEAD] {
     let mut head = [0; MAX_HEAD];

@@ -1,13 +1,13 @@
-//! A ring of one direction: one producer, one consumer, no lock and no locked instruction.
+//! A ring for one direction: one producer, one consumer, no lock and no locked instruction.
 //!
-//! The unit is a cache line. A frame begins at a unit with a word of 8 bytes, which holds the length
-//! of the frame in bytes. The head follows, and then the payload: a long one from the next unit on. What
-//! reaches the end of the ring continues at its start. The producer stores the word last, so a
-//! producer that dies in the middle of a frame leaves no frame.
+//! The unit is a cache line. A frame begins at a unit with a word of 8 bytes, which holds the length of the frame in
+//! bytes. The head follows, and then the payload, which begins at the next unit if it is long. A frame that reaches the
+//! end of the ring continues at its start. The producer stores the word last, so a producer that dies in the middle of
+//! a frame leaves no frame.
 //!
-//! The word at which the consumer looks for the next frame must be zero until that frame is stored,
-//! although old payload may have been there. The producer clears words some units ahead, because it
-//! would otherwise write the cache line that the consumer is polling twice for each frame.
+//! The word at which the consumer expects the next frame must be zero until that frame is stored, although old payload
+//! may have been there. The producer clears words some units ahead; otherwise, it would write the cache line that the
+//! consumer polls twice per frame.
 #![allow(unsafe_code, reason = "the slots are memory by address")]
 
 mod consumer;
@@ -24,18 +24,18 @@ use dat_provider_kit::frame::{MAX_HEAD, MAX_PIECE};
 use crate::segment::{RING, Segment, UNIT, UNITS};
 use crate::signals::Signals;
 
-/// Bytes of the word before a frame.
+/// Size of the word before a frame, in bytes.
 const WORD: usize = 8;
-/// Words of a unit.
+/// Number of words of a unit.
 const WORDS: usize = UNIT / WORD;
-/// The shortest payload, in bytes, that begins at a unit.
+/// Minimum length of a payload, in bytes, that begins at a unit.
 const LONG: usize = 1024;
-/// The longest frame, in bytes.
+/// Maximum length of a frame, in bytes.
 const LONGEST: usize = WORD + MAX_HEAD + MAX_PIECE as usize;
-/// The consumer releases space in parts of this many units, so that the cache line of its words
-/// rarely moves between the processors.
+/// The consumer releases space in parts of this many units, so that the cache line of its words rarely moves between
+/// processors.
 const PART: u64 = UNITS / 4;
-// A producer without space has at least one part before the consumer.
+// A producer without space is at least one part ahead of the consumer.
 const _: () = assert!(LONGEST.div_ceil(UNIT) as u64 + 1 + PART <= UNITS - PART);
 const _: () = assert!(UNITS.is_power_of_two() && WORD + MAX_HEAD == UNIT);
 
@@ -67,7 +67,7 @@ impl Slots {
         self.segment.signals(self.direction)
     }
 
-    /// Where a unit begins.
+    /// The address of a unit.
     #[inline]
     fn address(&self, unit: u64) -> *mut u8 {
         self.base.wrapping_add(offset(unit))
@@ -87,7 +87,7 @@ impl Slots {
         &self.unit(unit)[0]
     }
 
-    /// The bytes from `skip` behind the beginning of a unit on, in at most two parts.
+    /// Returns the bytes that begin `skip` bytes after the start of a unit, in at most two parts.
     #[inline]
     fn parts(&self, unit: u64, skip: usize, length: usize) -> [(*mut u8, usize); 2] {
         let at = (offset(unit) + skip) & (RING - 1);
@@ -101,8 +101,8 @@ fn offset(unit: u64) -> usize {
     (unit & (UNITS - 1)) as usize * UNIT
 }
 
-/// Where the payload of a frame is behind the start of its first unit, in bytes. A long one begins at a unit,
-/// since copies to aligned memory are faster.
+/// Returns the offset of a frame's payload from the start of its first unit, in bytes. A long payload begins at a unit,
+/// because copies to aligned memory are faster.
 #[inline]
 fn payload_at(head: usize, payload: usize) -> usize {
     if payload < LONG { WORD + head } else { UNIT }

@@ -1,4 +1,4 @@
-//! The end of a ring that writes.
+//! The producer of a ring.
 #![allow(unsafe_code, reason = "the slots are memory by address")]
 
 use std::ops::Range;
@@ -15,30 +15,30 @@ use crate::signals::{ProducerSignals, Wake};
 
 /// The producer clears words at least this many units ahead,
 const CLEAR_AHEAD: u64 = 16;
-/// and at most this many more, so that not each frame does.
+/// and at most this many more, so that it does not clear for every frame.
 const CLEAR_MORE: u64 = 8;
 
-/// The end that writes.
+/// The producer.
 #[derive(Debug)]
 pub(crate) struct Producer {
     pub(super) slots: Slots,
     signals: ProducerSignals,
     /// Number of units that were written.
     pub(super) tail: u64,
-    /// Number of units that the consumer has released, as last read.
+    /// Number of units that the consumer has released, when last read.
     head: u64,
-    /// The units from `tail` to before this one have a first word of zero.
+    /// The first words of the units from `tail` up to this one (exclusive) are zero.
     clear: u64,
 }
 
-/// What became of a frame.
+/// The result of storing a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// It is in the ring. What to do for the consumer.
+    /// The frame is in the ring; `wake` says how to wake the consumer.
     Yes { wake: Wake },
-    /// The ring lacks space. The consumer rings when there is.
+    /// The ring lacks space. The consumer rings when it has released some.
     Full,
-    /// It is not in the ring, because its payload is not readable.
+    /// The frame is not in the ring, because its payload is not readable.
     Unreadable,
 }
 
@@ -49,13 +49,13 @@ impl Producer {
         Self { slots, signals: ProducerSignals::default(), tail: 0, head: 0, clear: UNITS }
     }
 
-    /// Whether the ring has space for units, and the word behind them.
+    /// Returns true if the ring has space for this many units and the word after them.
     #[inline]
     fn has_room(&mut self, units: u64) -> Result<bool, FrameError> {
         if self.tail - self.head + units < UNITS { Ok(true) } else { self.update_head(units) }
     }
 
-    /// Reads how far the consumer is. Returns whether the ring has space for units.
+    /// Reads the consumer's position. Returns true if the ring has space for this many units.
     #[cold]
     fn update_head(&mut self, units: u64) -> Result<bool, FrameError> {
         let head = self.slots.signals().head();
@@ -66,12 +66,12 @@ impl Producer {
         Ok(self.tail - self.head + units < UNITS)
     }
 
-    /// Whether the consumer polls the ring, and needs no doorbell.
+    /// Returns true if the consumer polls the ring without a doorbell.
     pub(crate) fn is_polled(&self) -> bool {
         self.slots.signals().is_polled()
     }
 
-    /// Whether the longest frame fits.
+    /// Returns true if the longest frame fits.
     ///
     /// # Errors
     /// The peer's words contradict each other.
@@ -132,15 +132,15 @@ impl Producer {
         if self.clear <= next {
             self.clear_from(next, 1);
         }
-        // The consumer polls the first unit, and takes its cache line from this processor each time. So
-        // all stores to that unit are done at the end, close to each other.
+        // The consumer polls the first unit, and each time takes its cache line from this processor. All stores to that
+        // unit are therefore made at the end, close together.
         let put = match payload {
             [] => Ok(()),
             [span] if offset(self.tail) + at + length <= RING => self.put_one(at, span),
             _ => self.put(at, payload, length),
         };
         if put.is_err() {
-            // A part of the payload is where the words of the next units were cleared.
+            // Part of the payload has overwritten cleared words of the next units.
             self.clear = self.clear.min(self.tail + 1);
             return Ok(Stored::Unreadable);
         }
@@ -157,7 +157,7 @@ impl Producer {
         Ok(Stored::Yes { wake })
     }
 
-    /// Clears the first words of units behind a frame that ends before unit `next`.
+    /// Clears the first words of units after a frame that ends before unit `next`.
     #[inline(never)]
     fn clear_from(&mut self, next: u64, units: u64) {
         let end = (next + units).min(self.head + UNITS);
@@ -167,8 +167,8 @@ impl Producer {
         self.clear = self.clear.max(end);
     }
 
-    /// Copies a payload of one span to `skip` bytes behind the tail, if the ring does not end before the
-    /// payload: the bytes in the first unit last.
+    /// Copies a payload of one span to `skip` bytes after the tail, if the payload does not wrap around; the bytes in
+    /// the first unit last.
     #[inline]
     fn put_one(&self, skip: usize, span: &Span) -> Result<(), Fault> {
         let length = span.len();
@@ -182,8 +182,7 @@ impl Producer {
         unsafe { copy(from, to.wrapping_add(skip), near) }
     }
 
-    /// Copies any payload of `length` bytes to `skip` bytes behind the tail: the bytes in the first unit
-    /// last.
+    /// Copies a payload of `length` bytes to `skip` bytes after the tail; the bytes in the first unit last.
     #[inline(never)]
     fn put(&self, skip: usize, payload: &[Span], length: usize) -> Result<(), Fault> {
         let near = length.min(UNIT - skip);
@@ -191,7 +190,7 @@ impl Producer {
         self.put_range(skip, payload, 0..near)
     }
 
-    /// Copies a range of the payload, which begins `skip` bytes behind the tail.
+    /// Copies a range of the payload, which begins `skip` bytes after the tail.
     fn put_range(&self, skip: usize, payload: &[Span], range: Range<usize>) -> Result<(), Fault> {
         let mut at = 0;
         for span in payload {
@@ -208,7 +207,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Copies bytes of a span to `skip` bytes behind the tail.
+    /// Copies bytes of a span to `skip` bytes after the tail.
     #[inline]
     fn put_bytes(&self, skip: usize, from: *const u8, length: usize) -> Result<(), Fault> {
         let [(to, first), (start, rest)] = self.slots.parts(self.tail, skip, length);

@@ -221,7 +221,7 @@ impl Node {
         (self, client, server)
     }
 
-    /// A new endpoint that connects to a qualifier of this adapter.
+    /// Creates an endpoint that connects to a qualifier of this adapter.
     #[track_caller]
     #[must_use]
     pub fn connecting(&self, qualifier: u64) -> Endpoint {
@@ -230,7 +230,7 @@ impl Node {
         ep
     }
 
-    /// A new endpoint that connects to a qualifier of this adapter, and its request.
+    /// Creates an endpoint that connects to a qualifier of this adapter; returns it and the resulting request.
     #[track_caller]
     pub(crate) fn asking(&self, qualifier: u64) -> (Endpoint, ConnectionRequest) {
         let ep = self.connecting(qualifier);

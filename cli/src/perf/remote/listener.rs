@@ -39,7 +39,7 @@ struct Listener {
     waiting: VecDeque<ConnectionRequest>,
 }
 
-/// What to listen on, and how long a peer may take.
+/// The adapter to listen on, and the time limit for a peer.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::perf) struct Place<'a> {
     pub(crate) name: &'a str,
@@ -47,7 +47,7 @@ pub(in crate::perf) struct Place<'a> {
     pub(crate) timeout: Duration,
 }
 
-/// What a listener reports.
+/// The report of a listener.
 pub(in crate::perf) enum Served<'a> {
     /// A line that says where clients find it.
     Listening(&'a str),

@@ -29,7 +29,7 @@ pub(super) const LENGTH: usize = 256;
 /// The number of words in a message; a text follows.
 const WORDS: usize = 5;
 
-/// What a message contains.
+/// The contents of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) words: [u64; WORDS],
@@ -89,7 +89,7 @@ pub(crate) enum Mode {
     Idle,
 }
 
-/// What a client orders.
+/// The order of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Reports the limits of the adapter.

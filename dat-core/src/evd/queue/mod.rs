@@ -97,7 +97,7 @@ impl Queue {
         }
     }
 
-    /// Whether the queue is closed to threads other than the waiter.
+    /// Returns true if the queue is closed to threads other than the waiter.
     pub(super) fn is_taken(&self) -> bool {
         self.waiter | self.dead
     }
@@ -116,12 +116,12 @@ impl Queue {
         self.look();
     }
 
-    /// Whether the dispatcher became unwaitable during the wait.
+    /// Returns true if the dispatcher became unwaitable during the wait.
     pub(super) fn is_evicted(&self) -> bool {
         self.evicted
     }
 
-    /// Whether the wait must end without an event.
+    /// Returns true if the wait must end without an event.
     pub(super) fn has_to_go(&self) -> bool {
         self.dead || self.evicted
     }
@@ -135,7 +135,7 @@ impl Queue {
         self.evicted |= unwaitable && self.waiter;
     }
 
-    /// Whether arrivals notify.
+    /// Returns true if arrivals notify.
     pub(super) fn is_listened_to(&self) -> bool {
         self.notify != Notify::Off
     }
@@ -238,8 +238,8 @@ impl Queue {
         first.map(|first| *event = first).is_some()
     }
 
-    /// Number of events that a waiter leaves on the queue. Asks the provider only if none is in this
-    /// queue already, so that it may miss arrivals, but it is 0 only if there is none.
+    /// Number of events that a waiter leaves on the queue: a lower bound, but 0 is exact. Asks the provider only if
+    /// this queue is empty.
     #[inline(always)]
     pub(super) fn left(&mut self) -> usize {
         match self.events.len() {
@@ -290,7 +290,7 @@ impl Queue {
         were_any
     }
 
-    /// Whether a held completion has news for its queue pair.
+    /// Returns true if a held completion has news for its queue pair.
     pub(super) fn has_to_tell(&self) -> bool {
         self.held.has_to_tell()
     }
@@ -300,7 +300,7 @@ impl Queue {
         self.held.next_to_tell()
     }
 
-    /// Whether another event would exceed the capacity; collects completions first.
+    /// Returns true if another event would exceed the capacity; collects completions first.
     pub(super) fn is_full(&mut self) -> bool {
         self.collect() >= self.capacity
     }

@@ -26,7 +26,7 @@ struct Fake {
     name: &'static str,
     adapters: Mutex<Vec<DiscoveredAdapter>>,
     reach: Reach,
-    /// Whether it can tell from a name that it has no such adapter.
+    /// True if it can tell from a name that it has no such adapter.
     knows: bool,
     /// Number of times it was asked to discover.
     looks: AtomicU32,

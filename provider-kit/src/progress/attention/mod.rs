@@ -1,4 +1,4 @@
-//! The reader of a link: the driver, or the polls of the completion queues while the consumer polls.
+//! The choice of a link's reader: the driver, or the polls of the completion queues while the consumer polls.
 
 mod table;
 
@@ -22,12 +22,12 @@ pub(crate) use table::{Event, State};
 const MAX_IDLE_CHECKS: u8 = 8;
 /// After this many checks the doorbell is rung, because a broken peer may have cleared the bit.
 const CHECKS_PER_RING: u8 = 4;
-/// The link is lent after this many reads in a row in which the poller found a frame before the driver,
+/// The link is lent after this many consecutive reads in which the poller found a frame before the driver,
 const MIN_POLLER_READS: u32 = 4;
-/// or this many times as many reads that found nothing.
+/// or after this many times as many reads that found nothing.
 const IDLE_PER_READ: u32 = 128;
-/// After this many polls since the last lease in which it awaited no request, a consumer does not only poll for its
-/// requests.
+/// If a consumer polls this often after the last lease without awaiting a request of its own, it does not poll only for
+/// its requests.
 const MIN_FREE_POLLS: u32 = 8;
 
 /// How long a link is lent.
@@ -48,34 +48,33 @@ fn count_lease(queues: &WorkQueues) -> bool {
     refused.is_none()
 }
 
-/// The reader of a link, and what decides it.
+/// The reader of a link, and the state that determines it.
 pub(crate) struct Attention {
     state: State,
-    /// What the reader of the link waits for, as the link knows it.
+    /// The event that the reader awaits, as announced to the link.
     armed: Armed,
-    /// The events of the descriptor that the driver waits for, once it watches the link.
+    /// The events of the descriptor that the driver awaits; `None` until it watches the link.
     watched: Option<EventFlags>,
     /// The event of the descriptor that reports space for writing.
     space_event: EventFlags,
-    /// How pollers find out that data has arrived, once one has asked.
+    /// How pollers detect data; `None` until the first one asks.
     signal: Option<Signal>,
-    /// Whether every poll of each completion queue reads the link.
+    /// For each completion queue, true if every poll reads the link.
     hot: [bool; 2],
-    /// The activity at the last check, and number of checks since it changed.
+    /// Activity at the last check, and number of checks since it changed.
     activity_seen: u32,
     idle_checks: u8,
-    /// How often the completion queues had been polled at the last check.
+    /// Poll count of the completion queues at the last check.
     polls_seen: u64,
-    /// Reads of pollers since the driver last read the link: those that found nothing, and 128 for each
-    /// that found a frame.
+    /// Reads by pollers since the last read by the driver. A read that found a frame counts 128.
     poller_reads: u32,
-    /// Number of polls since the last lease in which the consumer awaited none of its requests.
+    /// Polls since the last lease in which the consumer awaited none of its requests.
     free_polls: u32,
-    /// The driver checks from time to time whether the consumer still polls.
+    /// True while the driver checks periodically that the consumer still polls.
     is_checked: bool,
     /// Pauses lending after the peer had to wait for a poll.
     pub(crate) leases: LeaseHistory,
-    /// The same for leases until the requests of the consumer are complete.
+    /// The same for leases that last until the consumer's requests complete.
     borrows: LeaseHistory,
 }
 
@@ -101,7 +100,7 @@ impl Attention {
         }
     }
 
-    /// The polls so far do not count for a lease.
+    /// Excludes the polls so far from the decision to lend.
     pub(crate) fn note_polls(&mut self, queues: &WorkQueues) {
         self.polls_seen = queues.polls();
     }
@@ -111,24 +110,24 @@ impl Attention {
         self.state.is_lent()
     }
 
-    /// Whether the link is lent until the requests of the consumer are complete.
+    /// Returns true if the link is lent until the consumer's requests complete.
     #[inline]
     pub(crate) fn is_borrowed(&self) -> bool {
         self.state == State::Borrowed
     }
 
-    /// Whether every poll reads the link.
+    /// Returns true if every poll reads the link.
     #[inline]
     pub(crate) fn is_read_by_every_poll(&self) -> bool {
         self.armed == Armed::Nothing
     }
 
-    /// What the reader waits for.
+    /// Returns the event that the reader awaits.
     pub(crate) const fn armed(&self) -> Armed {
         self.armed
     }
 
-    /// An event that does not lend the link. Returns whether the state changes.
+    /// Handles an event that does not lend the link. Returns true if the state changes.
     pub(crate) fn note(&mut self, event: Event, queues: &WorkQueues) -> bool {
         let before = self.state;
         self.state = before.after(event);
@@ -138,12 +137,12 @@ impl Attention {
         before != self.state
     }
 
-    /// The driver has begun to wait for these events of the descriptor.
+    /// Records the events of the descriptor that the driver awaits.
     pub(crate) const fn set_watched(&mut self, interest: EventFlags) {
         self.watched = Some(interest);
     }
 
-    /// The events of the descriptor that the driver must wait for, if they have changed and the link is watched.
+    /// Returns the events of the descriptor that the driver must await, if they have changed and it watches the link.
     pub(crate) fn changed_interest(&mut self, link: &LinkState) -> Option<EventFlags> {
         let readable = if self.is_lent() { EventFlags::empty() } else { EventFlags::IN };
         let writable = if link.has_unsent() { self.space_event } else { EventFlags::empty() };
@@ -152,7 +151,7 @@ impl Attention {
         is_changed.then(|| *self.watched.insert(interest))
     }
 
-    /// The event that lends the link, by the way in which polls find what has arrived.
+    /// Returns the event that lends the link, which depends on how polls detect data.
     fn way(&self, queues: &WorkQueues) -> Event {
         let mut all = queues.completion_queues().zip(self.hot);
         if all.all(|(queue, is_hot)| is_hot || !queue.links.is_selective()) {
@@ -164,8 +163,7 @@ impl Attention {
         }
     }
 
-    /// Announces to the link what its reader waits for. Returns whether data has arrived that the link may not
-    /// announce.
+    /// Announces to the link which event its reader awaits. Returns true if data may have arrived unannounced.
     pub(crate) fn arm(
         &mut self,
         queues: &WorkQueues,
@@ -179,7 +177,7 @@ impl Attention {
             }
         }
         let armed = match self.state {
-            // Only the descriptor reports space.
+            // Only the descriptor reports free space.
             _ if link.has_unsent() => Armed::Descriptor,
             State::Borrowed | State::EveryPoll => Armed::Nothing,
             State::Doorbell => Armed::Doorbell,
@@ -189,19 +187,19 @@ impl Attention {
         std::mem::replace(&mut self.armed, armed) != armed && reader.arm(armed)
     }
 
-    /// Whether polls read the link only when its descriptor is readable, so that none need follow.
+    /// Returns true if polls read the link only when its descriptor is readable, so that no further poll of it is certain.
     pub(crate) fn is_read_by_poll_set(&self) -> bool {
         self.state == State::PollSet
     }
 
-    /// Makes the pollers read the link, if they wait for the doorbell.
+    /// Rings the doorbell, if the pollers wait for it.
     pub(crate) fn ring(&self) {
         if let (Armed::Doorbell, Some(Signal::Doorbell(doorbell))) = (self.armed, &self.signal) {
             doorbell.ring();
         }
     }
 
-    /// How pollers find out that data has arrived.
+    /// Returns how pollers detect data on the link.
     pub(crate) fn signal(&mut self, reader: &dyn Reader) -> Option<Signal> {
         if self.signal.is_none() {
             self.signal = match reader.doorbell() {
@@ -212,8 +210,8 @@ impl Attention {
         self.signal.clone()
     }
 
-    /// Whether the doorbell did not ring during several checks. The driver waits for the link then, so
-    /// that its checks do not take time for each idle link. `activity` changes when requests arrive or complete.
+    /// Returns true if the doorbell has not rung for several checks. The driver then takes the link back, to save the
+    /// checks of idle links. `activity` changes when requests arrive or complete.
     pub(crate) fn is_idle(&mut self, activity: u32) -> bool {
         let was_active = std::mem::replace(&mut self.activity_seen, activity) != activity;
         if was_active || self.armed != Armed::Doorbell {
@@ -227,7 +225,7 @@ impl Attention {
         self.idle_checks >= MAX_IDLE_CHECKS
     }
 
-    /// Whether [`note_poll`](Self::note_poll) would change nothing.
+    /// Returns true if [`note_poll`](Self::note_poll) would have no effect.
     #[inline]
     pub(crate) fn has_noted(&self, queues: &WorkQueues, info: PollInfo) -> bool {
         let is_known = |(queue, is_hot): (&Arc<Cq>, bool)| {
@@ -237,8 +235,8 @@ impl Attention {
             || queues.completion_queues().zip(self.hot).any(is_known)
     }
 
-    /// A completion queue says whether each of its polls reads the link. If one begins to, the other
-    /// one shall, too; `link` is its queue pair. Returns whether this is news.
+    /// Records whether every poll of one completion queue reads the link. If so, the other queue is asked to do the
+    /// same; `link` is its queue pair. Returns true on a change.
     pub(crate) fn note_poll(
         &mut self,
         queues: &WorkQueues,
@@ -270,17 +268,16 @@ impl Attention {
         }
     }
 
-    /// The driver reads the link.
+    /// The driver has read the link.
     pub(crate) fn note_driver_read(&mut self) {
         self.poller_reads = 0;
     }
 
-    /// A poll has read the link, which is not lent for as long as the consumer polls, and executed `requests` of the
-    /// peer; `awaits_requests` says whether the consumer polls for requests of its own. Lends the link if polls are
-    /// faster than the driver, which the system still wakes for each frame. Returns whether it is lent from now on.
+    /// A poll has read the link, which is not lent to the poller, and executed `requests` of the peer;
+    /// `awaits_requests` is true if the consumer polls for requests of its own. Lends the link if polls are faster than
+    /// the driver, which the kernel still wakes for each frame. Returns true if it is now lent.
     ///
-    /// The driver may see no event then, so it does not lend the link by itself. It would never notice a consumer that
-    /// polls an idle link.
+    /// The driver cannot decide this: it may see no event, and never notices a consumer that polls an idle link.
     pub(crate) fn note_poller_read(
         &mut self,
         queues: &WorkQueues,
@@ -298,8 +295,8 @@ impl Attention {
         is_faster && self.lend(queues, activity)
     }
 
-    /// Lends the link if the completion queues were polled since the last check. Returns whether it
-    /// is lent. `activity` counts the requests of the connection that have arrived or completed so far.
+    /// Lends the link if the completion queues were polled since the last check. Returns true if it is lent. `activity`
+    /// counts the requests of the connection that have arrived or completed.
     pub(crate) fn lend(&mut self, queues: &WorkQueues, activity: u32) -> bool {
         let polls = queues.polls();
         let count = polls.wrapping_sub(std::mem::replace(&mut self.polls_seen, polls));
@@ -314,8 +311,8 @@ impl Attention {
         true
     }
 
-    /// The consumer polls for its requests, and the link is not lent. Lends it until they are complete, if each poll
-    /// reads it. Returns when the driver has to begin its checks, unless it makes them already; `activity` is as for
+    /// The consumer polls for its requests. Lends the link until they complete, if it is not lent and each poll reads
+    /// it. Returns the time to the first check, unless the driver makes checks already; for `activity`, see
     /// [`lend`](Self::lend).
     pub(crate) fn borrow(&mut self, queues: &WorkQueues, activity: u32) -> Option<Duration> {
         let may_borrow = self.way(queues) == Event::LentToEveryPoll
@@ -331,18 +328,18 @@ impl Attention {
         (!is_checked).then(|| self.borrows.first_interval())
     }
 
-    /// The requests of the consumer are complete, and it returns the link.
+    /// The requests of the consumer are complete: ends the loan.
     pub(crate) fn note_requests_done(&mut self, queues: &WorkQueues) {
         self.note(Event::RequestsDone, queues);
         self.leases.note_return();
     }
 
-    /// The driver no longer checks whether the consumer polls.
+    /// The driver stops its checks of the consumer.
     pub(crate) const fn end_checks(&mut self) {
         self.is_checked = false;
     }
 
-    /// A lease ends; `activity` is as for [`lend`](Self::lend), before the driver reads.
+    /// Ends a lease; `activity` is as for [`lend`](Self::lend), before the driver reads.
     pub(crate) fn end_lease(&mut self, kind: Lease, end: LeaseEnd, activity: u32) {
         match kind {
             Lease::Poller => self.leases.end(end, activity),
@@ -350,7 +347,7 @@ impl Attention {
         }
     }
 
-    /// The lease of the link, if it is lent.
+    /// Returns the lease of the link, if any.
     pub(crate) const fn lease(&self) -> Option<Lease> {
         match self.state {
             State::Borrowed => Some(Lease::Borrowed),

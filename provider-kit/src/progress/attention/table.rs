@@ -24,7 +24,7 @@ macro_rules! names {
                 }
             }
 
-            /// Its meaning.
+            /// Its description.
             #[cfg(test)]
             const fn meaning(self) -> &'static str {
                 match self {
@@ -40,9 +40,9 @@ names! {
     State {
         /// The driver reads the link when its descriptor is readable.
         Driver,
-        /// The driver reads the link in its next pass: a read left data behind.
+        /// The driver reads the link in its next pass, because a read left data behind.
         NextPass,
-        /// The link is lent until the requests of the consumer are complete: every poll of its completion queues reads it.
+        /// The link is lent until the consumer's requests complete: every poll of its completion queues reads it.
         Borrowed,
         /// The link is lent: every poll of its completion queues reads it.
         EveryPoll,
@@ -56,15 +56,15 @@ names! {
 }
 
 names! {
-    /// What may change the reader of a link.
+    /// Events that may change the reader of a link.
     Event {
         /// A read of the driver or of a poll left data behind.
         DataLeft,
-        /// A pass of the driver has come to the link.
+        /// A pass of the driver has reached the link.
         PassBegan,
         /// The consumer polls for the completion of its requests, and each poll reads every link.
         AwaitsRequests,
-        /// The requests of the consumer are complete: it need not poll any more.
+        /// The requests of the consumer are complete: it can stop polling.
         RequestsDone,
         /// Polls are faster than the driver, and each of them reads every link.
         LentToEveryPoll,
@@ -76,7 +76,7 @@ names! {
         ConsumerAway,
         /// A waiter of a completion queue is about to sleep.
         ConsumerSleeps,
-        /// The driver has waited for the lock of the queue pair, or the doorbell did not ring for long.
+        /// The driver had to wait for the lock of the queue pair, or the doorbell has not rung for several checks.
         DriverRecalls,
         /// The connection ends.
         Ended,
@@ -100,7 +100,7 @@ enum Woken {
 pub(in crate::progress) const LEASE_BOUND: Duration = Duration::from_micros(50);
 
 impl State {
-    /// Whether pollers read the link.
+    /// Returns true if pollers read the link.
     #[inline]
     pub(crate) const fn is_lent(self) -> bool {
         matches!(self, Self::Borrowed | Self::EveryPoll | Self::Doorbell | Self::PollSet)
