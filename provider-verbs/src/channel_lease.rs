@@ -18,7 +18,7 @@ pub(crate) struct ChannelLease {
     used: bool,
 }
 
-/// What must be done when a waiter borrows the channel.
+/// The work when a waiter borrows the channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Lending {

@@ -20,7 +20,7 @@ pub(crate) struct Device {
     /// Ends the threads when the last object of the last instance is gone.
     _threads: Arc<Threads>,
     sink: Arc<dyn AdapterSink>,
-    /// Whether the removal of the device was reported.
+    /// True if the removal of the device was reported.
     removed: AtomicBool,
     /// The number of the port; the first is 1.
     pub(crate) port: u8,
@@ -54,7 +54,7 @@ pub(crate) struct Limits {
     pub(crate) max_cq: u32,
     /// Maximum number of completions in a queue.
     pub(crate) max_cqe: u32,
-    /// Whether completion queues can be resized.
+    /// True if completion queues can be resized.
     pub(crate) has_resize: bool,
     /// Maximum number of memory regions.
     pub(crate) max_mr: u32,
@@ -79,11 +79,11 @@ pub(crate) struct Limits {
     /// Maximum length of a datagram in bytes: the payload of a packet, as the port is configured
     /// now.
     pub(crate) mtu: u32,
-    /// Whether there are memory windows of type 1.
+    /// True if there are memory windows of type 1.
     pub(crate) has_windows_one: bool,
-    /// Whether there are memory windows of type 2.
+    /// True if there are memory windows of type 2.
     pub(crate) has_windows_two: bool,
-    /// Whether sends can invalidate a window of the peer.
+    /// True if sends can invalidate a window of the peer.
     pub(crate) has_invalidate: bool,
     pub(crate) has_atomics: bool,
 }
@@ -140,7 +140,7 @@ impl Limits {
     }
 }
 
-/// Whether the device can resize completion queues; this is found out by trying.
+/// Returns true if the device can resize completion queues; this is found out by trying.
 fn has_resize(context: &Context) -> bool {
     let tried = CompletionQueue::new(context, 1, 0, None).and_then(|queue| {
         let longer = queue.depth() + 1;

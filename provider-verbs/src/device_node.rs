@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What keeps a process from a device.
+/// An obstacle between a process and a device.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
     /// The kernel has created no file for the device.
@@ -44,7 +44,7 @@ fn name_of(list: &Path, device: &str) -> Option<String> {
 }
 
 impl Obstacle {
-    /// What is wrong.
+    /// The problem.
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::NoNode => "the kernel offers no device file for it".to_owned(),
@@ -55,7 +55,7 @@ impl Obstacle {
         }
     }
 
-    /// What to do about it.
+    /// The advice.
     pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::NoNode => "load the kernel module ib_uverbs",

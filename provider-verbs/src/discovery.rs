@@ -35,13 +35,13 @@ struct State {
 /// Where the kernel lists its devices; readable by all users and without any library.
 const DEVICES: &str = "/sys/class/infiniband";
 
-/// Whether the kernel has a device with that name.
+/// Returns true if the kernel has a device with that name.
 pub(crate) fn is_there(device: &str) -> bool {
     std::fs::read_dir(DEVICES)
         .is_ok_and(|devices| devices.flatten().any(|entry| entry.file_name() == device))
 }
 
-/// Whether the kernel has any device.
+/// Returns true if the kernel has any device.
 pub(crate) fn has_devices() -> bool {
     std::fs::read_dir(DEVICES).is_ok_and(|mut devices| devices.next().is_some())
 }

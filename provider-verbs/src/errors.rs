@@ -14,7 +14,7 @@ pub(crate) fn exhausted(failure: Failure, subtype: Subtype, what: &str) -> Error
         .advise(advice(failure))
 }
 
-/// What to do about a failure whose reason is on this machine.
+/// The advice for a failure whose cause is on this machine.
 fn advice(failure: Failure) -> &'static str {
     match (failure.call, failure.errno) {
         (_, libc::ENOMEM) => {

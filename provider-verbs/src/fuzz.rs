@@ -1,4 +1,4 @@
-//! What is read of a peer, for the fuzz target of this crate.
+//! The parsers of a peer's bytes, for the fuzz target of this crate.
 
 use crate::reject_data;
 use crate::ud_handshake::UdRequest;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What is wrong with a range of memory.
+/// The problem of a range of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// No memory is mapped at that address.

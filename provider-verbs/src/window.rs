@@ -23,7 +23,7 @@ pub(crate) struct Window {
     domain: Arc<Domain>,
     window_type: WindowType,
     current: Mutex<Option<verbs::MemoryWindow>>,
-    /// Whether the current window was bound; protected by the lock.
+    /// True if the current window was bound; protected by the lock.
     bound: AtomicBool,
 }
 
@@ -107,7 +107,7 @@ impl Window {
             access: remote_access(bind.privileges),
             key: inc_rkey(window.key_raw()),
         };
-        let posted = queue_pair.post_bind_raw(&request);
+        let posted = queue_pair.bind_window_raw(&request);
         let key = posted.map_err(|failure| match failure.errno {
             libc::ENOMEM => no_credit(),
             _ => internal(failure, "cannot post the bind"),
@@ -122,7 +122,7 @@ impl Window {
         let operation = verbs::RawOperation::Write { address: 0, key: 0 };
         let post = verbs::RawRequest { id, flags, segments: &[], operation };
         // SAFETY: the post has no segments, so no memory is read.
-        let posted = unsafe { queue_pair.post_raw(&post) };
+        let posted = unsafe { queue_pair.post_send_raw(&post) };
         posted.map(|()| 0).map_err(|failure| internal(failure, "cannot post the bind"))
     }
 }

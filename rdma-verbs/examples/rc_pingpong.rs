@@ -45,7 +45,7 @@ fn main() -> Outcome<()> {
             receive_queue: &queue,
             shared: None,
             capabilities,
-            qp_type: QueuePairType::Rc,
+            queue_pair_type: QueuePairType::Rc,
         },
     )?;
     queue_pair.to_init(PORT, 0, Service::Connected(Access::empty()))?;

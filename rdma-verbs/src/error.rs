@@ -99,7 +99,7 @@ impl Error {
         }
     }
 
-    /// Whether a non-blocking call had nothing to take (`EAGAIN`).
+    /// Returns true if a non-blocking call had nothing to take (`EAGAIN`).
     #[must_use]
     pub const fn would_block(&self) -> bool {
         self.errno == libc::EAGAIN

@@ -72,8 +72,10 @@ fn a_task_takes_events_and_completions() {
         let server = event.request.expect("an identifier");
         server.set_key(3);
         let size = *client.queue_pair().expect("made").capabilities();
-        let qp_type = QueuePairType::Rc;
-        server.create_queue_pair(None, &CmQueuePairInit::new(qp_type, size)).expect("a queue pair");
+        let queue_pair_type = QueuePairType::Rc;
+        server
+            .create_queue_pair(None, &CmQueuePairInit::new(queue_pair_type, size))
+            .expect("a queue pair");
         server.accept(&ConnectParameters::default()).expect("it begins");
         for _ in 0..2 {
             let event = events.next().await.expect("an event");

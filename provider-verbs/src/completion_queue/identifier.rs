@@ -22,7 +22,7 @@ pub(crate) const fn number_of(identifier: u64) -> u32 {
     Identifier::unpack(identifier).number
 }
 
-/// Whether an identifier belongs to a buffer of a shared receive queue.
+/// Returns true if an identifier belongs to a buffer of a shared receive queue.
 pub(super) fn is_shared(identifier: u64) -> bool {
     Identifier::unpack(identifier).shared_place().is_some()
 }

@@ -31,7 +31,7 @@ pub(super) struct WorkQueueTable {
     pub(super) by_number: HashMap<u32, u16>,
     /// The completion flags any of which means that a key was invalidated.
     invalidated: u32,
-    /// Whether a flushed completion means that the connection broke.
+    /// True if a flushed completion means that the connection broke.
     flush_is_trouble: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Entry {
     /// Empty for an unused entry.
     work_queue: Arc<WorkQueue>,
     pub(super) shared: Option<Arc<Shared>>,
-    /// Whether its receives are datagrams.
+    /// True if its receives are datagrams.
     pub(super) datagrams: bool,
 }
 
@@ -138,12 +138,12 @@ impl WorkQueueTable {
         ))
     }
 
-    /// Whether no work queue is registered.
+    /// Returns true if no work queue is registered.
     pub(super) fn are_none(&self) -> bool {
         self.entries.len() == self.vacant.len()
     }
 
-    /// Whether any of these needs processing: it failed, carries extra data, or belongs to a shared
+    /// Returns true if any of these needs processing: it failed, carries extra data, or belongs to a shared
     /// receive queue.
     #[inline(always)]
     pub(super) fn are_special(&self, list: &[WorkCompletion]) -> bool {
@@ -176,7 +176,7 @@ impl WorkQueueTable {
         true
     }
 
-    /// Whether a completion means that the connection has a problem.
+    /// Returns true if a completion means that the connection has a problem.
     #[inline]
     fn is_trouble(&self, status: DtoStatus) -> bool {
         match status {

@@ -25,7 +25,7 @@ const LENT_TICK: Duration = Duration::from_millis(20);
 /// Maximum number of descriptors that one epoll_wait(2) returns.
 const BATCH: usize = 32;
 
-/// What another thread asks the thread to do.
+/// A task that another thread submits to the thread.
 pub(crate) enum Command {
     /// An event of a connection or a listener.
     Event(cm::Event),
@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Fail(Weak<dyn QueuePairEvents>, u64, ConnectionUpcall<'static>),
 }
 
-/// What the thread checks periodically.
+/// The periodic checks of the thread.
 #[derive(Default)]
 struct Pending {
     closing: Vec<Weak<dyn QueuePairEvents>>,

@@ -241,7 +241,7 @@ impl Engine {
         }
     }
 
-    /// Whether the device was removed.
+    /// Returns true if the device was removed.
     pub(crate) fn is_removed(&self) -> bool {
         self.removed.load(Ordering::Relaxed)
     }

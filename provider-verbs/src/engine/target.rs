@@ -75,7 +75,7 @@ pub(crate) trait QueueEvents: Send + Sync {
     /// Makes upcalls that were left to the thread.
     fn report_later(&self, ready: bool, overflow: bool);
 
-    /// Whether a waiter still uses the channel. If not, the thread takes it back.
+    /// Returns true if a waiter still uses the channel. If not, the thread takes it back.
     fn is_lent_for_longer(&self) -> bool;
 
     /// The device lost completions.

@@ -129,8 +129,8 @@ impl VerbsQp {
         let mut answer = connection(&link, &hardware, &private_data);
         answer.responder_resources = answer.responder_resources.min(asked_in);
         answer.initiator_depth = answer.initiator_depth.min(asked_out);
-        // The identifier derives the attributes of the queue pair from the values with which it
-        // accepts, which the kernel gets with the acceptance; so the depths are set here.
+        // librdmacm derives the attributes of the queue pair from the parameters with which the
+        // kernel accepts, so the depths are set here.
         let depths = (answer.responder_resources, answer.initiator_depth);
         let opened = self.open(&id, &hardware, Some(depths)).and_then(|()| id.accept(&answer));
         drop(link);
@@ -300,8 +300,8 @@ impl VerbsQp {
         }
     }
 
-    /// Whether the queue pair is in the error state by itself, or its device was removed: two
-    /// connected queue pairs of one device may see each other's end before that of the device.
+    /// Returns true if the queue pair is in the error state by itself, or its device was removed:
+    /// two connected queue pairs of one device may see each other's end before that of the device.
     fn has_failed(&self, hardware: &verbs::QueuePair) -> bool {
         if self.device.engine.is_removed() {
             return true;
@@ -381,7 +381,7 @@ impl VerbsQp {
     }
 }
 
-/// What to do after an event, without holding locks.
+/// The work after an event, which is done without locks.
 enum Outcome<'a> {
     Nothing,
     Established,

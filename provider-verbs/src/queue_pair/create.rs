@@ -124,14 +124,15 @@ impl Parts {
         if let Some(domain) = &parts.link.domain {
             let attachments = [&*parts.sender.queue.attachment, &*parts.receiver.queue.attachment];
             let shared = parts.link.shared.as_ref();
-            let hardware = make(domain, key, attachments, shared, &limits, qp_type(datagrams))?;
+            let hardware =
+                make(domain, key, attachments, shared, &limits, queue_pair_type(datagrams))?;
             install(&mut parts.link, &mut parts.sender, &mut parts.receiver, hardware);
         }
         Ok(parts)
     }
 }
 
-const fn qp_type(datagrams: bool) -> QueuePairType {
+const fn queue_pair_type(datagrams: bool) -> QueuePairType {
     if datagrams { QueuePairType::Ud } else { QueuePairType::Rc }
 }
 
@@ -142,7 +143,7 @@ fn make(
     [requests, receives]: [&Attachment; 2],
     shared: Option<&Arc<Shared>>,
     limits: &QueuePairLimits,
-    qp_type: QueuePairType,
+    queue_pair_type: QueuePairType,
 ) -> Result<Arc<verbs::QueuePair>> {
     let with_inline = |max_inline_data| {
         let init = QueuePairInit {
@@ -157,7 +158,7 @@ fn make(
                 max_recv_sge: if shared.is_some() { 0 } else { limits.max_receive_segments.max(1) },
                 max_inline_data,
             },
-            qp_type,
+            queue_pair_type,
         };
         verbs::QueuePair::new(&domain.hardware, &init)
     };
@@ -227,7 +228,7 @@ impl VerbsQp {
         Ok(())
     }
 
-    /// Unconnected again, with a new device queue pair, since the number of the former one stays
+    /// Returns to Unconnected with a new device queue pair; the number of the old one stays
     /// reserved for its connection for a while.
     pub(super) fn reset(&self) -> Result<()> {
         // The thread that ended the connection may know of it before the end is complete.
@@ -244,8 +245,9 @@ impl VerbsQp {
             Some(domain) => {
                 let attachments = [&*sender.queue.attachment, &*receiver.queue.attachment];
                 let shared = link.shared.as_ref();
-                let qp_type = qp_type(self.datagrams);
-                let hardware = make(domain, self.key, attachments, shared, &link.limits, qp_type)?;
+                let queue_pair_type = queue_pair_type(self.datagrams);
+                let hardware =
+                    make(domain, self.key, attachments, shared, &link.limits, queue_pair_type)?;
                 install(&mut link, &mut sender, &mut receiver, hardware)
             }
         };

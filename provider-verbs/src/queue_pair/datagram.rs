@@ -100,7 +100,7 @@ impl VerbsQp {
             segments::with(request.segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory is
                 // readable while they are registered (`Span::new`).
-                unsafe { hardware.post_raw(&RawRequest { id, flags, segments, operation }) }
+                unsafe { hardware.post_send_raw(&RawRequest { id, flags, segments, operation }) }
             })
             .map_err(super::post::refused)?;
             sender.keep(completion_queue::number_of(id), handle);

@@ -127,7 +127,9 @@ impl Sender {
             segments::with(segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory is
                 // readable while they are registered (`Span::new`).
-                unsafe { hardware.post_raw(&RawRequest { id, flags, segments, operation: raw }) }
+                unsafe {
+                    hardware.post_send_raw(&RawRequest { id, flags, segments, operation: raw })
+                }
             })
             .or_else(late_or_refused)
         })
@@ -213,7 +215,7 @@ impl Sender {
         let raw = RawOperation::Write { address: 0, key: 0 };
         let post = RawRequest { id, flags: sys::IBV_SEND_SIGNALED, segments: &[], operation: raw };
         // SAFETY: the post has no segments, so no memory is read.
-        if unsafe { hardware.post_raw(&post) }.is_err() {
+        if unsafe { hardware.post_send_raw(&post) }.is_err() {
             self.queue.posts.unwrite();
             return;
         }

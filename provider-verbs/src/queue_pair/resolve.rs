@@ -26,7 +26,7 @@ use crate::errors::exhausted;
 use crate::key::Key;
 use crate::ud_handshake::UdRequest;
 
-/// What an attempt needs: its identifier, and the address of the peer.
+/// The needs of an attempt: its identifier, and the address of the peer.
 struct Ready {
     id: CmId,
     key: Key,

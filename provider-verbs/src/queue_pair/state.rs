@@ -30,7 +30,7 @@ pub(crate) struct VerbsQp {
     /// Identifies it in events of the device.
     pub(crate) key: u64,
     pub(super) me: Weak<Self>,
-    /// Whether it carries datagrams.
+    /// True if it carries datagrams.
     pub(super) datagrams: bool,
     pub(super) link: Mutex<Link>,
     pub(super) sender: Mutex<Sender>,
@@ -101,7 +101,7 @@ impl End {
     }
 }
 
-/// What happens to a post.
+/// The fate of a post.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Receives are kept here until there is a connection.
@@ -202,12 +202,12 @@ impl<W: WorkRequest> PostQueue<W> {
         self.posts.write(record)
     }
 
-    /// What flushes the posts, if they are flushed at once; for use without the lock.
+    /// The queue that flushes the posts, if they are flushed at once; for use without the lock.
     pub(super) fn to_flush(&self) -> Option<Completing> {
         (self.mode == Mode::Flushed).then(|| self.completing())
     }
 
-    /// What completes the posts, for use without the lock.
+    /// The queue that completes the posts, for use without the lock.
     pub(super) fn completing(&self) -> Completing {
         Completing {
             queue: Arc::clone(&self.attachment.queue),
@@ -217,7 +217,7 @@ impl<W: WorkRequest> PostQueue<W> {
     }
 }
 
-/// What completes the posts of a sender or a receiver.
+/// The objects that complete the posts of a sender or a receiver.
 pub(super) struct Completing {
     pub(super) queue: Arc<Queue>,
     pub(super) work_queue: Arc<WorkQueue>,
@@ -231,7 +231,7 @@ impl Completing {
         self.queue.flush(&self.work_queue);
     }
 
-    /// Whether all of its posts have completed.
+    /// Returns true if all of its posts have completed.
     pub(super) fn is_done(&self) -> bool {
         self.work_queue.has_reached(self.end)
     }

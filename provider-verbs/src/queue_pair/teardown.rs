@@ -14,8 +14,8 @@ use dat_provider::flags::Close;
 use super::state::{Attempt, End, Mode, State, VerbsQp};
 use crate::engine::Command;
 
-/// How long the device may take to flush a queue pair. What it has not flushed by then is completed
-/// as flushed nevertheless.
+/// Maximum time that the device may take to flush a queue pair. After that, the remaining requests
+/// are completed as flushed anyway.
 const FLUSH_TIME: Duration = Duration::from_secs(2);
 
 /// The poll interval during that time.
@@ -172,7 +172,7 @@ impl VerbsQp {
         });
     }
 
-    /// Whether a graceful disconnect has nothing left to wait for; if so, it begins.
+    /// Returns true if a graceful disconnect has nothing left to wait for; if so, it begins.
     pub(crate) fn try_close(&self) -> bool {
         match &self.link.lock().state {
             State::Connected(attempt) if attempt.closing => {}

@@ -48,7 +48,7 @@ pub(crate) struct WorkQueue {
     unpolled: AtomicU32,
     /// The key of the endpoint to which failures are reported.
     pub(crate) owner: u64,
-    /// Whether a failure was reported; reset for each connection.
+    /// True if a failure was reported; reset for each connection.
     pub(crate) failure_reported: AtomicBool,
     /// The first failure that was not a flush; cleared for each connection.
     failure: Mutex<Option<Failure>>,
@@ -125,7 +125,7 @@ impl WorkQueue {
         self.head.load(Ordering::Acquire)
     }
 
-    /// Whether every post before that sequence number has completed, for any thread.
+    /// Returns true if every post before that sequence number has completed, for any thread.
     pub(crate) fn has_reached(&self, number: u32) -> bool {
         self.head().wrapping_sub(number) as i32 >= 0
     }

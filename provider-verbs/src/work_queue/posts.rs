@@ -20,7 +20,7 @@ pub(crate) struct Posts {
     slots: Slots,
     /// Maximum number of outstanding posts of the consumer.
     max: u32,
-    /// Whether posts may take the fast path.
+    /// True if posts may take the fast path.
     pub(super) is_open: bool,
     pub(crate) work_queue: Arc<WorkQueue>,
 }

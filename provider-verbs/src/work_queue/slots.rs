@@ -62,7 +62,7 @@ impl Traits {
         self.0 & Self::INTERNAL != 0
     }
 
-    /// Whether the post is a send, RDMA write, RDMA read or receive whose success is reported.
+    /// Returns true if the post is a send, RDMA write, RDMA read or receive whose success is reported.
     #[inline(always)]
     pub(super) const fn is_plain(self) -> bool {
         self.0 & Self::UNUSUAL == 0

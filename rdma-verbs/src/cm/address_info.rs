@@ -99,7 +99,7 @@ pub struct PathData {
     pub record: [u8; 64],
 }
 
-/// What the program knows of the requested service, which restricts the results.
+/// The known properties of the requested service, which restrict the results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// How the name is resolved.
@@ -107,7 +107,7 @@ pub struct Hints {
     /// The family; it applies to the node only with [`Flags::family`].
     pub family: Option<Family>,
     /// The kind of the queue pairs.
-    pub qp_type: Option<QueuePairType>,
+    pub queue_pair_type: Option<QueuePairType>,
     /// The service.
     pub port_space: Option<PortSpace>,
     /// The local address.
@@ -242,7 +242,7 @@ impl<'a> AddressEntry<'a> {
 
     /// The kind of its queue pairs.
     #[must_use]
-    pub fn qp_type(&self) -> Option<QueuePairType> {
+    pub fn queue_pair_type(&self) -> Option<QueuePairType> {
         match u32::try_from(self.c().ai_qp_type) {
             Ok(qp::IBV_QPT_RC) => Some(QueuePairType::Rc),
             Ok(qp::IBV_QPT_UC) => Some(QueuePairType::Uc),
@@ -315,7 +315,7 @@ impl fmt::Debug for AddressEntry<'_> {
             .field("source", &self.source())
             .field("destination", &self.destination())
             .field("port_space", &self.port_space())
-            .field("qp_type", &self.qp_type())
+            .field("queue_pair_type", &self.queue_pair_type())
             .finish_non_exhaustive()
     }
 }
@@ -344,7 +344,8 @@ impl Hints {
         raw.ai_flags = self.flags.bits();
         raw.ai_family = self.family.map_or(0, Family::value);
         raw.ai_port_space = self.port_space.map_or(0, |space| space.value() as i32);
-        raw.ai_qp_type = self.qp_type.map_or(0, |qp_type| qp_type.value() as i32);
+        raw.ai_qp_type =
+            self.queue_pair_type.map_or(0, |queue_pair_type| queue_pair_type.value() as i32);
         if let Some(source) = source {
             (raw.ai_src_addr, raw.ai_src_len) = (source.as_ptr(), source.length());
         }

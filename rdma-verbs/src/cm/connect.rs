@@ -22,7 +22,7 @@ pub struct ConnectParameters<'a> {
     pub responder_resources: u8,
     /// Number of RDMA reads and atomics that this side may have in flight.
     pub initiator_depth: u8,
-    /// Whether this side has hardware flow control.
+    /// True if this side has hardware flow control.
     pub flow_control: bool,
     /// Number of retries without an acknowledgement, up to 7. Ignored when accepting.
     pub retry_count: u8,

@@ -29,8 +29,9 @@ impl CmId {
     ) -> Result<Self> {
         const CALL: &str = "rdma_create_ep";
         let from = from.into();
-        let qp_type = |init: &CmQueuePairInit<'_>| from.qp_type().unwrap_or(init.qp_type);
-        let given = init.map(|init| Given::new(init, qp_type(init), domain));
+        let queue_pair_type =
+            |init: &CmQueuePairInit<'_>| from.queue_pair_type().unwrap_or(init.queue_pair_type);
+        let given = init.map(|init| Given::new(init, queue_pair_type(init), domain));
         let mut attributes = init.map(|init| init.to_c(0));
         let attributes = attributes.as_mut().map_or(null_mut(), |attributes| &raw mut *attributes);
         let (mut raw, pd) = (null_mut(), domain.map_or(null_mut(), |domain| domain.raw()));

@@ -106,13 +106,13 @@ pub enum Parameters {
         responder_resources: u8,
         /// Number of RDMA reads and atomics that this side may have in flight.
         initiator_depth: u8,
-        /// Whether the peer has hardware flow control.
+        /// True if the peer has hardware flow control.
         flow_control: bool,
         /// Number of retries without an acknowledgement; only in requests.
         retry_count: u8,
         /// Number of retries while there is no receive.
         rnr_retry_count: u8,
-        /// Whether the peer's queue pair has a shared receive queue.
+        /// True if the peer's queue pair has a shared receive queue.
         shared_receive: bool,
         /// The number of the peer's queue pair.
         queue_pair: u32,

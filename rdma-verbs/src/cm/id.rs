@@ -75,7 +75,7 @@ pub(super) struct Inner {
     pub(super) listener: Mutex<Option<CmId>>,
     /// Held by threads that wait for completions of requests, and of receives.
     pub(super) waiting: [Mutex<()>; 2],
-    /// Whether it was created by rdma_create_ep, which has a destructor of its own.
+    /// True if it was created by rdma_create_ep, which has a destructor of its own.
     pub(super) is_endpoint: bool,
 }
 
@@ -290,7 +290,7 @@ impl CmId {
         u16::from_be(unsafe { (library!(cm).rdma_get_dst_port)(self.raw()) })
     }
 
-    /// Whether its operations block.
+    /// Returns true if its operations block.
     #[must_use]
     pub fn is_synchronous(&self) -> bool {
         self.inner.channel.read().is_none()

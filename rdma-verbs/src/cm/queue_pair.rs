@@ -31,20 +31,27 @@ pub struct CmQueuePairInit<'a> {
     /// Its minimum size.
     pub capabilities: Capabilities,
     /// Its kind.
-    pub qp_type: QueuePairType,
-    /// Whether every request generates a completion, whatever its flags.
+    pub queue_pair_type: QueuePairType,
+    /// True if every request generates a completion, whatever its flags.
     pub all_signaled: bool,
 }
 
 impl CmQueuePairInit<'_> {
     /// A queue pair of that kind and size, with its own completion queues.
     #[must_use]
-    pub const fn new(qp_type: QueuePairType, capabilities: Capabilities) -> Self {
+    pub const fn new(queue_pair_type: QueuePairType, capabilities: Capabilities) -> Self {
         let (send_queue, receive_queue, shared) = (None, None, None);
-        Self { send_queue, receive_queue, shared, capabilities, qp_type, all_signaled: false }
+        Self {
+            send_queue,
+            receive_queue,
+            shared,
+            capabilities,
+            queue_pair_type,
+            all_signaled: false,
+        }
     }
 
-    /// Whether all queues that are given belong to the open device.
+    /// Returns true if all queues that are given belong to the open device.
     pub(super) fn has_queues_only_of(&self, device: *mut ibv_context) -> bool {
         let queues = [self.send_queue, self.receive_queue].into_iter().flatten();
         let contexts = queues.map(|queue| queue.context());
@@ -61,7 +68,7 @@ impl CmQueuePairInit<'_> {
             recv_cq: self.receive_queue.map_or(null_mut(), |queue| queue.raw()),
             srq: self.shared.map_or(null_mut(), |shared| shared.raw()),
             cap: self.capabilities.to_c(),
-            qp_type: self.qp_type.value(),
+            qp_type: self.queue_pair_type.value(),
             sq_sig_all: i32::from(self.all_signaled),
         }
     }
@@ -74,13 +81,13 @@ pub(super) struct Given {
     receive_queue: Option<Arc<CompletionQueue>>,
     shared: Option<Arc<SharedReceiveQueue>>,
     domain: Option<Arc<ProtectionDomain>>,
-    qp_type: QueuePairType,
+    queue_pair_type: QueuePairType,
 }
 
 impl Given {
     pub(super) fn new(
         init: &CmQueuePairInit<'_>,
-        qp_type: QueuePairType,
+        queue_pair_type: QueuePairType,
         domain: Option<&Arc<ProtectionDomain>>,
     ) -> Self {
         Self {
@@ -88,7 +95,7 @@ impl Given {
             receive_queue: init.receive_queue.cloned(),
             shared: init.shared.cloned(),
             domain: domain.cloned(),
-            qp_type,
+            queue_pair_type,
         }
     }
 }
@@ -133,7 +140,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Whether the identifier has its own shared receive queue.
+    /// Returns true if the identifier has its own shared receive queue.
     pub(super) fn has_shared(&self) -> bool {
         self.shared.is_some()
     }
@@ -173,7 +180,7 @@ impl CmId {
         // them from now on.
         let code = unsafe { (library!(cm).rdma_create_qp)(self.raw(), raw, &raw mut attributes) };
         self.check(CALL, code)?;
-        made.queue_pair = Some(MadeQueuePair::new(Given::new(init, init.qp_type, domain)));
+        made.queue_pair = Some(MadeQueuePair::new(Given::new(init, init.queue_pair_type, domain)));
         Ok(Capabilities::from_c(&attributes.cap))
     }
 
@@ -235,8 +242,9 @@ impl CmId {
         let size = capabilities(raw);
         // SAFETY: the queue pair lives until it is destroyed, which is refused while a handle
         // exists.
-        let handle =
-            unsafe { QueuePair::owned_by(raw, size, given.qp_type, domain, parts, counted()) };
+        let handle = unsafe {
+            QueuePair::owned_by(raw, size, given.queue_pair_type, domain, parts, counted())
+        };
         let handle = Arc::new(handle);
         made.queue_pair.as_mut()?.handle = Arc::downgrade(&handle);
         Some(handle)

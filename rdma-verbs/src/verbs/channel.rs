@@ -15,7 +15,7 @@ object! {
     CompletionChannel(ibv_comp_channel) { _keeper: Keeper, _context: Context }
 }
 
-/// What keeps a channel alive until the handles are gone.
+/// The owner that keeps a channel alive until the handles are gone.
 #[expect(dead_code, reason = "kept for as long as the channel")]
 enum Keeper {
     Created(Private<OpenChannel>),

@@ -11,7 +11,7 @@ use crate::sys::verbs as sys;
 pub struct Completion {
     /// The id that the program gave the post.
     pub id: u64,
-    /// Whether it succeeded.
+    /// Success, or the cause of the failure.
     pub status: CompletionStatus,
     /// The kind of operation; `None` if it failed, because the device does not report it then.
     pub kind: Option<CompletionKind>,
@@ -26,7 +26,7 @@ pub struct Completion {
     pub queue_pair: u32,
     /// The number of the queue pair that sent a datagram.
     pub source_queue_pair: u32,
-    /// Whether a datagram begins with a global route header.
+    /// True if a datagram begins with a global route header.
     pub has_grh: bool,
     /// The vendor's code for a failure.
     pub vendor_error: u32,
@@ -73,7 +73,7 @@ impl Completion {
         }
     }
 
-    /// Whether the post succeeded.
+    /// Returns true if the post succeeded.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.status == CompletionStatus::Success

@@ -117,7 +117,7 @@ impl CompletionQueue {
     }
 
     /// Takes completions and returns their number (ibv_poll_cq(3)). Completions of dropped queue
-    /// pairs, and of posts by the methods whose names end in `raw`, are skipped.
+    /// pairs, and of posts without records, are skipped.
     ///
     /// # Errors
     /// The device failed the queue, for example after an overrun.
@@ -140,8 +140,8 @@ impl CompletionQueue {
         Ok((self.poll(&mut one)? == 1).then_some(one[0]))
     }
 
-    /// Takes completions as the device returns them: with the device's identifiers, and without
-    /// releasing the objects that their posts use.
+    /// As [`poll`](Self::poll), for posts without records: with the identifiers of the device, and
+    /// without releasing the objects that recorded posts use.
     ///
     /// # Errors
     /// As [`poll`](Self::poll).

@@ -100,9 +100,9 @@ pub struct Context {
 
 struct Inner {
     raw: NonNull<ibv_context>,
-    /// What keeps it open until the handles are gone.
+    /// The owner that keeps it open until the handles are gone.
     _keeper: Keeper,
-    /// Whether requests are posted by system calls; determined once.
+    /// True if requests are posted by system calls; determined once.
     posts_by_system_call: OnceLock<bool>,
 }
 
@@ -112,7 +112,7 @@ impl Inner {
     }
 }
 
-/// What keeps a context open.
+/// The owner of an open context.
 #[expect(dead_code, reason = "kept for as long as the context")]
 enum Keeper {
     Opened(Private<OpenDevice, 2>),
@@ -284,7 +284,7 @@ impl Context {
         text(&self.device().name)
     }
 
-    /// Whether it is an iWARP device.
+    /// Returns true if it is an iWARP device.
     #[must_use]
     pub fn is_iwarp(&self) -> bool {
         self.device().node_type == sys::IBV_NODE_RNIC
@@ -297,7 +297,7 @@ impl Context {
         unsafe { &*device }
     }
 
-    /// Whether its driver posts requests by system calls, judging by the vendor.
+    /// Returns true if its driver posts requests by system calls, judging by the vendor.
     pub(super) fn posts_by_system_call(&self) -> bool {
         *self.inner.posts_by_system_call.get_or_init(|| {
             self.query().map_or(true, |device| !DOORBELL_VENDORS.contains(&device.vendor_id))

@@ -30,7 +30,7 @@ bitflags::bitflags! {
 }
 
 bitflags::bitflags! {
-    /// What a device does with raw Ethernet packets (`IBV_RAW_PACKET_CAP_…`).
+    /// The offloads of a device for raw Ethernet packets (`IBV_RAW_PACKET_CAP_…`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct RawPacketOffloads: u32 {
         /// It removes the VLAN tag of packets that arrive.
@@ -65,9 +65,9 @@ bitflags::bitflags! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OnDemandPaging {
-    /// Whether regions can be registered with [`Access::ON_DEMAND`](super::Access::ON_DEMAND).
+    /// True if regions can be registered with [`Access::ON_DEMAND`](super::Access::ON_DEMAND).
     pub is_supported: bool,
-    /// Whether one region can span the whole address space.
+    /// True if one region can span the whole address space.
     pub is_implicit: bool,
     /// The supported operations of reliable connections.
     pub reliable_connected: PagedOperations,
@@ -178,7 +178,7 @@ pub struct ExtendedDeviceAttributes {
     pub max_receive_work_queues: u32,
     /// Limits of the rate of a queue pair.
     pub packet_pacing: PacketPacing,
-    /// What it does with raw Ethernet packets.
+    /// The offloads for raw Ethernet packets.
     pub raw_packets: RawPacketOffloads,
     /// Matching of messages by a tag.
     pub tag_matching: TagMatching,

@@ -48,7 +48,7 @@ impl ProtectionDomain {
         Arc::new(Self { raw, context, owner: None, base, _extends })
     }
 
-    /// Whether it is a parent domain.
+    /// Returns true if it is a parent domain.
     pub(super) fn is_parent(&self) -> bool {
         self.raw != self.base
     }

@@ -43,7 +43,7 @@ struct Ring {
 pub(crate) struct Posted {
     /// The program's id of the post.
     pub(crate) id: u64,
-    /// What it keeps alive until its completion is taken.
+    /// The objects that stay alive until its completion is taken.
     pub(crate) _uses: Uses,
 }
 

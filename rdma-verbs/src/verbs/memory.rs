@@ -56,7 +56,7 @@ impl Memory {
         self.length
     }
 
-    /// Whether its length is 0.
+    /// Returns true if its length is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0

@@ -8,10 +8,16 @@
 //! the peer may write it at any time, so it is never borrowed. A post refers to ranges of regions
 //! ([`Segment`]) and keeps them registered until its completion is taken.
 //!
-//! # Layers
-//! [`QueuePair::post_send`], [`QueuePair::post_receive`] and [`CompletionQueue::poll`] check what C
-//! leaves to the caller, and record what is in flight. Programs that keep such records themselves
-//! use the methods whose names end in `raw`, which add nothing to the C functions.
+//! # Two ways to post
+//! [`QueuePair::post_send`], [`QueuePair::post_receive`], [`QueuePair::bind_window`] and
+//! [`CompletionQueue::poll`] are the way for programs: they check what C leaves to the caller, and
+//! record each post, so that its regions stay registered until its completion.
+//!
+//! A record costs a lock, two allocations and a reference to each region, so programs that keep
+//! records of their own, such as a DAT provider, need a second way that adds nothing to C: the same
+//! names with the suffix `_raw`, and [`Poster`] for one segment. Of these, only the posts of requests
+//! are unsafe, because inline data is read at addresses that the caller passes; the device checks
+//! the memory of receives and binds.
 
 mod access;
 mod address_handle;

@@ -118,14 +118,14 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Whether queue pairs of that kind support it.
-    const fn fits(self, qp_type: QueuePairType) -> bool {
+    /// Returns true if queue pairs of that kind support it.
+    const fn fits(self, queue_pair_type: QueuePairType) -> bool {
         match self {
-            Self::Datagram { .. } => matches!(qp_type, QueuePairType::Ud),
+            Self::Datagram { .. } => matches!(queue_pair_type, QueuePairType::Ud),
             Self::Read(_) | Self::FetchAdd { .. } | Self::CompareSwap { .. } => {
-                matches!(qp_type, QueuePairType::Rc)
+                matches!(queue_pair_type, QueuePairType::Rc)
             }
-            _ => !matches!(qp_type, QueuePairType::Ud),
+            _ => !matches!(queue_pair_type, QueuePairType::Ud),
         }
     }
 }
@@ -141,7 +141,7 @@ impl SendRequest<'_> {
     /// Checks what C leaves to the caller.
     pub(super) fn check(&self, queue_pair: &QueuePair, call: &'static str) -> Result<Checked> {
         let refused = |errno| Err(Error::new(call, errno).on(queue_pair.error_object()));
-        if !self.operation.fits(queue_pair.qp_type()) {
+        if !self.operation.fits(queue_pair.queue_pair_type()) {
             return refused(libc::EINVAL);
         }
         if matches!(

@@ -1,4 +1,4 @@
-//! Requests in a form close to C, for programs that keep records of their posts themselves.
+//! Requests in a form close to C, for posts without records.
 
 use std::ptr::null_mut;
 
@@ -18,8 +18,8 @@ pub struct RawRequest<'a> {
     pub operation: RawOperation<'a>,
 }
 
-/// The operation of a request. Addresses and keys are the peer's. Immediate data is sent in the
-/// byte order that it has: C requires network byte order, but some protocols send that of the
+/// The operation of a request. Addresses and keys are the peer's. Immediate data is sent in
+/// its current byte order: C requires network byte order, but some protocols use the order of the
 /// machine.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the fields are those of `struct ibv_send_wr`")]
@@ -49,7 +49,7 @@ pub enum RawOperation<'a> {
 }
 
 impl RawOperation<'_> {
-    /// Whether its data can be copied into the request itself (`IBV_SEND_INLINE`).
+    /// Returns true if its data can be copied into the request itself (`IBV_SEND_INLINE`).
     #[inline(always)]
     #[must_use]
     pub const fn supports_inline(self) -> bool {

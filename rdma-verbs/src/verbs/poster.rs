@@ -1,7 +1,7 @@
-//! Posts with one segment whose constant fields are written once.
+//! Posts with one segment and without a record, whose constant fields are written once.
 //!
-//! A program that posts often keeps a poster for each work queue of a queue pair. It holds a
-//! request in its C form, and a post writes only what differs between requests.
+//! A program that posts often keeps a poster for each work queue of a queue pair. The poster holds a
+//! request in its C form, and a post writes only the fields that differ between requests.
 
 use std::ffi::c_int;
 use std::mem::offset_of;
@@ -127,7 +127,7 @@ impl WorkRequest for SingleSgeRequest {
     }
 }
 
-/// Posts requests of one kind with one segment, of which the crate keeps no record.
+/// Posts requests of one kind with one segment, without a record.
 pub struct Poster<W: WorkRequest> {
     request: W,
     segment: Sge,
@@ -190,8 +190,8 @@ impl<W: WorkRequest> Poster<W> {
 }
 
 impl Poster<SingleSgeReceive> {
-    /// Posts a receive whose identifier has that upper half. The segment must lie in registered
-    /// memory, which the device checks.
+    /// Posts a receive whose identifier has that upper half. The device checks that the segment lies
+    /// in registered memory.
     ///
     /// # Errors
     /// The result of the library, for [`Error::from_post`](super::Error::from_post).
@@ -212,7 +212,7 @@ impl Poster<SingleSgeRequest> {
     /// The result of the library, for [`Error::from_post`](super::Error::from_post).
     ///
     /// # Safety
-    /// As [`QueuePair::post_raw`].
+    /// As [`QueuePair::post_send_raw`].
     #[inline(always)]
     pub unsafe fn post(
         &mut self,

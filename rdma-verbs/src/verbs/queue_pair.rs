@@ -87,7 +87,7 @@ pub struct QueuePairInit<'a> {
     /// Its minimum size.
     pub capabilities: Capabilities,
     /// Its kind.
-    pub qp_type: QueuePairType,
+    pub queue_pair_type: QueuePairType,
 }
 
 impl QueuePairInit<'_> {
@@ -99,7 +99,7 @@ impl QueuePairInit<'_> {
             recv_cq: self.receive_queue.raw(),
             srq: self.shared.map_or(null_mut(), |shared| shared.raw()),
             cap: self.capabilities.to_c(),
-            qp_type: self.qp_type.value(),
+            qp_type: self.queue_pair_type.value(),
             sq_sig_all: 0,
         }
     }
@@ -120,11 +120,11 @@ object! {
         number: u32,
         pub(super) extended: Option<NonNull<ibv_qp_ex>>,
         capabilities: Capabilities,
-        qp_type: QueuePairType,
-        /// Whether the kernel moves it through its states, as for iWARP: then the library does not
+        queue_pair_type: QueuePairType,
+        /// True if the kernel moves it through its states, as for iWARP: then the library does not
         /// know the state, and the kernel refuses what it does not allow.
         is_moved_by_kernel: bool,
-        /// Whether a request is posted by a system call.
+        /// True if a request is posted by a system call.
         pub(super) posts_by_system_call: bool,
         pub(super) posts: Posts,
         domain: Arc<ProtectionDomain>,
@@ -212,7 +212,7 @@ impl QueuePair {
         };
         let (size, domain) = (Capabilities::from_c(size), Arc::clone(domain));
         // SAFETY: it was just created.
-        unsafe { Self::assemble(raw, extended, size, init.qp_type, domain, parts, None) }
+        unsafe { Self::assemble(raw, extended, size, init.queue_pair_type, domain, parts, None) }
     }
 
     /// Wraps a queue pair that belongs to another object, as do the records of its posts.
@@ -222,13 +222,15 @@ impl QueuePair {
     pub(crate) unsafe fn owned_by(
         raw: NonNull<ibv_qp>,
         capabilities: Capabilities,
-        qp_type: QueuePairType,
+        queue_pair_type: QueuePairType,
         domain: Arc<ProtectionDomain>,
         parts: Parts,
         owner: Owner,
     ) -> Self {
         // SAFETY: the caller guarantees the queue pair.
-        unsafe { Self::assemble(raw, None, capabilities, qp_type, domain, parts, Some(owner)) }
+        unsafe {
+            Self::assemble(raw, None, capabilities, queue_pair_type, domain, parts, Some(owner))
+        }
     }
 
     /// # Safety
@@ -237,7 +239,7 @@ impl QueuePair {
         raw: NonNull<ibv_qp>,
         extended: Option<NonNull<ibv_qp_ex>>,
         capabilities: Capabilities,
-        qp_type: QueuePairType,
+        queue_pair_type: QueuePairType,
         domain: Arc<ProtectionDomain>,
         parts: Parts,
         owner: Option<Owner>,
@@ -250,7 +252,7 @@ impl QueuePair {
             number: unsafe { raw.as_ref() }.qp_num,
             extended,
             capabilities,
-            qp_type,
+            queue_pair_type,
             is_moved_by_kernel: context.is_iwarp(),
             posts_by_system_call: context.posts_by_system_call(),
             posts: context.posts(),
@@ -274,8 +276,8 @@ impl QueuePair {
 
     /// Its kind.
     #[must_use]
-    pub fn qp_type(&self) -> QueuePairType {
-        self.qp_type
+    pub fn queue_pair_type(&self) -> QueuePairType {
+        self.queue_pair_type
     }
 
     /// The domain whose memory it can use.
@@ -339,7 +341,9 @@ impl QueuePair {
             let operation = request.operation.to_raw();
             let flags = request.flags.bits() | inline;
             // SAFETY: the segments lie in registered memory, or are borrowed over the call.
-            unsafe { self.post_raw(&RawRequest { id, flags, segments: &checked.sges, operation }) }
+            unsafe {
+                self.post_send_raw(&RawRequest { id, flags, segments: &checked.sges, operation })
+            }
         })
     }
 
@@ -407,7 +411,7 @@ impl QueuePair {
                 access: access.bits(),
                 key: window.take_key(),
             };
-            key = self.post_bind_raw(&bind)?;
+            key = self.bind_window_raw(&bind)?;
             before = bound.replace(binding);
             Ok(())
         })?;

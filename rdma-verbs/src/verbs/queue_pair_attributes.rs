@@ -66,10 +66,10 @@ pub struct QueuePairAttributes {
     pub migration: PathMigration,
     /// The alternate path of a connection, if it has one.
     pub alternate_path: Option<AlternatePath>,
-    /// Whether requests are still in progress, in the state
+    /// True if requests are still in progress, in the state
     /// [`SendQueueDrained`](QueuePairState::SendQueueDrained).
     pub is_draining: bool,
-    /// Whether every request generates a completion, whatever its flags.
+    /// True if every request generates a completion, whatever its flags.
     pub all_signaled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Posts without records, for programs that keep records themselves.
+//! Posts without records, for programs that keep records of their own (see the module `verbs`).
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -9,9 +9,10 @@ use super::{Error, QueuePair, RawOperation, RawRequest, Result, Sge, WindowBind,
 use crate::sys::verbs::{self as sys, bind_mw_wr, ibv_mw_bind, ibv_mw_bind_info, ibv_send_wr};
 use crate::sys::{cancellation, dispatch};
 
-/// Posts of which the crate keeps no record.
+/// Posts without records.
 impl QueuePair {
-    /// Posts a receive. Its segments must lie in registered memory, which the device checks.
+    /// As [`post_receive`](Self::post_receive), without a record. The device checks that the segments
+    /// lie in registered memory.
     ///
     /// # Errors
     /// As [`post_receive`](Self::post_receive).
@@ -27,7 +28,7 @@ impl QueuePair {
         })
     }
 
-    /// Posts a request.
+    /// As [`post_send`](Self::post_send), without a record.
     ///
     /// # Errors
     /// As [`post_send`](Self::post_send), as far as the library checks it.
@@ -37,7 +38,7 @@ impl QueuePair {
     /// must not be longer than the queue pair supports inline. An address handle must belong to the
     /// queue pair's domain and live until the request completes.
     #[inline(always)]
-    pub unsafe fn post_raw(&self, request: &RawRequest<'_>) -> Result<()> {
+    pub unsafe fn post_send_raw(&self, request: &RawRequest<'_>) -> Result<()> {
         let mut request = request.to_c();
         // SAFETY: the request is well formed and what it borrows lives over the call; the caller
         // guarantees the memory.
@@ -60,13 +61,13 @@ impl QueuePair {
         if self.posts_by_system_call { cancellation::disabled(post) } else { post() }
     }
 
-    /// Posts the bind of a window (ibv_bind_mw(3) for type 1, `IBV_WR_BIND_MW` for type 2) and
-    /// returns its new key. No other thread may bind the window at the same time.
+    /// As [`bind_window`](Self::bind_window), without a record (ibv_bind_mw(3) for type 1,
+    /// `IBV_WR_BIND_MW` for type 2). No other thread may bind the window at the same time.
     ///
     /// # Errors
     /// `EINVAL`: there is no region, or it is deregistered; `EPERM`: it belongs to another domain
     /// than the window, or the window to another device than the queue pair.
-    pub fn post_bind_raw(&self, bind: &WindowBind<'_>) -> Result<u32> {
+    pub fn bind_window_raw(&self, bind: &WindowBind<'_>) -> Result<u32> {
         const CALL: &str = "ibv_bind_mw";
         let invalid = Error::new(CALL, libc::EINVAL).on(self.error_object());
         let region = bind.region.ok_or(invalid)?;

@@ -204,7 +204,7 @@ impl MemoryRegion {
         self.length
     }
 
-    /// Whether its length is 0.
+    /// Returns true if its length is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0

@@ -41,7 +41,7 @@ impl Segment {
         self.sge.length as usize
     }
 
-    /// Whether its length is 0.
+    /// Returns true if its length is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sge.length == 0

@@ -136,7 +136,8 @@ impl SharedReceiveQueue {
         self.receives.post(Posted { id, _uses: uses }, |id| self.post_receive_raw(id, &sges))
     }
 
-    /// Posts a receive of which the crate keeps no record.
+    /// As [`post_receive`](Self::post_receive), without a record. The device checks that the segments
+    /// lie in registered memory.
     ///
     /// # Errors
     /// As [`post_receive`](Self::post_receive).

@@ -42,12 +42,12 @@ impl QueuePairState {
         }
     }
 
-    /// Whether requests can be posted, even if they are only flushed.
+    /// Returns true if requests can be posted, even if they are only flushed.
     pub(super) const fn can_send(self) -> bool {
         !matches!(self, Self::Reset | Self::Init | Self::ReadyToReceive)
     }
 
-    /// Whether receives can be posted.
+    /// Returns true if receives can be posted.
     pub(super) const fn can_receive(self) -> bool {
         !matches!(self, Self::Reset)
     }
@@ -285,7 +285,7 @@ impl QueuePair {
     /// The mask for its kind, from the attributes of all kinds, of connections and of reliable
     /// ones.
     pub(super) fn of_kind(&self, all: i32, connected: i32, reliable: i32) -> i32 {
-        match self.qp_type() {
+        match self.queue_pair_type() {
             QueuePairType::Ud => all,
             QueuePairType::Uc => all | connected,
             QueuePairType::Rc => all | connected | reliable,

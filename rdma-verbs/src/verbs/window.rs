@@ -83,7 +83,7 @@ impl MemoryWindow {
         self.next_key.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_default()
     }
 
-    /// Whether the window and the domain of a queue pair belong to the same open device. The library
+    /// Returns true if the window and the domain of a queue pair belong to the same open device. The library
     /// does not check this before it passes both to the window's driver.
     pub(super) fn is_on_device_of(&self, domain: &ProtectionDomain) -> bool {
         self.domain.context() == domain.context()

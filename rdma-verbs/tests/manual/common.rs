@@ -106,11 +106,16 @@ pub(crate) fn resolve_to(id: &CmId, channel: &Arc<EventChannel>, to: SocketAddr)
 
 pub(crate) fn hints(space: PortSpace, passive: bool) -> Hints {
     let flags = Flags { passive, ..Flags::default() };
-    let qp_type = match space {
+    let queue_pair_type = match space {
         PortSpace::Udp => QueuePairType::Ud,
         _ => QueuePairType::Rc,
     };
-    Hints { flags, port_space: Some(space), qp_type: Some(qp_type), ..Hints::default() }
+    Hints {
+        flags,
+        port_space: Some(space),
+        queue_pair_type: Some(queue_pair_type),
+        ..Hints::default()
+    }
 }
 
 pub(crate) fn resolve(address: SocketAddr, passive: bool) -> AddressInfo {

@@ -151,7 +151,7 @@ fn tcp_identifiers_have_reliable_connections() {
     with_device(|address| {
         let (active, passive) = connected(address, None);
         let (from, to) = (active.queue_pair().expect("made"), passive.queue_pair().expect("made"));
-        assert_eq!(from.qp_type(), QueuePairType::Rc);
+        assert_eq!(from.queue_pair_type(), QueuePairType::Rc);
         let [source, target] = [&from, &to].map(|qp| region(qp.domain(), 64, Access::LOCAL_WRITE));
         for number in 0..4_u8 {
             let at = usize::from(number) * 16;
@@ -272,11 +272,12 @@ fn udp_identifiers_join_multicast_groups() {
 fn ib_identifiers_take_queue_pairs_of_several_kinds() {
     with_device(|address| {
         // For datagrams the library requires an identifier that rdma_create_ep created for them.
-        for qp_type in [QueuePairType::Rc, QueuePairType::Uc] {
+        for queue_pair_type in [QueuePairType::Rc, QueuePairType::Uc] {
             let id = synchronous(PortSpace::Ib);
             id.resolve_address(None, address, LIMIT).expect("resolved");
-            id.create_queue_pair(None, &CmQueuePairInit::new(qp_type, SIZE)).expect("a queue pair");
-            assert_eq!(id.queue_pair().expect("made").qp_type(), qp_type);
+            id.create_queue_pair(None, &CmQueuePairInit::new(queue_pair_type, SIZE))
+                .expect("a queue pair");
+            assert_eq!(id.queue_pair().expect("made").queue_pair_type(), queue_pair_type);
         }
     });
 }

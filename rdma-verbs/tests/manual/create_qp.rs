@@ -140,10 +140,11 @@ fn the_attributes_say_what_it_is() {
     with_device(|address| {
         let id = synchronous(PortSpace::Ib);
         id.resolve_address(None, address, LIMIT).expect("resolved");
-        let qp_type = QueuePairType::Uc;
-        id.create_queue_pair(None, &CmQueuePairInit::new(qp_type, SIZE)).expect("a queue pair");
+        let queue_pair_type = QueuePairType::Uc;
+        id.create_queue_pair(None, &CmQueuePairInit::new(queue_pair_type, SIZE))
+            .expect("a queue pair");
         let queue_pair = id.queue_pair().expect("made");
-        assert_eq!(queue_pair.qp_type(), qp_type);
+        assert_eq!(queue_pair.queue_pair_type(), queue_pair_type);
         assert!(queue_pair.capabilities().max_send_wr >= SIZE.max_send_wr);
     });
 }

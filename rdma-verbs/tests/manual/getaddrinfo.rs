@@ -23,7 +23,7 @@ fn node_and_service_resolve_to_what_a_connection_needs() {
         let first = info.first();
         assert_eq!(first.destination(), Some(SocketAddr::new(address.ip(), 7_471)));
         assert_eq!(first.family(), if address.is_ipv4() { Family::V4 } else { Family::V6 });
-        assert!(first.qp_type().is_some() && first.port_space().is_some());
+        assert!(first.queue_pair_type().is_some() && first.port_space().is_some());
     });
 }
 
@@ -127,15 +127,15 @@ fn an_unknown_service_is_an_error_of_the_name_service() {
 #[test]
 fn a_kind_that_does_not_fit_the_port_space_is_refused_or_returned_unchanged() {
     with_device(|address| {
-        let qp_type = Some(QueuePairType::Ud);
-        let wrong = Hints { qp_type, ..hints(PortSpace::Tcp, false) };
+        let queue_pair_type = Some(QueuePairType::Ud);
+        let wrong = Hints { queue_pair_type, ..hints(PortSpace::Tcp, false) };
         // rdma-core resolves it, and refuses the queue pair or the connection of the endpoint
         // later.
         match AddressInfo::from_address(address, &wrong) {
             Err(error) => assert_ne!(error.errno, 0),
             Ok(info) => assert_eq!(
-                (info.first().qp_type(), info.first().port_space()),
-                (qp_type, Some(PortSpace::Tcp))
+                (info.first().queue_pair_type(), info.first().port_space()),
+                (queue_pair_type, Some(PortSpace::Tcp))
             ),
         }
     });
@@ -204,7 +204,7 @@ fn hints_control_the_result() {
         let info = AddressInfo::from_address(address, &wanted).expect("found");
         let first = info.first();
         assert_eq!(first.source(), source);
-        assert_eq!(first.qp_type(), Some(QueuePairType::Ud));
+        assert_eq!(first.queue_pair_type(), Some(QueuePairType::Ud));
     });
 }
 
@@ -269,11 +269,11 @@ fn results_have_the_family_of_their_addresses() {
 #[test]
 fn results_are_for_connections_or_for_datagrams() {
     with_device(|address| {
-        for (space, qp_type) in
+        for (space, queue_pair_type) in
             [(PortSpace::Tcp, QueuePairType::Rc), (PortSpace::Udp, QueuePairType::Ud)]
         {
             let info = AddressInfo::from_address(address, &hints(space, false)).expect("found");
-            assert_eq!(info.first().qp_type(), Some(qp_type));
+            assert_eq!(info.first().queue_pair_type(), Some(queue_pair_type));
         }
     });
 }

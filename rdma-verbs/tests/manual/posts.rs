@@ -32,14 +32,15 @@ fn own_address(context: &Context, port: u8, address: SocketAddr) -> AddressVecto
 fn create(
     context: &Context,
     domain: &Arc<ProtectionDomain>,
-    qp_type: QueuePairType,
+    queue_pair_type: QueuePairType,
     shared: Option<&Arc<SharedReceiveQueue>>,
     operations: Option<SendOperations>,
 ) -> rdma_verbs::Result<QueuePair> {
     let send_queue = &CompletionQueue::new(context, 32, 1, None).expect("a queue");
     let receive_queue = &CompletionQueue::new(context, 32, 2, None).expect("a queue");
     let capabilities = CAPABILITIES;
-    let init = QueuePairInit { key: 3, send_queue, receive_queue, shared, capabilities, qp_type };
+    let init =
+        QueuePairInit { key: 3, send_queue, receive_queue, shared, capabilities, queue_pair_type };
     match operations {
         Some(operations) => QueuePair::new_extended(domain, &init, operations),
         None => QueuePair::new(domain, &init),
@@ -73,9 +74,9 @@ pub(crate) fn pair(
     domain: &Arc<ProtectionDomain>,
     shared: Option<&Arc<SharedReceiveQueue>>,
 ) -> (QueuePair, QueuePair) {
-    let (context, qp_type) = (domain.context(), QueuePairType::Rc);
-    let one = create(context, domain, qp_type, None, None).expect("a queue pair");
-    let other = create(context, domain, qp_type, shared, None).expect("a queue pair");
+    let (context, queue_pair_type) = (domain.context(), QueuePairType::Rc);
+    let one = create(context, domain, queue_pair_type, None, None).expect("a queue pair");
+    let other = create(context, domain, queue_pair_type, shared, None).expect("a queue pair");
     start(context, port, address, [&one, &other]);
     (one, other)
 }
@@ -225,8 +226,9 @@ fn requests_that_are_undefined_in_c_are_refused() {
 fn posts_need_the_right_state() {
     with_device(|address| {
         let (context, port, domain) = open(address);
-        let qp_type = QueuePairType::Rc;
-        let queue_pair = create(&context, &domain, qp_type, None, None).expect("a queue pair");
+        let queue_pair_type = QueuePairType::Rc;
+        let queue_pair =
+            create(&context, &domain, queue_pair_type, None, None).expect("a queue pair");
         let request = SendRequest::new(1, Operation::Send, RequestData::Segments(&[]));
         let early = queue_pair.post_receive(1, &[]).expect_err("in the state reset");
         assert_eq!(early.errno, libc::ENOTCONN);
@@ -248,15 +250,16 @@ fn posts_need_the_right_state() {
 fn objects_of_another_open_device_are_refused() {
     with_device(|address| {
         let [(context, _, domain), (other, _, other_domain)] = [open(address), open(address)];
-        let qp_type = QueuePairType::Rc;
+        let queue_pair_type = QueuePairType::Rc;
         for operations in [None, Some(SendOperations::SEND)] {
-            let refused = create(&other, &domain, qp_type, None, operations);
+            let refused = create(&other, &domain, queue_pair_type, None, operations);
             assert_eq!(refused.expect_err("queues of the other").errno, libc::EINVAL);
         }
         let shared = SharedReceiveQueue::new(&other_domain, 4, 1, 0).expect("a queue");
-        let refused = create(&context, &domain, qp_type, Some(&shared), None);
+        let refused = create(&context, &domain, queue_pair_type, Some(&shared), None);
         assert_eq!(refused.expect_err("a shared queue of the other").errno, libc::EINVAL);
-        let queue_pair = create(&context, &domain, qp_type, None, None).expect("a queue pair");
+        let queue_pair =
+            create(&context, &domain, queue_pair_type, None, None).expect("a queue pair");
         if let Ok(window) = MemoryWindow::new(&other_domain, WindowType::One) {
             let region = region(&other_domain, 8, EVERYTHING);
             let bind = WindowBind {
@@ -269,7 +272,7 @@ fn objects_of_another_open_device_are_refused() {
                 access: Access::REMOTE_READ.bits(),
                 key: 0,
             };
-            let refused = queue_pair.post_bind_raw(&bind).expect_err("a window of the other");
+            let refused = queue_pair.bind_window_raw(&bind).expect_err("a window of the other");
             assert_eq!(refused.errno, libc::EPERM);
         }
     });
@@ -279,9 +282,9 @@ fn objects_of_another_open_device_are_refused() {
 fn unreliable_connections_send_and_write() {
     with_device(|address| {
         let (context, port, domain) = open(address);
-        let qp_type = QueuePairType::Uc;
-        let one = create(&context, &domain, qp_type, None, None).expect("a queue pair");
-        let other = create(&context, &domain, qp_type, None, None).expect("a queue pair");
+        let queue_pair_type = QueuePairType::Uc;
+        let one = create(&context, &domain, queue_pair_type, None, None).expect("a queue pair");
+        let other = create(&context, &domain, queue_pair_type, None, None).expect("a queue pair");
         start(&context, port, address, [&one, &other]);
         let target = region(&domain, 8, EVERYTHING);
         send(&one, Operation::Write(target.remote(0)), RequestData::Inline(&[b"written"]));
@@ -299,9 +302,10 @@ fn unreliable_connections_send_and_write() {
 fn datagrams_go_by_address_handles() {
     with_device(|address| {
         let (context, port, domain) = open(address);
-        let qp_type = QueuePairType::Ud;
+        let queue_pair_type = QueuePairType::Ud;
         let [one, other] = [(); 2].map(|()| {
-            let queue_pair = create(&context, &domain, qp_type, None, None).expect("a queue pair");
+            let queue_pair =
+                create(&context, &domain, queue_pair_type, None, None).expect("a queue pair");
             queue_pair.to_init(port, 0, Service::Datagram(0x11)).expect("init");
             queue_pair.to_ready_to_receive(&ReceiveSide::default()).expect("ready to receive");
             queue_pair.to_ready_to_send(&SendSide::default()).expect("ready to send");
@@ -338,18 +342,18 @@ fn datagrams_go_by_address_handles() {
 fn a_batch_is_posted_at_once_or_not_at_all() {
     with_device(|address| {
         let (context, port, domain) = open(address);
-        let qp_type = QueuePairType::Rc;
+        let queue_pair_type = QueuePairType::Rc;
         let operations = SendOperations::SEND
             | SendOperations::SEND_IMMEDIATE
             | SendOperations::WRITE
             | SendOperations::READ
             | SendOperations::FETCH_ADD;
-        let one = match create(&context, &domain, qp_type, None, Some(operations)) {
+        let one = match create(&context, &domain, queue_pair_type, None, Some(operations)) {
             Ok(one) => one,
             // The device has no extended posts.
             Err(error) => return assert_eq!(error.errno, libc::EOPNOTSUPP, "{error}"),
         };
-        let other = create(&context, &domain, qp_type, None, None).expect("a queue pair");
+        let other = create(&context, &domain, queue_pair_type, None, None).expect("a queue pair");
         assert_eq!(other.start_batch().expect_err("not extended").errno, libc::EOPNOTSUPP);
         assert_eq!(one.start_batch().expect_err("in the state reset").errno, libc::ENOTCONN);
         start(&context, port, address, [&one, &other]);

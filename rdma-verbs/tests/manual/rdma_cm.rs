@@ -324,7 +324,7 @@ fn a_queue_pair_of_the_program_takes_its_attributes_from_the_identifier() {
             receive_queue: &queue,
             shared: None,
             capabilities: SIZE,
-            qp_type: QueuePairType::Rc,
+            queue_pair_type: QueuePairType::Rc,
         };
         let queue_pair = QueuePair::new(&domain, &init).expect("a queue pair");
         let init = rdma_verbs::sys::verbs::IBV_QPS_INIT;

@@ -28,7 +28,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// What was tried, as the object of "cannot".
+    /// The attempted action, as the object of "cannot".
     const fn what(self) -> &'static str {
         match self {
             Self::Address => "resolve the address of the peer",

@@ -19,7 +19,7 @@ use crate::sys::operations;
 use crate::sys::verbs::{self, ibv_cq};
 
 bitflags::bitflags! {
-    /// What an extended queue reports besides a [`Completion`] (ibv_create_cq_ex(3)).
+    /// The additional fields of an extended queue, besides a [`Completion`] (ibv_create_cq_ex(3)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct CompletionFields: u64 {
         /// [`ExtendedCompletion::device_time`]
@@ -44,9 +44,9 @@ pub struct ExtendedQueueInit<'a> {
     pub channel: Option<&'a Arc<CompletionChannel>>,
     /// The completion vector that signals its events, below [`Context::completion_vectors`].
     pub vector: u32,
-    /// What it reports besides a [`Completion`].
+    /// The additional fields, besides a [`Completion`].
     pub fields: CompletionFields,
-    /// Whether an overrun overwrites completions, and does not end the queue. The program must then
+    /// True if an overrun overwrites completions, and does not end the queue. The program must then
     /// post no more than the queue can hold.
     pub ignore_overrun: bool,
     /// The [parent domain](ProtectionDomain::parent) in which it is created.
@@ -73,7 +73,7 @@ impl ExtendedQueueInit<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ExtendedCompletion {
-    /// What every queue reports, except the index of the partition key of a datagram, which is 0.
+    /// The fields of every queue, except the index of the partition key of a datagram, which is 0.
     pub completion: Completion,
     /// When the device wrote it, in ticks of its clock ([`Context::device_clock`]).
     pub device_time: Option<u64>,
@@ -138,7 +138,7 @@ impl ExtendedCompletionQueue {
         &self.queue
     }
 
-    /// What it reports besides a [`Completion`].
+    /// The additional fields, besides a [`Completion`].
     #[must_use]
     pub fn fields(&self) -> CompletionFields {
         self.fields
