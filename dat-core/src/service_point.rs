@@ -148,7 +148,7 @@ pub(crate) fn listen<P: Receiving + 'static>(
     let _ = reception.qualifier.set(listening.qualifier);
     *place = Some(listening.listener);
     drop(place);
-    point.base().ia.tally.count(IaCounter::CmListen);
+    point.base().ia.counter_set.count(IaCounter::CmListen);
     while let Some(incoming) = reception.next_early() {
         // A request that cannot be delivered is refused when it is dropped.
         drop(point.arrived(incoming));
@@ -188,8 +188,8 @@ pub(crate) fn deliver(
         Event::ConnectionRequest(CrArrival { service_point, qualifier, datagram, request })
     });
     let Err(request) = delivered else {
-        ia.tally.count(IaCounter::SpCr);
-        ia.tally.count(IaCounter::CmReqRx);
+        ia.counter_set.count(IaCounter::SpCr);
+        ia.counter_set.count(IaCounter::CmReqRx);
         return Ok(());
     };
     match request.give_back() {

@@ -11,7 +11,7 @@ use dat_sync::Mutex;
 use dat_sync::region_table::Region;
 use slab::Slab;
 
-use crate::direct::{self, Moment};
+use crate::direct::{self, RegistrationTime};
 use crate::errors::{foreign_object, no_region, still_accessed};
 use crate::regions;
 use crate::sync::fence;
@@ -70,7 +70,7 @@ impl ProtectionDomain for DomainHandle {
             domain,
             key,
             is_remote,
-            registered: Moment::now(),
+            registered: RegistrationTime::now(),
             is_deregistered: AtomicBool::new(false),
         });
         Ok(Registration { region, local_key: key, remote_key: if is_remote { key } else { 0 } })
@@ -135,7 +135,7 @@ struct Registered {
     key: u32,
     /// True if peers may access it.
     is_remote: bool,
-    registered: Moment,
+    registered: RegistrationTime,
     is_deregistered: AtomicBool,
 }
 

@@ -11,7 +11,7 @@ use dat_provider::{BindRequest, MemoryWindow, WindowScope};
 use dat_sync::Mutex;
 use dat_sync::region_table::Region;
 
-use crate::direct::{self, Moment};
+use crate::direct::{self, RegistrationTime};
 use crate::domain::{self, Domain};
 use crate::errors::{foreign_object, no_region};
 use crate::regions::{self, regions};
@@ -37,7 +37,7 @@ impl Window {
     /// does not stop.
     fn revoke(&self, key: u32) {
         if key != 0 && regions::remove(key) {
-            direct::revoke(self.domain.id, Moment::default());
+            direct::revoke(self.domain.id, RegistrationTime::default());
         }
     }
 }
@@ -84,7 +84,7 @@ impl Backing {
 /// Invalidates the key of a bound window that a queue pair of the domain may access. Returns true if it was such a key.
 pub fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
     is_bound(key, domain, queue_pair) && regions::remove(key) && {
-        direct::revoke(domain, Moment::default());
+        direct::revoke(domain, RegistrationTime::default());
         true
     }
 }

@@ -2,8 +2,8 @@
 
 use dat_sync::Mutex;
 
+use super::counter_set::Counters;
 use super::ids::IaCounter;
-use super::tally::Counters;
 use crate::provider::DeviceCounters;
 
 /// What the provider had counted when the counters of the adapter were started or reset.

@@ -1,6 +1,6 @@
 //! The counters of the InfiniBand extension, by object, with the numbers of the C API.
 
-use super::tally::CounterId;
+use super::counter_set::CounterId;
 
 /// Defines an enum of counters from a table of `Variant = "C name", "what it counts";`.
 macro_rules! counters {

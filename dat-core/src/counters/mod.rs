@@ -4,14 +4,14 @@
 //! An object counts only once it is started; until then counting costs it nothing. What the provider of an adapter counts
 //! by itself ([`DeviceCounters`](crate::provider::DeviceCounters)) goes on while the counters are stopped.
 
+mod counter_set;
 mod device;
 mod ids;
-mod tally;
 
+pub(crate) use counter_set::CounterSet;
+pub use counter_set::{CounterId, Counters};
 pub(crate) use device::DeviceBase;
 pub use ids::{EpCounter, EvdCounter, IaCounter};
-pub(crate) use tally::Tally;
-pub use tally::{CounterId, Counters};
 
 use crate::error::Result;
 use crate::{Endpoint, EventDispatcher, InterfaceAdapter};
@@ -71,14 +71,14 @@ counted!(
 counted!(
     Endpoint,
     EpCounter,
-    (ep, reset) => ep.inner().tally().read(reset),
+    (ep, reset) => ep.inner().counter_set().read(reset),
     on => ep.inner().set_counted(on),
     operation => ep.inner().base.check_live(operation)
 );
 counted!(
     EventDispatcher,
     EvdCounter,
-    (evd, reset) => evd.inner().tally().read(reset),
+    (evd, reset) => evd.inner().counter_set().read(reset),
     on => evd.inner().set_counted(on),
     operation => evd.inner().base.check_live(operation)
 );

@@ -80,8 +80,8 @@ impl ConnectionRequest {
         endpoint.inner().accept(incoming, brought, inner.port, private_data, ACCEPT)?;
         drop(place.take());
         drop(place);
-        base.ia.tally.count(IaCounter::SpCrAccepted);
-        base.ia.tally.count(IaCounter::CmRepTx);
+        base.ia.counter_set.count(IaCounter::SpCrAccepted);
+        base.ia.counter_set.count(IaCounter::CmRepTx);
         inner.end();
         Ok(())
     }

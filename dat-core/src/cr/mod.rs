@@ -131,8 +131,8 @@ impl ConnectionRequest {
         check_private_data(private_data, most)
             .map_err(|error| base.describe(error.with_subtype(Subtype::InvalidArg2), REJECT))?;
         let incoming = inner.incoming.lock().take().ok_or_else(|| base.freed(REJECT))?;
-        base.ia.tally.count(IaCounter::SpCrRejected);
-        base.ia.tally.count(IaCounter::CmUserRejTx);
+        base.ia.counter_set.count(IaCounter::SpCrRejected);
+        base.ia.counter_set.count(IaCounter::CmUserRejTx);
         let sent = incoming.responder.reject(private_data);
         inner.release_endpoint();
         inner.end();

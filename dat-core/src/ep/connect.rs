@@ -164,7 +164,7 @@ impl Endpoint {
         let _call = self.inner.call.lock();
         self.inner.perform(event, DISCONNECT)?;
         self.inner.count(EpCounter::Disconnect);
-        self.inner.base.ia.tally.count(IaCounter::CmDreqTx);
+        self.inner.base.ia.counter_set.count(IaCounter::CmDreqTx);
         Ok(())
     }
 
@@ -203,7 +203,7 @@ impl EpInner {
         }
         self.perform(EpEvent::Connect, operation)?;
         self.count(EpCounter::Connect);
-        self.base.ia.tally.count(IaCounter::CmReqTx);
+        self.base.ia.counter_set.count(IaCounter::CmReqTx);
         let attempt = self.begin_attempt(connect, config);
         let request = ConnectRequest {
             attempt,

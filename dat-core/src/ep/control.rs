@@ -208,7 +208,7 @@ impl EpInner {
     /// Holds back the receives of the attempt that begins until its outcome has been raised:
     /// consumers rely on that event coming first.
     pub(super) fn hold_receives_back(&self, control: &mut Control, config: &Config) {
-        let Some(evd) = config.feeds.evd(Stream::Receive) else { return };
+        let Some(evd) = config.bindings.evd(Stream::Receive) else { return };
         let (endpoint, attempt) = (self.weak_self.clone(), control.attempt);
         evd.hold_back(self.base.id, move || {
             if let Some(endpoint) = endpoint.upgrade() {
@@ -226,7 +226,7 @@ impl EpInner {
         }
         let pending = control.pending.take().and_then(|pending| pending.receives);
         if let Some(evd) = pending {
-            evd.let_go(self.base.id);
+            evd.release_held(self.base.id);
         }
     }
 
@@ -249,7 +249,7 @@ impl EpInner {
 
     /// Delivers a connection event, under the control lock, so that events keep their order.
     fn raise(&self, control: &mut Control, kind: ConnectionEventKind) {
-        self.base.ia.tally.count(match kind {
+        self.base.ia.counter_set.count(match kind {
             ConnectionEventKind::Established if control.remote().is_some() => {
                 IaCounter::CmActiveEst
             }

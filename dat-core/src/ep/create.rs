@@ -10,7 +10,7 @@ use super::{Config, Endpoint, EpInner, EpState, Reads, attributes};
 use crate::attr::EpAttributes;
 use crate::deferred_upcalls::UpcallFreeMutex;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
+use crate::evd::{EvdInner, EventDispatcher, Stream, StreamBindings};
 use crate::flags::{CompletionFlags, EvdFlags};
 use crate::ia::{IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
@@ -55,7 +55,7 @@ impl InterfaceAdapter {
                 epochs: Arc::clone(&ia.epochs),
                 post_checks,
                 base,
-                tally: OnceLock::new(),
+                counter_set: OnceLock::new(),
                 weak_self: SlabWeak::clone(me),
                 state: AtomicU8::new(state as u8),
                 state_before_accept: AtomicU8::new(state as u8),
@@ -107,25 +107,25 @@ impl Config {
         let attributes =
             attributes::check(requested, &ia.attributes, srq.is_some()).map_err(describe)?;
         let (recv_flags, request_flags) = stream_flags(&attributes);
-        let mut feeds = Feeds::new(id);
-        feeds.begin(Stream::Receive, recv, recv_flags).map_err(describe)?;
-        if let (Some(recv), Some(request)) = (feeds.evd(Stream::Receive), &request) {
+        let mut bindings = StreamBindings::new(id);
+        bindings.begin(Stream::Receive, recv, recv_flags).map_err(describe)?;
+        if let (Some(recv), Some(request)) = (bindings.evd(Stream::Receive), &request) {
             if Arc::ptr_eq(recv.arc(), request.arc()) {
-                Feeds::check_pair(recv, recv_flags, request_flags).map_err(describe)?;
+                StreamBindings::check_pair(recv, recv_flags, request_flags).map_err(describe)?;
             }
         }
-        feeds.begin(Stream::Request, request, request_flags).map_err(describe)?;
+        bindings.begin(Stream::Request, request, request_flags).map_err(describe)?;
         let amount = (attributes.max_rdma_read_in, attributes.max_rdma_read_out);
         let reads = Reads::reserve(ia, reads_before, amount).map_err(describe)?;
         let attributes = ia.ep_attributes.of(attributes);
-        Ok(Self { pz, feeds, connect, srq, attributes, reads })
+        Ok(Self { pz, bindings, connect, srq, attributes, reads })
     }
 
     /// Registers the streams again, after those of another configuration of the endpoint on the
     /// same dispatchers have ended.
     pub(super) fn renew_feeds(&self) {
         let (recv_flags, request_flags) = stream_flags(&self.attributes);
-        self.feeds.renew(recv_flags, request_flags);
+        self.bindings.renew(recv_flags, request_flags);
     }
 
     /// The specification of the queue pair.
@@ -135,7 +135,7 @@ impl Config {
         epochs: &Arc<Epochs>,
         endpoint: &SlabWeak<EpInner>,
     ) -> QueuePairSpec {
-        let completions = |stream| self.feeds.evd(stream).and_then(|evd| evd.completions());
+        let completions = |stream| self.bindings.evd(stream).and_then(|evd| evd.completions());
         QueuePairSpec {
             tag,
             service: match self.attributes.service_type {

@@ -25,10 +25,10 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::attr::EpAttributes;
-use crate::counters::{EpCounter, Tally};
+use crate::counters::{CounterSet, EpCounter};
 use crate::deferred_upcalls::UpcallFreeMutex;
 use crate::error::{Error, Result, ReturnType};
-use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
+use crate::evd::{EvdInner, EventDispatcher, Stream, StreamBindings};
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::provider::{Address, Epochs, Failure, QueuePair};
 use crate::pz::{ProtectionZone, PzInner};
@@ -95,7 +95,7 @@ pub(crate) struct EpInner {
     post_checks: PostChecks,
     pub(crate) base: Base,
     /// Empty until counters are requested.
-    tally: OnceLock<Arc<Tally<EpCounter>>>,
+    counter_set: OnceLock<Arc<CounterSet<EpCounter>>>,
     /// A weak reference to itself, for callbacks.
     weak_self: SlabWeak<EpInner>,
     state: AtomicU8,
@@ -124,7 +124,7 @@ const _: () = {
 /// The objects and attributes of an endpoint.
 struct Config {
     pz: Option<Hold<PzInner>>,
-    feeds: Feeds,
+    bindings: StreamBindings,
     connect: Option<Hold<EvdInner>>,
     srq: Option<Hold<SrqInner>>,
     attributes: Arc<EpAttributes>,
@@ -230,8 +230,8 @@ impl Endpoint {
             remote_address: peer.map(|peer| peer.0),
             remote_port: peer.map(|peer| peer.1),
             pz: config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc())),
-            recv_evd: config.feeds.evd(Stream::Receive).map(evd),
-            request_evd: config.feeds.evd(Stream::Request).map(evd),
+            recv_evd: config.bindings.evd(Stream::Receive).map(evd),
+            request_evd: config.bindings.evd(Stream::Request).map(evd),
             connect_evd: config.connect.as_ref().map(evd),
             srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
             attributes: EpAttributes::clone(&config.attributes),
@@ -262,30 +262,33 @@ impl Endpoint {
 }
 
 impl EpInner {
-    pub(crate) fn tally(&self) -> &Arc<Tally<EpCounter>> {
-        self.tally.get_or_init(Arc::default)
+    pub(crate) fn counter_set(&self) -> &Arc<CounterSet<EpCounter>> {
+        self.counter_set.get_or_init(Arc::default)
     }
 
     /// The counters, if they are started.
     #[inline]
-    fn counting(&self) -> Option<&Tally<EpCounter>> {
-        self.tally.get().map(|tally| &**tally).filter(|tally| tally.is_on())
+    fn counting(&self) -> Option<&CounterSet<EpCounter>> {
+        self.counter_set
+            .get()
+            .map(|counter_set| &**counter_set)
+            .filter(|counter_set| counter_set.is_on())
     }
 
     fn count(&self, counter: EpCounter) {
-        if let Some(tally) = self.counting() {
-            tally.count(counter);
+        if let Some(counter_set) = self.counting() {
+            counter_set.count(counter);
         }
     }
 
     /// Starts or stops counting. The dispatcher of receives learns of it first.
     pub(crate) fn set_counted(&self, counted: bool) {
         let call = self.call.lock();
-        let recv = call.as_ref().and_then(|config| config.feeds.evd(Stream::Receive));
+        let recv = call.as_ref().and_then(|config| config.bindings.evd(Stream::Receive));
         if let Some(recv) = recv.filter(|_| counted) {
-            recv.count_receives(self.base.id, self.tally());
+            recv.count_receives(self.base.id, self.counter_set());
         }
-        self.tally().switch(counted);
+        self.counter_set().switch(counted);
         self.post_checks.set_counted(counted);
     }
 

@@ -113,8 +113,8 @@ fn merged(config: &Config, update: &EpUpdate) -> EpSpec {
     let old_pz = config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc()));
     EpSpec {
         pz: update.pz.clone().or(old_pz),
-        recv_evd: pick(&update.recv_evd, evd(config.feeds.evd(Stream::Receive))),
-        request_evd: pick(&update.request_evd, evd(config.feeds.evd(Stream::Request))),
+        recv_evd: pick(&update.recv_evd, evd(config.bindings.evd(Stream::Receive))),
+        request_evd: pick(&update.request_evd, evd(config.bindings.evd(Stream::Request))),
         connect_evd: pick(&update.connect_evd, evd(config.connect.as_ref())),
         srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
         attributes: Some(update.attributes.as_ref().unwrap_or(&config.attributes).clone()),

@@ -99,7 +99,7 @@ impl BlockedEvdWait {
     }
 
     fn fall_asleep(&self, announced: Announced) -> Asleep {
-        self.evd.inner().tally().count(EvdCounter::WaitBlocked);
+        self.evd.inner().counter_set().count(EvdCounter::WaitBlocked);
         Asleep { since: Instant::now(), announced }
     }
 
@@ -128,10 +128,10 @@ impl BlockedEvdWait {
         event: &mut Event,
     ) -> Result<WaitStep<WaitResult, Self>> {
         let asleep = self.wake_up();
-        self.evd.inner().tally().count(EvdCounter::WaitNotify);
+        self.evd.inner().counter_set().count(EvdCounter::WaitNotify);
         let time_left = self.time_left();
         let outcome = Claim::advance_after(&mut self.claim, outcome, time_left);
-        self.look(Some((outcome, asleep)), event)
+        self.check(Some((outcome, asleep)), event)
     }
 
     /// Ends the sleep; returns its duration.
@@ -148,7 +148,7 @@ impl BlockedEvdWait {
 
     /// Checks the queue, and either ends the wait or prepares for a sleep. No arrival can be
     /// missed: the wakeup is cleared before the last check.
-    pub(super) fn look(
+    pub(super) fn check(
         mut self,
         woken: Option<(SleepResult, Duration)>,
         event: &mut Event,
@@ -176,10 +176,10 @@ impl BlockedEvdWait {
             }
             queued = queue.collect();
             if queued < threshold {
-                let tell = queue.next_to_tell();
+                let report = queue.next_report();
                 drop(queue);
-                let Some(tell) = tell else { return Ok(WaitStep::Blocked(self)) };
-                tell();
+                let Some(report) = report else { return Ok(WaitStep::Blocked(self)) };
+                report();
                 queue = inner.queue.lock();
                 queued = queue.collect();
             }

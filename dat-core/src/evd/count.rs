@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use dat_sync::Mutex;
 
 use super::EvdInner;
-use crate::counters::{EpCounter, EvdCounter, Tally};
+use crate::counters::{CounterSet, EpCounter, EvdCounter};
 use crate::event::{DtoCompletion, Event};
 use crate::status::{DtoStatus, Operation};
 
@@ -15,7 +15,7 @@ use crate::status::{DtoStatus, Operation};
 #[derive(Debug, Default)]
 pub(super) struct Receivers {
     some: AtomicBool,
-    tallies: Mutex<BTreeMap<u64, Weak<Tally<EpCounter>>>>,
+    counter_sets: Mutex<BTreeMap<u64, Weak<CounterSet<EpCounter>>>>,
 }
 
 impl Receivers {
@@ -25,8 +25,10 @@ impl Receivers {
     }
 
     fn count(&self, done: &DtoCompletion) {
-        let tally = self.tallies.lock().get(&done.ep).and_then(Weak::upgrade);
-        let Some(tally) = tally.filter(|_| done.status == DtoStatus::Success) else { return };
+        let counter_set = self.counter_sets.lock().get(&done.ep).and_then(Weak::upgrade);
+        let Some(counter_set) = counter_set.filter(|_| done.status == DtoStatus::Success) else {
+            return;
+        };
         let (received, data) = match done.operation {
             Operation::Receive | Operation::ReceiveWithInvalidate => {
                 (EpCounter::Recv, EpCounter::RecvData)
@@ -34,36 +36,36 @@ impl Receivers {
             Operation::ReceiveImmediate => (EpCounter::RecvRdmaImm, EpCounter::RecvRdmaImmData),
             _ => return,
         };
-        tally.count(received);
-        tally.add(data, done.length);
+        counter_set.count(received);
+        counter_set.add(data, done.length);
     }
 }
 
 impl EvdInner {
     /// From now on counts the receives of an endpoint that are taken here.
-    pub(crate) fn count_receives(&self, endpoint: u64, tally: &Arc<Tally<EpCounter>>) {
-        let mut tallies = self.receivers.tallies.lock();
-        tallies.retain(|_, tally| tally.strong_count() > 0);
-        tallies.insert(endpoint, Arc::downgrade(tally));
+    pub(crate) fn count_receives(&self, endpoint: u64, counter_set: &Arc<CounterSet<EpCounter>>) {
+        let mut counter_sets = self.receivers.counter_sets.lock();
+        counter_sets.retain(|_, counter_set| counter_set.strong_count() > 0);
+        counter_sets.insert(endpoint, Arc::downgrade(counter_set));
         self.receivers.some.store(true, Ordering::Relaxed);
-        drop(tallies);
+        drop(counter_sets);
         self.queue.lock().set_counted(true);
     }
 
     /// Starts or stops counting.
     pub(crate) fn set_counted(&self, counted: bool) {
         let mut queue = self.queue.lock();
-        self.tally.switch(counted);
+        self.counter_set.switch(counted);
         queue.set_counted(counted || self.receivers.are_there());
     }
 
     #[cold]
     pub(super) fn count_dequeue(&self, found: bool, event: &Event) {
-        self.tally.count(EvdCounter::Dequeue);
+        self.counter_set.count(EvdCounter::Dequeue);
         if !found {
-            return self.tally.count(EvdCounter::DequeueNotFound);
+            return self.counter_set.count(EvdCounter::DequeueNotFound);
         }
-        self.tally.count(EvdCounter::DequeueFound);
+        self.counter_set.count(EvdCounter::DequeueFound);
         self.count_receive(event);
     }
 

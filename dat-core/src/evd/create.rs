@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::count::Receivers;
 use super::notifier::Notifier;
-use super::queue::{Detour, NoCompletions, Queue};
+use super::queue::{NoCompletions, Queue, SlowPathPoller};
 use super::{EvdInner, EventDispatcher, processors};
 use crate::cno::Cno;
-use crate::counters::Tally;
+use crate::counters::CounterSet;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::EvdFlags;
 use crate::ia::{IaInner, InterfaceAdapter};
@@ -88,7 +88,7 @@ impl InterfaceAdapter {
                     .map_err(|error| ia.describe(error, CREATE))?;
                 (Some(parts.queue), parts.poller)
             } else if polled.is_some() {
-                (None, Box::new(Detour {}))
+                (None, Box::new(SlowPathPoller {}))
             } else {
                 (None, Box::new(NoCompletions {}))
             };
@@ -102,7 +102,7 @@ impl InterfaceAdapter {
             descriptor,
             notifier,
             streams: Mutex::default(),
-            tally: Tally::default(),
+            counter_set: CounterSet::default(),
             receivers: Receivers::default(),
             cno: Mutex::new(None),
         });

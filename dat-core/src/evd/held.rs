@@ -16,13 +16,13 @@ pub(super) struct Held {
 }
 
 /// Tells the queue pair that its peer considers the connection established. Called without a lock.
-pub(super) type Tell = Box<dyn FnOnce() + Send>;
+pub(super) type Report = Box<dyn FnOnce() + Send>;
 
 struct Entry {
     tag: u64,
     completions: Vec<Completion>,
     /// `None` once it was called.
-    tell: Option<Tell>,
+    report: Option<Report>,
 }
 
 impl Held {
@@ -31,8 +31,8 @@ impl Held {
     }
 
     /// Holds back the receives of the endpoint with that tag from now on.
-    pub(super) fn begin(&mut self, tag: u64, tell: Tell) {
-        self.entries.push(Entry { tag, completions: Vec::new(), tell: Some(tell) });
+    pub(super) fn begin(&mut self, tag: u64, report: Report) {
+        self.entries.push(Entry { tag, completions: Vec::new(), report: Some(report) });
     }
 
     /// Stops holding back for that tag; returns what was held back.
@@ -55,19 +55,19 @@ impl Held {
         waits
     }
 
-    /// Returns true if [`next_to_tell`](Self::next_to_tell) would return a call.
-    pub(super) fn has_to_tell(&self) -> bool {
-        self.entries.iter().any(Entry::must_tell)
+    /// Returns true if [`next_report`](Self::next_report) would return a call.
+    pub(super) fn has_report(&self) -> bool {
+        self.entries.iter().any(Entry::has_report)
     }
 
     /// The call that tells the queue pair of an attempt that a receive completed; once per attempt.
-    pub(super) fn next_to_tell(&mut self) -> Option<Tell> {
-        self.entries.iter_mut().find(|entry| entry.must_tell())?.tell.take()
+    pub(super) fn next_report(&mut self) -> Option<Report> {
+        self.entries.iter_mut().find(|entry| entry.has_report())?.report.take()
     }
 }
 
 impl Entry {
-    fn must_tell(&self) -> bool {
-        self.tell.is_some() && !self.completions.is_empty()
+    fn has_report(&self) -> bool {
+        self.report.is_some() && !self.completions.is_empty()
     }
 }

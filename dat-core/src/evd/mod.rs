@@ -20,7 +20,7 @@ pub use blocked::BlockedEvdWait;
 pub use control::EvdParam;
 pub use create::EvdOptions;
 pub use next::QueuedEvents;
-pub(crate) use stream_bindings::Feeds;
+pub(crate) use stream_bindings::StreamBindings;
 pub(crate) use streams::Stream;
 pub use wait::WaitResult;
 
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use crate::claim::ClaimableProgress;
 use crate::cno::CnoInner;
 use crate::compat::Compat;
-use crate::counters::{EvdCounter, Tally};
+use crate::counters::{CounterSet, EvdCounter};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::flags::EvdFlags;
@@ -81,7 +81,7 @@ pub(crate) struct EvdInner {
     descriptor: Option<CompletionDescriptor>,
     notifier: Arc<Notifier>,
     streams: Mutex<Streams>,
-    tally: Tally<EvdCounter>,
+    counter_set: CounterSet<EvdCounter>,
     /// Endpoints whose receives are counted here, by number.
     receivers: Receivers,
     /// The use of the notification object; separate from the notifier, which only triggers it.
@@ -177,14 +177,14 @@ impl EvdInner {
             if queue.take_first(event) {
                 break true;
             }
-            let Some(tell) = queue.next_to_tell() else {
+            let Some(report) = queue.next_report() else {
                 self.notifier.drained();
                 break false;
             };
             drop(queue);
-            tell();
+            report();
         };
-        if self.tally.is_on() | self.receivers.are_there() {
+        if self.counter_set.is_on() | self.receivers.are_there() {
             self.count_dequeue(found, event);
         }
         if let Some(progress) = self.polled.as_ref().filter(|_| !found) {
@@ -193,8 +193,8 @@ impl EvdInner {
         Ok(found)
     }
 
-    pub(crate) fn tally(&self) -> &Tally<EvdCounter> {
-        &self.tally
+    pub(crate) fn counter_set(&self) -> &CounterSet<EvdCounter> {
+        &self.counter_set
     }
 
     /// The streams that may feed it.

@@ -89,16 +89,16 @@ impl EvdInner {
     }
 
     /// Holds back the receives of an endpoint that complete while its attempt is pending. Those
-    /// that completed before keep their positions in the queue. The first one calls `tell`, without
+    /// that completed before keep their positions in the queue. The first one calls `report`, without
     /// a lock, in the thread that polls for events.
-    pub(crate) fn hold_back(&self, tag: u64, tell: impl FnOnce() + Send + 'static) {
-        let tell = Box::new(tell);
-        self.queue.lock().hold_back(tag, tell);
+    pub(crate) fn hold_back(&self, tag: u64, report: impl FnOnce() + Send + 'static) {
+        let report = Box::new(report);
+        self.queue.lock().hold_back(tag, report);
     }
 
     /// The attempt is over and its event was raised: queues what was held back behind that event.
-    pub(crate) fn let_go(&self, tag: u64) {
-        let were_any = self.queue.lock().let_go(tag);
+    pub(crate) fn release_held(&self, tag: u64) {
+        let were_any = self.queue.lock().release_held(tag);
         if were_any {
             self.notifier.notify();
         }

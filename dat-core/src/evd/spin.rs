@@ -49,7 +49,7 @@ impl EvdInner {
                 TakeResult::Nothing => {}
                 TakeResult::Other if queue.collect() >= threshold as usize => return None,
                 // The slow path tells the queue pair, which must happen without a lock.
-                TakeResult::Other if queue.has_to_tell() => return None,
+                TakeResult::Other if queue.has_report() => return None,
                 TakeResult::Other => {}
             }
             if self.may_spin_with_progress() {

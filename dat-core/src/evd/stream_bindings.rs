@@ -8,12 +8,12 @@ use crate::flags::CompletionFlags;
 use crate::lifecycle::Hold;
 
 /// The completion streams of an endpoint, each with its dispatcher. Dropping this ends them.
-pub(crate) struct Feeds {
+pub(crate) struct StreamBindings {
     ep: u64,
     evds: [Option<Hold<EvdInner>>; 2],
 }
 
-impl Feeds {
+impl StreamBindings {
     /// No streams yet, for the endpoint with that number.
     pub(crate) fn new(ep: u64) -> Self {
         Self { ep, evds: [None, None] }
@@ -83,7 +83,7 @@ impl Feeds {
     }
 }
 
-impl Drop for Feeds {
+impl Drop for StreamBindings {
     fn drop(&mut self) {
         for stream in [Stream::Receive, Stream::Request] {
             if let Some(evd) = self.evd(stream) {

@@ -115,7 +115,7 @@ impl EventDispatcher {
         let inner = &*self.inner;
         inner.base.check_process(WAIT)?;
         let mode = inner.streams.lock().mode();
-        inner.tally().count(EvdCounter::Wait);
+        inner.counter_set().count(EvdCounter::Wait);
         let mut queue = loop {
             let mut queue = inner.queue.lock();
             if queue.is_taken() {
@@ -126,9 +126,9 @@ impl EventDispatcher {
             }
             inner.check_threshold(threshold, queue.capacity(), mode)?;
             let queued = queue.collect();
-            if let Some(tell) = queue.next_to_tell() {
+            if let Some(report) = queue.next_report() {
                 drop(queue);
-                tell();
+                report();
                 continue;
             }
             if queued >= threshold as usize || deadline.timeout().is_zero() {
@@ -159,7 +159,7 @@ impl EventDispatcher {
             asleep: None,
             is_announced: true,
         };
-        blocked.look(None, event)
+        blocked.check(None, event)
     }
 
     /// Arms the descriptor for an event loop and checks the queue: `true` if events are queued
@@ -197,7 +197,7 @@ impl EventDispatcher {
         inner.notifier.set_armed(true);
         inner.notifier.wakeup.clear();
         let ready = queue.notify(inner.notifier.wanted(mode));
-        Ok(queue.collect() > 0 || queue.has_to_tell() || ready)
+        Ok(queue.collect() > 0 || queue.has_report() || ready)
     }
 
     /// Reverts [`EventDispatcher::arm`], so that arrivals no longer signal the descriptor.

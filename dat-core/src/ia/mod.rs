@@ -17,7 +17,7 @@ use dat_sync::Mutex;
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use crate::claim::ClaimableProgress;
 use crate::compat::Compat;
-use crate::counters::{Counters, DeviceBase, IaCounter, Tally};
+use crate::counters::{CounterSet, Counters, DeviceBase, IaCounter};
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result};
 use crate::event::{AsyncError, AsyncErrorKind};
@@ -85,7 +85,7 @@ pub(crate) struct IaInner {
     adapter: Mutex<Option<Opened>>,
     async_errors: Mutex<Option<AsyncTarget>>,
     context: AtomicU64,
-    pub(crate) tally: Tally<IaCounter>,
+    pub(crate) counter_set: CounterSet<IaCounter>,
     /// Where the counters that the provider counts began.
     device: DeviceBase,
 }
@@ -247,7 +247,7 @@ impl IaInner {
         let inserted = self.children.insert(base.child_key(), Box::new(child));
         inserted.map_err(|error| self.describe(error, operation))?;
         if let Some((made, _)) = counters_of(kind) {
-            self.tally.count(made);
+            self.counter_set.count(made);
         }
         Ok(())
     }
@@ -261,7 +261,7 @@ impl IaInner {
         self.children.remove(kind, key);
         self.id_allocator.release(kind, id);
         if let Some((_, freed)) = counters_of(kind) {
-            self.tally.count(freed);
+            self.counter_set.count(freed);
         }
     }
 
@@ -297,7 +297,7 @@ impl IaInner {
 
     /// Starts or stops the counters.
     pub(crate) fn set_counted(&self, is_counted: bool) {
-        self.tally.switch(is_counted);
+        self.counter_set.switch(is_counted);
         if is_counted {
             self.device.start(self.device_counters());
         }
@@ -305,7 +305,7 @@ impl IaInner {
 
     /// The counters, which are reset if `reset` is set.
     pub(crate) fn counters(&self, reset: bool) -> Counters<IaCounter> {
-        let mut counters = self.tally.read(reset);
+        let mut counters = self.counter_set.read(reset);
         self.device.add_to(&mut counters, self.device_counters(), reset);
         counters
     }
@@ -333,7 +333,7 @@ impl IaInner {
 
     /// Reports an asynchronous error to the consumer, if there is a dispatcher for it.
     pub(crate) fn raise_async(&self, kind: AsyncErrorKind, object: u64) {
-        self.tally.count(IaCounter::AsyncError);
+        self.counter_set.count(IaCounter::AsyncError);
         let sink = self.async_errors.lock().as_ref().map(|target| Arc::clone(&target.sink));
         if let Some(sink) = sink {
             sink.raise(AsyncError { kind, object });

@@ -10,7 +10,7 @@ use super::{AsyncErrorSink, AsyncTarget, IaInner, IaSink, InterfaceAdapter, Open
 use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::claim::ClaimableProgress;
 use crate::compat::Compat;
-use crate::counters::{DeviceBase, Tally};
+use crate::counters::{CounterSet, DeviceBase};
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EvdOptions, EventDispatcher};
@@ -210,7 +210,7 @@ impl Candidate {
             async_errors: Mutex::new(None),
             users: AtomicUsize::new(0),
             context: std::sync::atomic::AtomicU64::new(0),
-            tally: Tally::default(),
+            counter_set: CounterSet::default(),
             device: DeviceBase::default(),
         });
         let _ = sink.ia.set(Arc::downgrade(&inner));

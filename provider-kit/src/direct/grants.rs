@@ -61,7 +61,7 @@ impl Granted {
     }
 
     /// Returns true if its peer may access memory registered at that moment: false if the grant ended before.
-    fn may_access(&self, registered: Moment) -> bool {
+    fn may_access(&self, registered: RegistrationTime) -> bool {
         !self.is_closed() || self.closed.load(Ordering::Relaxed) > registered.0
     }
 }
@@ -73,9 +73,9 @@ static GRANTS: PerProcess<Mutex<Vec<Arc<Granted>>>> = PerProcess::new();
 
 /// The time of a registration, ordered relative to the ends of grants.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moment(u64);
+pub(crate) struct RegistrationTime(u64);
 
-impl Moment {
+impl RegistrationTime {
     pub(crate) fn now() -> Self {
         Self(ENDED.load(Ordering::Acquire))
     }
@@ -129,7 +129,7 @@ pub(crate) fn has_offers() -> bool {
 /// Waits until no peer accesses memory of a domain that was registered at that moment and has been withdrawn from the
 /// page. Returns true if that is certain. Ends the connections of peers that do not end their access within two
 /// seconds.
-pub(crate) fn revoke(domain: u32, registered: Moment) -> bool {
+pub(crate) fn revoke(domain: u32, registered: RegistrationTime) -> bool {
     if !page::is_in_use() {
         return true;
     }
@@ -199,7 +199,7 @@ mod tests {
         quiet(&other);
         let grants = [(901, &one), (902, &other)]
             .map(|(domain, calls)| grant(domain, Box::new(Counting(Arc::clone(calls)))));
-        assert!(revoke(901, Moment::now()));
+        assert!(revoke(901, RegistrationTime::now()));
         let count = |calls: &Calls| calls.revoked.load(Ordering::Relaxed);
         assert_eq!((count(&one), count(&other)), (1, 0));
         drop(grants);
@@ -212,12 +212,15 @@ mod tests {
         page::put_in_use();
         let calls = Arc::new(Calls::default());
         let grant = grant(903, Box::new(Counting(Arc::clone(&calls))));
-        let registered = Moment::now();
+        let registered = RegistrationTime::now();
         assert!(!revoke(903, registered), "its access is in progress");
         assert_eq!(calls.hung_up.load(Ordering::Relaxed), 1);
         drop(grant);
         assert!(!revoke(903, registered), "the end of the connection does not end the access");
-        assert!(revoke(903, Moment::now()), "it does not concern memory that was registered later");
+        assert!(
+            revoke(903, RegistrationTime::now()),
+            "it does not concern memory that was registered later"
+        );
         assert_eq!(listed(903), 1);
         calls.is_quiet.store(true, Ordering::Relaxed);
         assert!(revoke(903, registered));

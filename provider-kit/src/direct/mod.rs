@@ -16,7 +16,7 @@ use dat_provider::mem::Span;
 use crate::frame::Remote;
 
 pub use grants::{Gate, Grant, grant};
-pub(crate) use grants::{Moment, has_offers, note_offer, revoke};
+pub(crate) use grants::{RegistrationTime, has_offers, note_offer, revoke};
 
 /// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -78,8 +78,8 @@ pub struct PolledLinks {
     is_selective: AtomicBool,
     leases: Leases,
     /// Links that another completion queue made hot, and whether there are any.
-    suggested: Mutex<Vec<Weak<dyn PolledLink>>>,
-    has_suggested: AtomicBool,
+    hot_requests: Mutex<Vec<Weak<dyn PolledLink>>>,
+    has_hot_requests: AtomicBool,
 }
 
 /// Maximum number of links that are all read by each poll.
@@ -94,8 +94,8 @@ impl Default for PolledLinks {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             is_selective: AtomicBool::new(false),
             leases: Leases::new(),
-            suggested: Mutex::default(),
-            has_suggested: AtomicBool::new(false),
+            hot_requests: Mutex::default(),
+            has_hot_requests: AtomicBool::new(false),
         }
     }
 }
@@ -136,9 +136,9 @@ impl PolledLinks {
     }
 
     /// Makes the next poll add a link to the hot ones.
-    pub fn suggest(&self, link: Weak<dyn PolledLink>) {
-        self.suggested.lock().push(link);
-        self.has_suggested.store(true, Ordering::Release);
+    pub fn request_hot(&self, link: Weak<dyn PolledLink>) {
+        self.hot_requests.lock().push(link);
+        self.has_hot_requests.store(true, Ordering::Release);
     }
 
     /// Reads the links. Returns whether something may have completed.
@@ -163,7 +163,7 @@ impl PolledLinks {
     /// Reads some of the links.
     #[inline(never)]
     fn poll_selected(&self, list: &mut List) {
-        if self.has_suggested.load(Ordering::Acquire) {
+        if self.has_hot_requests.load(Ordering::Acquire) {
             self.take_suggested(list);
         }
         if list.poll(self.number) {
@@ -179,9 +179,9 @@ impl PolledLinks {
 
     #[cold]
     fn take_suggested(&self, list: &mut List) {
-        self.has_suggested.store(false, Ordering::Relaxed);
-        let suggested = std::mem::take(&mut *self.suggested.lock());
-        for link in suggested {
+        self.has_hot_requests.store(false, Ordering::Relaxed);
+        let hot_requests = std::mem::take(&mut *self.hot_requests.lock());
+        for link in hot_requests {
             list.heat(&link);
         }
     }

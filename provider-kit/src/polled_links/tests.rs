@@ -197,7 +197,7 @@ fn two_of_many_busy_links_are_hot_and_none_waits() {
 fn a_suggested_link_is_hot_or_learns_that_it_is_not() {
     let (queue, links) = links(5, true);
     for link in &links[..3] {
-        queue.suggest(Arc::downgrade(&polled(link)));
+        queue.request_hot(Arc::downgrade(&polled(link)));
     }
     queue.poll();
     assert_eq!(links.iter().filter(|link| link.is_hot()).count(), 2);

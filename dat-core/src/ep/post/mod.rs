@@ -12,7 +12,7 @@ use super::post_checks::Post;
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
 use crate::compat::Rule;
-use crate::counters::{EpCounter, Tally};
+use crate::counters::{CounterSet, EpCounter};
 use crate::error::{Error, Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
 use crate::provider::{BindRequest, Buffer, ReceiveRequest, Request, Work};
@@ -185,9 +185,9 @@ impl EpInner {
         let Gathered { segments, length, checked } = &local;
         let receive = ReceiveRequest { segments, cookie, flags, checked: *checked };
         self.described(self.queue_pair.post_receive(&receive), RECV)?;
-        if let Some(tally) = self.counting() {
-            tally.count(EpCounter::PostRecv);
-            tally.add(EpCounter::PostRecvData, *length);
+        if let Some(counter_set) = self.counting() {
+            counter_set.count(EpCounter::PostRecv);
+            counter_set.add(EpCounter::PostRecvData, *length);
         }
         if post_checks.watermarks.are_set() {
             self.check_watermarks();
@@ -242,7 +242,7 @@ impl EpInner {
     }
 
     #[cold]
-    fn count_request(tally: &Tally<EpCounter>, work: &Work, length: u64) {
+    fn count_request(counter_set: &CounterSet<EpCounter>, work: &Work, length: u64) {
         let (posted, data, length) = match work {
             Work::Send | Work::SendInvalidate { .. } => {
                 (EpCounter::PostSend, Some(EpCounter::PostSendData), length)
@@ -261,9 +261,9 @@ impl EpInner {
             // The core posts no other kind of work.
             _ => return,
         };
-        tally.count(posted);
+        counter_set.count(posted);
         if let Some(data) = data {
-            tally.add(data, length);
+            counter_set.add(data, length);
         }
     }
 
@@ -329,8 +329,8 @@ impl EpInner {
         let (length, checked) = (*length, *checked);
         let request = Request { work, segments, length, cookie, flags, checked };
         self.described(self.queue_pair.post_request(&request), operation)?;
-        if let Some(tally) = self.counting() {
-            Self::count_request(tally, &work, length);
+        if let Some(counter_set) = self.counting() {
+            Self::count_request(counter_set, &work, length);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::held::{Held, Tell};
+use super::held::{Held, Report};
 use super::spin_policy::{Spin, SpinPolicy};
 use super::streams::Mode;
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -29,9 +29,9 @@ pub(crate) enum Raised {
 
 pub(super) struct Queue {
     /// The provider's poller, if any thread may take events and there are none but completions;
-    /// otherwise a [`Detour`], which makes every taker use the slow path.
+    /// otherwise a [`SlowPathPoller`], which makes every taker use the slow path.
     front: Box<dyn CompletionPoller>,
-    /// The provider's poller while `front` is a [`Detour`].
+    /// The provider's poller while `front` is a [`SlowPathPoller`].
     back: Option<Box<dyn CompletionPoller>>,
     events: VecDeque<Event>,
     capacity: usize,
@@ -55,7 +55,7 @@ pub(super) struct Queue {
 pub(super) type NoCompletions = Empty<true>;
 
 /// A poller that sends its caller to the slow path, which checks everything.
-pub(super) type Detour = Empty<false>;
+pub(super) type SlowPathPoller = Empty<false>;
 
 /// A poller without completions. `NOTHING` says whether that means that there is no event at all.
 pub(super) struct Empty<const NOTHING: bool>;
@@ -113,7 +113,7 @@ impl Queue {
     pub(super) fn set_waiter(&mut self, waiter: bool) {
         self.waiter = waiter;
         self.evicted = false;
-        self.look();
+        self.select_poller();
     }
 
     /// Returns true if the dispatcher became unwaitable during the wait.
@@ -165,22 +165,22 @@ impl Queue {
         self.events = VecDeque::new();
         self.held = Held::default();
         self.notify(Notify::Off);
-        self.look();
+        self.select_poller();
         self.back = Some(Box::new(NoCompletions {}));
     }
 
     /// Sets whether events are counted when they are taken.
     pub(super) fn set_counted(&mut self, counted: bool) {
         self.counted = counted;
-        self.look();
+        self.select_poller();
     }
 
     /// Selects the poller for the fast path: the provider's, unless something else needs attention.
-    fn look(&mut self) {
+    fn select_poller(&mut self) {
         let special = self.waiter || self.dead || self.counted || !self.held.is_empty();
         if special || !self.events.is_empty() {
             if self.back.is_none() {
-                self.back = Some(std::mem::replace(&mut self.front, Box::new(Detour {})));
+                self.back = Some(std::mem::replace(&mut self.front, Box::new(SlowPathPoller {})));
             }
         } else if let Some(poller) = self.back.take() {
             self.front = poller;
@@ -207,7 +207,7 @@ impl Queue {
         *into = success;
         self.events.pop_front();
         if self.events.is_empty() {
-            self.look();
+            self.select_poller();
         }
         TakeResult::Success
     }
@@ -234,7 +234,7 @@ impl Queue {
 
     fn take_queued(&mut self, event: &mut Event) -> bool {
         let first = self.events.pop_front();
-        self.look();
+        self.select_poller();
         first.map(|first| *event = first).is_some()
     }
 
@@ -254,7 +254,7 @@ impl Queue {
         if self.collect_up_to::<1>() {
             while self.poller().queued() != Some(0) && self.collect_up_to::<8>() {}
         }
-        self.look();
+        self.select_poller();
         self.events.len()
     }
 
@@ -273,31 +273,31 @@ impl Queue {
     }
 
     /// Holds back the receives of the endpoint with that tag that complete from now on.
-    pub(super) fn hold_back(&mut self, tag: u64, tell: Tell) {
+    pub(super) fn hold_back(&mut self, tag: u64, report: Report) {
         self.collect();
-        self.held.begin(tag, tell);
-        self.look();
+        self.held.begin(tag, report);
+        self.select_poller();
     }
 
     /// Queues what was held back for that tag; returns whether there was anything.
-    pub(super) fn let_go(&mut self, tag: u64) -> bool {
+    pub(super) fn release_held(&mut self, tag: u64) -> bool {
         let completions = self.held.end(tag);
         let were_any = !completions.is_empty() && !self.dead;
         if were_any {
             self.events.extend(completions.into_iter().map(Event::from));
         }
-        self.look();
+        self.select_poller();
         were_any
     }
 
     /// Returns true if a held completion has news for its queue pair.
-    pub(super) fn has_to_tell(&self) -> bool {
-        self.held.has_to_tell()
+    pub(super) fn has_report(&self) -> bool {
+        self.held.has_report()
     }
 
     /// The call that tells a queue pair, to be made after the lock is released.
-    pub(super) fn next_to_tell(&mut self) -> Option<Tell> {
-        self.held.next_to_tell()
+    pub(super) fn next_report(&mut self) -> Option<Report> {
+        self.held.next_report()
     }
 
     /// Returns true if another event would exceed the capacity; collects completions first.
@@ -317,7 +317,7 @@ impl Queue {
             return Raised::Full;
         }
         self.events.push_back(event);
-        self.look();
+        self.select_poller();
         Raised::Queued
     }
 

@@ -250,7 +250,7 @@ impl Attention {
             if queue.links.number() == info.queue && *is_hot != info.is_hot {
                 *is_hot = info.is_hot;
                 if info.is_hot && queue.links.is_selective() {
-                    self.suggest(queues, link);
+                    self.request_hot(queues, link);
                 }
                 return true;
             }
@@ -259,11 +259,11 @@ impl Attention {
     }
 
     #[cold]
-    fn suggest(&mut self, queues: &WorkQueues, link: impl Fn() -> Weak<dyn PolledLink>) {
+    fn request_hot(&mut self, queues: &WorkQueues, link: impl Fn() -> Weak<dyn PolledLink>) {
         for (queue, is_hot) in queues.completion_queues().zip(&mut self.hot) {
             if !*is_hot && queue.links.is_selective() {
                 *is_hot = true;
-                queue.links.suggest(link());
+                queue.links.request_hot(link());
             }
         }
     }

@@ -19,19 +19,19 @@ pub trait CounterId: Copy + 'static {
 
 /// The counters of one object. Until they are started, an event costs one load and no memory is
 /// allocated.
-pub(crate) struct Tally<C> {
+pub(crate) struct CounterSet<C> {
     on: AtomicBool,
     cells: OnceLock<Box<[AtomicU64]>>,
     kind: PhantomData<fn(C)>,
 }
 
-impl<C> Default for Tally<C> {
+impl<C> Default for CounterSet<C> {
     fn default() -> Self {
         Self { on: AtomicBool::new(false), cells: OnceLock::new(), kind: PhantomData }
     }
 }
 
-impl<C: CounterId> Tally<C> {
+impl<C: CounterId> CounterSet<C> {
     /// Starts or stops counting.
     pub(crate) fn switch(&self, on: bool) {
         if on {
@@ -76,9 +76,9 @@ impl<C: CounterId> Tally<C> {
     }
 }
 
-impl<C> fmt::Debug for Tally<C> {
+impl<C> fmt::Debug for CounterSet<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tally({})", if self.on.load(Ordering::Relaxed) { "on" } else { "off" })
+        write!(f, "CounterSet({})", if self.on.load(Ordering::Relaxed) { "on" } else { "off" })
     }
 }
 
