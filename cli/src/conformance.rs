@@ -146,7 +146,7 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
         for case in cases.iter().filter(|case| plan.selects(case)) {
             output.line(format!("{}  ({})", case.short_name(), case.source));
         }
-        return Ok(Verdict::Well);
+        return Ok(Verdict::Passed);
     }
     let report = args.junit.as_ref().map(|file| {
         let report = ReportFile::open(file);
@@ -194,7 +194,7 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
         complain(&format!("interrupted: {missing} cases did not run"));
     }
     let failed = Totals::of(&verdicts).failed > 0 || missing > 0;
-    Ok(if failed { Verdict::Failed } else { Verdict::Well })
+    Ok(if failed { Verdict::Failed } else { Verdict::Passed })
 }
 
 fn exclusions(args: &Args, cases: &[Case]) -> Result<Exclusions, SuiteError> {

@@ -120,7 +120,7 @@ pub fn run(registry: &Registry) -> ExitCode {
         return ExitCode::FAILURE;
     }
     match verdict {
-        Verdict::Well => ExitCode::SUCCESS,
+        Verdict::Passed => ExitCode::SUCCESS,
         Verdict::Failed => ExitCode::FAILURE,
     }
 }

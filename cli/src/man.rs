@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, command: Command, output: &mut Output) -> Verdict
             for page in pages {
                 output.line(clean(&page.to_string_lossy()));
             }
-            Verdict::Well
+            Verdict::Passed
         }
         Err(error) => {
             let folder = args.folder.display();

@@ -12,7 +12,7 @@ Exit codes:
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Success.
-    Well,
+    Passed,
     /// Failure; the output says why.
     Failed,
 }

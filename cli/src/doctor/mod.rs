@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     } else {
         report.print(output);
     }
-    if report.is_fit() { Verdict::Well } else { Verdict::Failed }
+    if report.is_fit() { Verdict::Passed } else { Verdict::Failed }
 }
 
 fn examine(machine: &Machine, output: &mut Output) -> Report {

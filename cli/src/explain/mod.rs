@@ -78,15 +78,15 @@ struct Answer {
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     let Some(text) = &args.code else {
         all(args.json, output);
-        return Verdict::Well;
+        return Verdict::Passed;
     };
     if let Some(call) = dat_pages::find(&text.trim().to_ascii_lowercase()) {
         print_call(call, args.json, output);
-        return Verdict::Well;
+        return Verdict::Passed;
     }
     if text.trim().eq_ignore_ascii_case(Compat::PARAMETER) {
         compat::print(args.json, output);
-        return Verdict::Well;
+        return Verdict::Passed;
     }
     match answer(text.trim()) {
         Ok(answer) if args.json => output.json(&answer),
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
             return Verdict::Failed;
         }
     }
-    Verdict::Well
+    Verdict::Passed
 }
 
 /// Prints the description of a call.

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
             section.print(output);
         }
     }
-    Verdict::Well
+    Verdict::Passed
 }
 
 impl Section {

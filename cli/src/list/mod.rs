@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
         } else {
             output.line(line);
         }
-        return Verdict::Well;
+        return Verdict::Passed;
     }
     if args.names {
         let mut names: Vec<String> = entries
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
         names.sort_unstable();
         names.dedup();
         names.iter().for_each(|name| output.line(name));
-        return Verdict::Well;
+        return Verdict::Passed;
     }
     let entries: Vec<Entry> = entries.into_iter().map(|entry| tried(entry, registry)).collect();
     if args.json {
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
         print::entries(&entries, args.all, output);
         print::programs(&Programs::new(), args.all, output);
     }
-    Verdict::Well
+    Verdict::Passed
 }
 
 /// The entry, with the error of opening it if it is not as usable as it seems: the device of a line

@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
     if report.latency.is_empty() || report.interrupted {
         return Verdict::Failed;
     }
-    Verdict::Well
+    Verdict::Passed
 }
 
 fn not_plotted(args: &Args, error: &io::Error) -> Verdict {
@@ -217,7 +217,7 @@ fn listen(args: &Args, registry: &Registry, place: Place<'_>, output: &mut Outpu
         left != Some(0)
     });
     match served {
-        Ok(()) if well => Verdict::Well,
+        Ok(()) if well => Verdict::Passed,
         Ok(()) => Verdict::Failed,
         Err(error) => failed(args, &error, output),
     }

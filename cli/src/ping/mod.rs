@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
     } else {
         runner.print_summary(output);
     }
-    if summary.failed == 0 { Verdict::Well } else { Verdict::Failed }
+    if summary.failed == 0 { Verdict::Passed } else { Verdict::Failed }
 }
 
 impl Args {
@@ -157,7 +157,7 @@ fn listen(args: &Args, registry: Registry, output: &mut Output) -> Verdict {
             server.end()
         });
     match served {
-        Ok(()) if well => return Verdict::Well,
+        Ok(()) if well => return Verdict::Passed,
         Ok(()) => {}
         Err(error) if args.json => output.json(&json!({ "name": args.name, "fault": error })),
         Err(error) => error.print("", output),

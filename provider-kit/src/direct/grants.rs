@@ -10,9 +10,9 @@ use super::page;
 
 /// How long the owner of memory waits for a peer's access to end: longer than any access takes unless the peer is
 /// stopped.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ACCESS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the end of a connection waits for an access to end.
-const PATIENCE_AT_END: Duration = Duration::from_millis(10);
+const ACCESS_TIMEOUT_AT_END: Duration = Duration::from_millis(10);
 
 /// The gate that the peer of one connection passes for each access. A link implements it.
 pub trait Gate: Send + Sync {
@@ -103,7 +103,7 @@ pub fn grant(domain: u32, gate: Box<dyn Gate>) -> Grant {
 impl Drop for Grant {
     fn drop(&mut self) {
         self.0.close();
-        if self.0.wait(PATIENCE_AT_END) {
+        if self.0.wait(ACCESS_TIMEOUT_AT_END) {
             GRANTS.get().lock().retain(|one| !Arc::ptr_eq(one, &self.0));
         }
     }
@@ -141,7 +141,7 @@ pub(crate) fn revoke(domain: u32, registered: RegistrationTime) -> bool {
     let start = Instant::now();
     let mut is_certain = true;
     for one in &grants {
-        if !one.wait(PATIENCE.saturating_sub(start.elapsed())) {
+        if !one.wait(ACCESS_TIMEOUT.saturating_sub(start.elapsed())) {
             is_certain = false;
             one.is_stuck.store(true, Ordering::Relaxed);
             one.close();
