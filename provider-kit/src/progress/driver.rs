@@ -22,7 +22,8 @@ use super::ready_list::ReadyList;
 use super::shared::{Job, Shared};
 use crate::protocol::REPLY_PATIENCE;
 
-/// Objects by token. Tokens are assigned in order, so that iteration is the same in each run.
+/// Objects by token. Tokens are numbers of our own, so the hasher needs no random seed, and the order of iteration is
+/// the same in each run.
 type ByToken<T> = HashMap<u64, T, BuildHasherDefault<DefaultHasher>>;
 
 /// The state of the driver. Only one thread at a time reads the links, in passes, so that the events of each peer keep
