@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 
-use dat_core::InterfaceAdapter;
+use dat_core::Ia;
 use dat_core::error::{Result, Subtype};
 use dat_sync::{ProcessLock, Rank};
 
@@ -88,7 +88,7 @@ pub(crate) fn find(handle: DAT_IA_HANDLE) -> Option<(DAT_IA_HANDLE, Adapter)> {
 }
 
 /// The Rust adapter of a handle.
-pub(crate) fn own(handle: DAT_IA_HANDLE) -> Result<InterfaceAdapter> {
+pub(crate) fn own(handle: DAT_IA_HANDLE) -> Result<Ia> {
     let found = match find(handle) {
         Some((_, Adapter::Own(address))) => handle::get(handle::of_number(address as u64)),
         _ => None,
@@ -97,7 +97,7 @@ pub(crate) fn own(handle: DAT_IA_HANDLE) -> Result<InterfaceAdapter> {
 }
 
 /// The handle by which C knows a Rust adapter.
-pub(crate) fn handle_of(ia: &InterfaceAdapter) -> DAT_IA_HANDLE {
+pub(crate) fn handle_of(ia: &Ia) -> DAT_IA_HANDLE {
     of_number(ia.id())
 }
 
@@ -131,13 +131,13 @@ static TABLES: ProcessLock<BTreeMap<String, Table>> =
 
 /// The function table of a Rust adapter, to which its objects point; it was created when the adapter
 /// was opened.
-pub(crate) fn table(ia: &InterfaceAdapter) -> *mut DAT_PROVIDER {
+pub(crate) fn table(ia: &Ia) -> *mut DAT_PROVIDER {
     let mut tables = TABLES.lock();
     tables.get_mut(ia.name()).map_or(null_mut(), |table| &raw mut *table.functions)
 }
 
 /// Creates the function table of a Rust adapter, unless there is one.
-pub(crate) fn add_table(ia: &InterfaceAdapter, make: MakeTable) {
+pub(crate) fn add_table(ia: &Ia, make: MakeTable) {
     TABLES.lock().entry(ia.name().to_owned()).or_insert_with(|| {
         let name = CString::new(ia.name()).unwrap_or_default();
         Table { functions: Box::new(make(name.as_ptr())), _name: name }

@@ -9,7 +9,7 @@ use dat_core::error::Terms;
 use dat_core::provider::{Reach, RefusalCause};
 use dat_core::{
     AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DatagramEvent, DatagramEventKind,
-    DisplayId, DtoStatus, Endpoint, EndpointId, Error, EventText, Failure, ObjectKind,
+    DisplayId, DtoStatus, Ep, EpId, Error, EventText, Failure, ObjectKind,
 };
 
 use crate::debug::{self, Kind};
@@ -30,11 +30,11 @@ struct ThreadState {
 enum LastError {
     Error(Error),
     /// An operation of an endpoint failed.
-    Completion(EndpointId, Failure),
+    Completion(EpId, Failure),
     /// The connection of an endpoint failed or broke.
-    Connection(EndpointId, ConnectionEventKind, RefusalCause),
+    Connection(EpId, ConnectionEventKind, RefusalCause),
     /// A datagram endpoint got no address.
-    Datagram(EndpointId, DatagramEventKind, RefusalCause),
+    Datagram(EpId, DatagramEventKind, RefusalCause),
     /// An asynchronous error occurred.
     Async(AsyncErrorKind),
     /// A wait for a dispatcher ended without an event, with this number of events in the queue.
@@ -77,7 +77,7 @@ pub(crate) fn name_call(name: &'static str) {
 
 /// Stores the failure that a completion reported.
 #[cold]
-pub(crate) fn set_completion(ep: EndpointId, failed: Failure) {
+pub(crate) fn set_completion(ep: EpId, failed: Failure) {
     store(LastError::Completion(ep, failed));
 }
 
@@ -221,8 +221,8 @@ fn more(cause: RefusalCause, advice: &str) -> String {
 }
 
 /// Returns true if the connections of an endpoint end at this process.
-fn stays_in_process(ep: EndpointId) -> bool {
-    handle::get::<Endpoint>(of_number(ep)).is_some_and(|ep| ep.adapter().reach() == Reach::Process)
+fn stays_in_process(ep: EpId) -> bool {
+    handle::get::<Ep>(of_number(ep)).is_some_and(|ep| ep.adapter().reach() == Reach::Process)
 }
 
 /// The likely cause of a refusal by an adapter that connects endpoints of one process.
@@ -236,8 +236,8 @@ fn within_process() -> String {
 }
 
 /// The name of an endpoint with its peer, and its first failure; empty if it no longer exists.
-fn describe(ep: EndpointId) -> (String, Option<Failure>) {
-    let Some(ep) = handle::get::<Endpoint>(of_number(ep)) else { return (String::new(), None) };
+fn describe(ep: EpId) -> (String, Option<Failure>) {
+    let Some(ep) = handle::get::<Ep>(of_number(ep)) else { return (String::new(), None) };
     let mut text =
         format!("{} {} of IA {:?}", ObjectKind::Ep, DisplayId(ep.id()), ep.adapter().name());
     if let Ok(param) = ep.query() {

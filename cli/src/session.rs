@@ -6,8 +6,8 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, Connect, ConnectionEventKind, DtoCompletion, EpProvision, Event, EventDispatcher,
-    InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, ProtectionZone, Psp, Timeout,
+    Close, Connect, ConnectionEventKind, DtoCompletion, EpProvision, Evd, Event, Ia, Lmr, Memory,
+    MemorySource, Privileges, Psp, Pz, Timeout,
 };
 
 use crate::error::CliError;
@@ -16,14 +16,14 @@ use crate::side::{self, Side};
 /// Two endpoints of an adapter, to be connected to each other.
 #[derive(Debug)]
 pub(crate) struct Pair {
-    ia: InterfaceAdapter,
+    ia: Ia,
     /// The side that connects.
     pub(crate) active: Side,
     /// The side that accepts.
     pub(crate) passive: Side,
     /// The maximum number of outstanding operations per side and direction.
     pub(crate) depth: u32,
-    arrivals: EventDispatcher,
+    arrivals: Evd,
     psp: Option<Psp>,
     /// The timeout of each wait.
     pub(crate) timeout: Duration,
@@ -44,8 +44,8 @@ pub(crate) const DISPATCHERS: usize = 7;
 impl Pair {
     /// Creates the objects for at most `depth` operations, or fewer if the adapter supports fewer.
     pub(crate) fn create(
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
+        ia: &Ia,
+        pz: &Pz,
         depth: u32,
         timeout: Duration,
     ) -> Result<Self, CliError> {
@@ -79,7 +79,7 @@ impl Pair {
     }
 
     /// The connection request at the passive side, unless the attempt fails first.
-    fn arrival(&self) -> Result<dat_core::ConnectionRequest, CliError> {
+    fn arrival(&self) -> Result<dat_core::Cr, CliError> {
         let deadline = Instant::now() + self.timeout;
         let mut event = Event::default();
         loop {
@@ -122,7 +122,7 @@ impl Pair {
     /// Waits for an event, blocking.
     pub(crate) fn await_event(
         &self,
-        evd: &EventDispatcher,
+        evd: &Evd,
         what: &str,
         event: &mut Event,
     ) -> Result<(), CliError> {
@@ -132,7 +132,7 @@ impl Pair {
     /// Waits for the completion of one operation, blocking, and checks it.
     pub(crate) fn await_completion(
         &self,
-        evd: &EventDispatcher,
+        evd: &Evd,
         expected: &DtoCompletion,
     ) -> Result<(), CliError> {
         side::await_completion(evd, expected, self.timeout)
@@ -141,20 +141,12 @@ impl Pair {
 
 /// Waits for an event, spinning.
 #[inline]
-pub(crate) fn poll(
-    evd: &EventDispatcher,
-    event: &mut Event,
-    timeout: Duration,
-) -> Result<(), CliError> {
+pub(crate) fn poll(evd: &Evd, event: &mut Event, timeout: Duration) -> Result<(), CliError> {
     if evd.dequeue(event)? { Ok(()) } else { poll_longer(evd, event, timeout) }
 }
 
 #[cold]
-fn poll_longer(
-    evd: &EventDispatcher,
-    event: &mut Event,
-    timeout: Duration,
-) -> Result<(), CliError> {
+fn poll_longer(evd: &Evd, event: &mut Event, timeout: Duration) -> Result<(), CliError> {
     let start = Instant::now();
     for turn in 0_u32.. {
         if evd.dequeue(event)? {
@@ -182,8 +174,8 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// Allocates and registers memory.
     pub(crate) fn new(
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
+        ia: &Ia,
+        pz: &Pz,
         length: usize,
         privileges: Privileges,
     ) -> Result<Self, CliError> {
@@ -193,20 +185,12 @@ impl Buffer {
     }
 
     /// A source buffer: readable locally and by the peer.
-    pub(crate) fn source(
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
-        length: usize,
-    ) -> Result<Self, CliError> {
+    pub(crate) fn source(ia: &Ia, pz: &Pz, length: usize) -> Result<Self, CliError> {
         Self::new(ia, pz, length, Privileges::LOCAL_READ | Privileges::REMOTE_READ)
     }
 
     /// A target buffer: writable locally and by the peer.
-    pub(crate) fn target(
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
-        length: usize,
-    ) -> Result<Self, CliError> {
+    pub(crate) fn target(ia: &Ia, pz: &Pz, length: usize) -> Result<Self, CliError> {
         Self::new(ia, pz, length, Privileges::ALL)
     }
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_core::{
-    Address, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint, EpSpec, EpState,
-    EvdFlags, EvdOptions, Event, EventDispatcher, Failure, InterfaceAdapter, Operation,
-    ProtectionZone, Timeout,
+    Address, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Ep, EpSpec, EpState, Evd,
+    EvdFlags, EvdOptions, Event, Failure, Ia, Operation, Pz, Timeout,
 };
 
 use crate::error::CliError;
@@ -14,10 +13,10 @@ use crate::error::CliError;
 /// One endpoint with its event dispatchers.
 #[derive(Debug)]
 pub(crate) struct Side {
-    pub(crate) ep: Endpoint,
-    pub(crate) recv: EventDispatcher,
-    pub(crate) request: EventDispatcher,
-    pub(crate) connection: EventDispatcher,
+    pub(crate) ep: Ep,
+    pub(crate) recv: Evd,
+    pub(crate) request: Evd,
+    pub(crate) connection: Evd,
     /// The maximum number of outstanding operations per direction.
     pub(crate) depth: u32,
     /// The timeout of each wait.
@@ -32,8 +31,8 @@ impl Side {
 
     /// Creates the objects for at most `depth` operations, or fewer if the adapter supports fewer.
     pub(crate) fn create(
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
+        ia: &Ia,
+        pz: &Pz,
         depth: u32,
         timeout: Duration,
     ) -> Result<Self, CliError> {
@@ -125,22 +124,18 @@ impl Side {
 const BACKLOG: u32 = 4096;
 
 /// A dispatcher for connection requests. Its length is the backlog of the listener.
-pub(crate) fn arrivals(ia: &InterfaceAdapter) -> Result<EventDispatcher, CliError> {
+pub(crate) fn arrivals(ia: &Ia) -> Result<Evd, CliError> {
     dispatcher(ia, EvdFlags::CONNECTION_REQUEST, BACKLOG)
 }
 
 /// A dispatcher of the given length, limited by the adapter.
-fn dispatcher(
-    ia: &InterfaceAdapter,
-    flags: EvdFlags,
-    least: u32,
-) -> Result<EventDispatcher, CliError> {
+fn dispatcher(ia: &Ia, flags: EvdFlags, least: u32) -> Result<Evd, CliError> {
     let length = least.min(ia.attributes().max_evd_qlen);
     Ok(ia.evd_create(&EvdOptions::new(length, flags))?)
 }
 
 /// The event streams of an endpoint's requests, if the provider can merge them.
-fn request_streams(ia: &InterfaceAdapter) -> EvdFlags {
+fn request_streams(ia: &Ia) -> EvdFlags {
     let provider = ia.provider_attributes();
     let merged = provider.evd_stream_merging.conflict(EvdFlags::COMPLETIONS).is_none();
     if provider.rmr_supported && merged { EvdFlags::COMPLETIONS } else { EvdFlags::DTO }
@@ -160,7 +155,7 @@ pub(crate) fn operation_name(operation: Operation) -> &'static str {
 
 /// Waits for an event, blocking.
 pub(crate) fn await_event(
-    evd: &EventDispatcher,
+    evd: &Evd,
     what: &str,
     timeout: Duration,
     event: &mut Event,
@@ -173,7 +168,7 @@ pub(crate) fn await_event(
 
 /// Waits for the completion of one operation, blocking, and checks it.
 pub(crate) fn await_completion(
-    evd: &EventDispatcher,
+    evd: &Evd,
     expected: &DtoCompletion,
     timeout: Duration,
 ) -> Result<(), CliError> {

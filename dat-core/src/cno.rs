@@ -10,8 +10,8 @@ use crate::blocking::{SleepResult, WaitStep, time_left};
 use crate::claim::Claim;
 use crate::deferred_upcalls;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EventDispatcher};
-use crate::ia::{InterfaceAdapter, Object};
+use crate::evd::{Evd, EvdInner};
+use crate::ia::{Ia, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::sync::{Mutex, WakeWord};
@@ -52,7 +52,7 @@ pub struct Cno {
 /// The agent must not block, because other events may wait for its return.
 ///
 /// ```
-/// use dat_core::{EvdFlags, EvdOptions, EventDispatcher, ProxyAgent};
+/// use dat_core::{EvdFlags, EvdOptions, Evd, ProxyAgent};
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicU32, Ordering};
 /// # let registry = dat_core::Registry::new();
@@ -61,7 +61,7 @@ pub struct Cno {
 ///
 /// let triggers = Arc::new(AtomicU32::new(0));
 /// let counted = Arc::clone(&triggers);
-/// let agent: ProxyAgent = Arc::new(move |evd: Option<EventDispatcher>| {
+/// let agent: ProxyAgent = Arc::new(move |evd: Option<Evd>| {
 ///     counted.fetch_add(u32::from(evd.is_some()), Ordering::Relaxed);
 /// });
 /// let cno = ia.cno_create(Some(agent))?;
@@ -70,7 +70,7 @@ pub struct Cno {
 /// assert_eq!(triggers.load(Ordering::Relaxed), 1);
 /// # Ok::<(), dat_core::Error>(())
 /// ```
-pub type ProxyAgent = Arc<dyn Fn(Option<EventDispatcher>) + Send + Sync>;
+pub type ProxyAgent = Arc<dyn Fn(Option<Evd>) + Send + Sync>;
 
 pub(crate) struct CnoInner {
     pub(crate) base: Base,
@@ -105,7 +105,7 @@ fn note_agent(base: &Base, agent: Option<&ProxyAgent>) {
     }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// Creates a notification object (dat_cno_create(3DAT)).
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl InterfaceAdapter {
     }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// Creates a notification object with its descriptor (dat_cno_fd_create of DAT 2.0): see
     /// [`Cno::fd`].
     ///
@@ -153,7 +153,7 @@ impl Cno {
     /// # Errors
     /// `DAT_QUEUE_EMPTY` when the time-out passed without a trigger; `DAT_INVALID_HANDLE` when
     /// the object was freed.
-    pub fn wait(&self, timeout: Timeout) -> Result<Option<EventDispatcher>> {
+    pub fn wait(&self, timeout: Timeout) -> Result<Option<Evd>> {
         let mut step = self.start_wait(timeout)?;
         loop {
             match step {
@@ -170,10 +170,7 @@ impl Cno {
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
-    pub fn start_wait(
-        &self,
-        timeout: Timeout,
-    ) -> Result<WaitStep<Option<EventDispatcher>, BlockedCnoWait>> {
+    pub fn start_wait(&self, timeout: Timeout) -> Result<WaitStep<Option<Evd>, BlockedCnoWait>> {
         let inner = &self.inner;
         inner.base.check_process(WAIT)?;
         let mut state = inner.state.lock();
@@ -208,7 +205,7 @@ impl Cno {
     ///
     /// # Errors
     /// `DAT_QUEUE_EMPTY` if there is none; `DAT_INVALID_HANDLE` when the object was freed.
-    pub fn trigger(&self) -> Result<Option<EventDispatcher>> {
+    pub fn trigger(&self) -> Result<Option<Evd>> {
         self.wait(Timeout::ZERO).map_err(|error| error.during("dat_cno_trigger"))
     }
 
@@ -269,7 +266,7 @@ impl Cno {
 
 impl CnoInner {
     /// Takes the pending trigger, if any: its dispatcher, or `None` inside if that was freed since.
-    fn take_trigger(&self, state: &mut State) -> Option<Option<EventDispatcher>> {
+    fn take_trigger(&self, state: &mut State) -> Option<Option<Evd>> {
         if !std::mem::take(&mut state.triggered) {
             return None;
         }
@@ -278,7 +275,7 @@ impl CnoInner {
         }
         let hint = state.hint.take().and_then(|evd| evd.upgrade());
         let hint = hint.filter(|evd| evd.base.lifecycle.is_live());
-        Some(hint.map(|evd| EventDispatcher::from_inner(&evd)))
+        Some(hint.map(|evd| Evd::from_inner(&evd)))
     }
 
     /// An event arrived at a dispatcher without a waiter.
@@ -300,7 +297,7 @@ impl CnoInner {
         if let Some(agent) = agent {
             let evd = evd.clone();
             deferred_upcalls::run_or_defer(move || {
-                agent(evd.upgrade().map(|evd| EventDispatcher::from_inner(&evd)));
+                agent(evd.upgrade().map(|evd| Evd::from_inner(&evd)));
             });
         }
     }
@@ -419,10 +416,7 @@ impl BlockedCnoWait {
     ///
     /// # Errors
     /// As [`Cno::wait`].
-    pub fn resume(
-        mut self,
-        outcome: SleepResult,
-    ) -> Result<WaitStep<Option<EventDispatcher>, Self>> {
+    pub fn resume(mut self, outcome: SleepResult) -> Result<WaitStep<Option<Evd>, Self>> {
         self.wake_up();
         let outcome = self.advance(outcome);
         let inner = &self.cno.inner;

@@ -1,7 +1,7 @@
 //! The collective operations of the InfiniBand extension, which no provider here offers.
 
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::ia::InterfaceAdapter;
+use crate::ia::Ia;
 
 /// Defines the enum from a table of `Variant = number, "C name", "what it does";`.
 macro_rules! collectives {
@@ -68,7 +68,7 @@ impl Collective {
     }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// Requests a collective operation: the entry point for those calls of the extension header.
     ///
     /// # Errors

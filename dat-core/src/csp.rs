@@ -4,16 +4,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::EventDispatcher;
+use crate::evd::Evd;
 use crate::event::ServicePoint;
-use crate::ia::InterfaceAdapter;
+use crate::ia::Ia;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::provider::{Address, IncomingRequest};
 use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
 /// A common service point (dat_csp_create of DAT 2.0). Its port is the connection qualifier on
-/// which requests of [`Endpoint::common_connect`](crate::Endpoint::common_connect) arrive.
+/// which requests of [`Ep::common_connect`](crate::Ep::common_connect) arrive.
 ///
 /// ```
 /// use dat_core::{Comm, EpSpec, EvdFlags, EvdOptions, Event};
@@ -101,12 +101,12 @@ pub struct CspParam {
     /// The address and port that it listens on.
     pub address: SocketAddr,
     /// The dispatcher that receives its requests.
-    pub evd: EventDispatcher,
+    pub evd: Evd,
 }
 
 const CREATE: &str = "dat_csp_create";
 
-impl InterfaceAdapter {
+impl Ia {
     /// Listens on a port (dat_csp_create of DAT 2.0): at an address of the adapter, or at all of them for the
     /// unspecified address, of either family.
     ///
@@ -115,12 +115,7 @@ impl InterfaceAdapter {
     /// `DAT_INVALID_ADDRESS` for an address that does not belong to the adapter; `DAT_PORT_IN_USE`
     /// if the port has a listener already; `DAT_INVALID_HANDLE` for a dispatcher that was freed,
     /// belongs to another adapter, or was not created for connection requests.
-    pub fn csp_create(
-        &self,
-        comm: Comm,
-        address: SocketAddr,
-        evd: &EventDispatcher,
-    ) -> Result<Csp> {
+    pub fn csp_create(&self, comm: Comm, address: SocketAddr, evd: &Evd) -> Result<Csp> {
         let ia = self.inner();
         let adapter = ia.adapter(CREATE)?;
         let fail = |error: Error| Err(ia.describe(error, CREATE));

@@ -1,6 +1,6 @@
 //! The Direct Access Transport (DAT) objects as a safe, typed Rust API.
 //!
-//! A [`Registry`] opens an [`InterfaceAdapter`] by name; the adapter creates every other object.
+//! A [`Registry`] opens an [`Ia`] by name; the adapter creates every other object.
 //! Handles are cheap clones that keep their parents alive. `free` ends an object at once and
 //! returns an error if that is impossible; dropping the last handle ends it silently. Every object
 //! is `Send` and `Sync`.
@@ -47,25 +47,25 @@
 //!
 //! | object | created by | manual page |
 //! | --- | --- | --- |
-//! | [`InterfaceAdapter`] | [`Registry::open`] | dat_ia_open |
-//! | [`ProtectionZone`] | [`InterfaceAdapter::pz_create`] | dat_pz_create |
-//! | [`Lmr`] | [`InterfaceAdapter::lmr_create`] | dat_lmr_create |
-//! | [`Rmr`] | [`InterfaceAdapter::rmr_create`] | dat_rmr_create |
-//! | [`EventDispatcher`] | [`InterfaceAdapter::evd_create`] | dat_evd_create |
-//! | [`Cno`] | [`InterfaceAdapter::cno_create`] | dat_cno_create |
-//! | [`Endpoint`] | [`InterfaceAdapter::ep_create`] | dat_ep_create, dat_ep_create_with_srq |
-//! | [`Psp`] | [`InterfaceAdapter::psp_create`] | dat_psp_create |
-//! | [`Rsp`] | [`InterfaceAdapter::rsp_create`] | dat_rsp_create |
-//! | [`Csp`] | [`InterfaceAdapter::csp_create`] | dat_csp_create (DAT 2.0) |
-//! | [`ConnectionRequest`] | a request that arrives | dat_cr_query |
-//! | [`SharedReceiveQueue`] | [`InterfaceAdapter::srq_create`] | dat_srq_create |
+//! | [`Ia`] | [`Registry::open`] | dat_ia_open |
+//! | [`Pz`] | [`Ia::pz_create`] | dat_pz_create |
+//! | [`Lmr`] | [`Ia::lmr_create`] | dat_lmr_create |
+//! | [`Rmr`] | [`Ia::rmr_create`] | dat_rmr_create |
+//! | [`Evd`] | [`Ia::evd_create`] | dat_evd_create |
+//! | [`Cno`] | [`Ia::cno_create`] | dat_cno_create |
+//! | [`Ep`] | [`Ia::ep_create`] | dat_ep_create, dat_ep_create_with_srq |
+//! | [`Psp`] | [`Ia::psp_create`] | dat_psp_create |
+//! | [`Rsp`] | [`Ia::rsp_create`] | dat_rsp_create |
+//! | [`Csp`] | [`Ia::csp_create`] | dat_csp_create (DAT 2.0) |
+//! | [`Cr`] | a request that arrives | dat_cr_query |
+//! | [`Srq`] | [`Ia::srq_create`] | dat_srq_create |
 //!
 //! The semantics are those of the 3DAT manual pages; the documentation of each call names its page.
 //! Authors of providers should start at [`provider`].
 //!
 //! One feature, which is off by default: `tokio` adds `EventStream`, the events of a dispatcher for
 //! tasks of a tokio runtime. Other event loops can use the descriptor of a dispatcher directly: see
-//! [`EventDispatcher::arm`].
+//! [`Evd::arm`].
 
 #![deny(unsafe_code)]
 
@@ -114,29 +114,29 @@ pub use cno::{Cno, ProxyAgent};
 pub use collective::Collective;
 pub use compat::Compat;
 pub use counters::{Counters, EpCounter, EvdCounter, IaCounter};
-pub use cr::{ConnectionRequest, CrParam};
+pub use cr::{Cr, CrParam};
 pub use csp::{Comm, Csp, CspParam};
 pub use dat_provider::{Address, FabricAddress, Failure, LocalCause, PathCause, RefusalCause};
-pub use ep::{Connect, Endpoint, EpParam, EpSpec, EpState, EpStatus, EpUpdate, RecvStatus, table};
+pub use ep::{Connect, Ep, EpParam, EpSpec, EpState, EpStatus, EpUpdate, RecvStatus, table};
 pub use error::{Error, Result, ReturnType, Subtype};
-pub use evd::{EvdOptions, EvdParam, EventDispatcher, QueuedEvents, WaitResult};
+pub use evd::{Evd, EvdOptions, EvdParam, QueuedEvents, WaitResult};
 pub use event::{
     AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DatagramAddress,
-    DatagramEvent, DatagramEventKind, DtoCompletion, EndpointId, Event, EventText,
-    RmrBindCompletion, ServicePoint,
+    DatagramEvent, DatagramEventKind, DtoCompletion, EpId, Event, EventText, RmrBindCompletion,
+    ServicePoint,
 };
 pub use flags::{Close, CompletionFlags, ConnectFlags, EvdFlags, Privileges, Qos};
-pub use ia::{AsyncEvd, IaOptions, IaQuery, InterfaceAdapter};
+pub use ia::{AsyncEvd, Ia, IaOptions, IaQuery};
 pub use id_allocator::{DisplayId, IdAllocator};
 pub use kind::ObjectKind;
 pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use mem::Memory;
 pub use psp::{EpProvision, Psp, PspParam};
-pub use pz::ProtectionZone;
+pub use pz::Pz;
 pub use registry::{ApiVersion, Registry};
 pub use rmr::{Bind, Rmr, RmrParam, RmrScope};
 pub use rsp::{Rsp, RspParam};
-pub use srq::{SharedReceiveQueue, SrqAttributes, SrqParam};
+pub use srq::{Srq, SrqAttributes, SrqParam};
 pub use status::{DtoStatus, Operation};
 #[cfg(feature = "tokio")]
 pub use stream::EventStream;

@@ -305,8 +305,8 @@ macro_rules! object_handle {
 
             /// The adapter that the object belongs to.
             #[must_use]
-            pub fn adapter(&self) -> $crate::InterfaceAdapter {
-                $crate::InterfaceAdapter::from_inner(&self.inner.base.ia)
+            pub fn adapter(&self) -> $crate::Ia {
+                $crate::Ia::from_inner(&self.inner.base.ia)
             }
 
             /// The value that the consumer attached to the object; 0 if none

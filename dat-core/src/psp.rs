@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::attr::EpCreator;
 use crate::cr::OwnEndpoint;
-use crate::ep::{Connect, Endpoint, EpSpec};
+use crate::ep::{Connect, Ep, EpSpec};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::EventDispatcher;
+use crate::evd::Evd;
 use crate::event::ServicePoint;
-use crate::ia::InterfaceAdapter;
+use crate::ia::Ia;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::provider::{IncomingRequest, Peer};
@@ -66,7 +66,7 @@ pub struct PspParam {
     /// The connection qualifier that it listens on.
     pub qualifier: u64,
     /// The dispatcher that receives its requests.
-    pub evd: EventDispatcher,
+    pub evd: Evd,
     /// The side that creates endpoints.
     pub ep_provision: EpProvision,
 }
@@ -74,7 +74,7 @@ pub struct PspParam {
 const CREATE: &str = "dat_psp_create";
 const CREATE_ANY: &str = "dat_psp_create_any";
 
-impl InterfaceAdapter {
+impl Ia {
     /// Listens on a connection qualifier (dat_psp_create(3DAT)). The queue of the dispatcher is the
     /// backlog: requests that arrive when it is full are refused.
     ///
@@ -83,12 +83,7 @@ impl InterfaceAdapter {
     /// a qualifier that the transport does not support; `DAT_INVALID_HANDLE` for a dispatcher that
     /// was freed, belongs to another adapter, or was not created for connection requests;
     /// `DAT_MODEL_NOT_SUPPORTED` if the provider does not support endpoints created by that side.
-    pub fn psp_create(
-        &self,
-        qualifier: u64,
-        evd: &EventDispatcher,
-        ep_provision: EpProvision,
-    ) -> Result<Psp> {
+    pub fn psp_create(&self, qualifier: u64, evd: &Evd, ep_provision: EpProvision) -> Result<Psp> {
         self.listen(Some(qualifier), evd, ep_provision, CREATE)
     }
 
@@ -96,14 +91,14 @@ impl InterfaceAdapter {
     ///
     /// # Errors
     /// `DAT_CONN_QUAL_UNAVAILABLE` if none is free; otherwise as [`psp_create`](Self::psp_create).
-    pub fn psp_create_any(&self, evd: &EventDispatcher, ep_provision: EpProvision) -> Result<Psp> {
+    pub fn psp_create_any(&self, evd: &Evd, ep_provision: EpProvision) -> Result<Psp> {
         self.listen(None, evd, ep_provision, CREATE_ANY)
     }
 
     fn listen(
         &self,
         qualifier: Option<u64>,
-        evd: &EventDispatcher,
+        evd: &Evd,
         ep_provision: EpProvision,
         operation: &'static str,
     ) -> Result<Psp> {
@@ -210,8 +205,8 @@ impl Receiving for PspInner {
 }
 
 impl PspInner {
-    fn make_endpoint(&self, peer: Peer, port: u64) -> Option<Endpoint> {
-        let ia = InterfaceAdapter::from_inner(&self.base.ia);
+    fn make_endpoint(&self, peer: Peer, port: u64) -> Option<Ep> {
+        let ia = Ia::from_inner(&self.base.ia);
         let endpoint = ia.ep_create(&EpSpec::without_zone()).ok()?;
         endpoint.inner().request_arrived(peer, port);
         Some(endpoint)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Result, Subtype};
-use crate::ia::{InterfaceAdapter, Object};
+use crate::ia::{Ia, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::provider::ProtectionDomain;
@@ -24,7 +24,7 @@ use crate::provider::ProtectionDomain;
 /// # Ok::<(), dat_core::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct ProtectionZone {
+pub struct Pz {
     inner: Arc<PzInner>,
 }
 
@@ -35,15 +35,15 @@ pub(crate) struct PzInner {
     pub(crate) domain: Arc<dyn ProtectionDomain>,
 }
 
-object_handle!(ProtectionZone, PzInner);
+object_handle!(Pz, PzInner);
 
-impl InterfaceAdapter {
+impl Ia {
     /// Creates a protection zone (dat_pz_create(3DAT)).
     ///
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` if the adapter has no resources left; `DAT_INVALID_HANDLE` when
     /// it was closed.
-    pub fn pz_create(&self) -> Result<ProtectionZone> {
+    pub fn pz_create(&self) -> Result<Pz> {
         const CREATE: &str = "dat_pz_create";
         let adapter = self.inner().adapter(CREATE)?;
         let base = self.inner().new_object(ObjectKind::Pz, CREATE)?;
@@ -52,11 +52,11 @@ impl InterfaceAdapter {
         let owner = self.inner().regions.add_owner(base.id);
         let inner = Arc::new(PzInner { base, owner, domain });
         self.inner().insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
-        Ok(ProtectionZone { inner })
+        Ok(Pz { inner })
     }
 }
 
-impl ProtectionZone {
+impl Pz {
     pub(crate) fn inner(&self) -> &Arc<PzInner> {
         &self.inner
     }

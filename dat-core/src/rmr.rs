@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::deferred_upcalls::UpcallFreeMutex;
-use crate::ep::{Endpoint, EpState};
+use crate::ep::{Ep, EpState};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::ia::{InterfaceAdapter, Object};
+use crate::ia::{Ia, Object};
 use crate::id_allocator::DisplayId;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::lmr::{Lmr, LmrInner};
 use crate::provider::{BindRequest, MemoryWindow, WindowScope};
-use crate::pz::{ProtectionZone, PzInner};
+use crate::pz::{Pz, PzInner};
 use crate::triplet::LmrTriplet;
 
 /// A remote memory region (dat_rmr_create(3DAT)): opens a part of a local region to the peer, until it
@@ -20,14 +20,14 @@ use crate::triplet::LmrTriplet;
 ///
 /// ```
 /// use dat_core::{
-///     Bind, CompletionFlags, Endpoint, Event, EventDispatcher, Lmr, Privileges, Result, Rmr,
+///     Bind, CompletionFlags, Ep, Event, Evd, Lmr, Privileges, Result, Rmr,
 ///     RmrTriplet,
 /// };
 /// # use dat_core::{Connect, EpSpec, EvdFlags, EvdOptions, Memory, EpProvision};
 /// use std::time::Duration;
 ///
 /// /// Lets the peer write 64 bytes; returns what to send to it.
-/// fn open(rmr: &Rmr, ep: &Endpoint, evd: &EventDispatcher, lmr: &Lmr) -> Result<RmrTriplet> {
+/// fn open(rmr: &Rmr, ep: &Ep, evd: &Evd, lmr: &Lmr) -> Result<RmrTriplet> {
 ///     let triplet = lmr.triplet(128, 64)?;
 ///     let flags = CompletionFlags::empty();
 ///     let bind = Bind { lmr, triplet, privileges: Privileges::REMOTE_WRITE, cookie: 1, flags };
@@ -95,7 +95,7 @@ pub enum RmrScope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RmrParam {
     /// Its zone.
-    pub pz: ProtectionZone,
+    pub pz: Pz,
     /// The connections over which it can be used.
     pub scope: RmrScope,
     /// The memory of the last bind that was posted while connected; `None` if it is not bound.
@@ -124,14 +124,14 @@ pub struct Bind<'a> {
 const CREATE: &str = "dat_rmr_create";
 const BIND: &str = "dat_rmr_bind";
 
-impl InterfaceAdapter {
+impl Ia {
     /// Creates an unbound remote memory region (dat_rmr_create(3DAT)).
     ///
     /// # Errors
     /// `DAT_MODEL_NOT_SUPPORTED` if the provider has none; `DAT_INVALID_HANDLE` for a zone that was
     /// freed or belongs to another adapter; `DAT_INSUFFICIENT_RESOURCES` if the adapter has no
     /// resources left.
-    pub fn rmr_create(&self, pz: &ProtectionZone) -> Result<Rmr> {
+    pub fn rmr_create(&self, pz: &Pz) -> Result<Rmr> {
         self.make_rmr(pz, RmrScope::Pz)
     }
 
@@ -140,11 +140,11 @@ impl InterfaceAdapter {
     ///
     /// # Errors
     /// As [`rmr_create`](Self::rmr_create).
-    pub fn rmr_create_for_ep(&self, pz: &ProtectionZone) -> Result<Rmr> {
+    pub fn rmr_create_for_ep(&self, pz: &Pz) -> Result<Rmr> {
         self.make_rmr(pz, RmrScope::Ep)
     }
 
-    fn make_rmr(&self, pz: &ProtectionZone, scope: RmrScope) -> Result<Rmr> {
+    fn make_rmr(&self, pz: &Pz, scope: RmrScope) -> Result<Rmr> {
         let ia = self.inner();
         ia.check_open(CREATE)?;
         let provider = &ia.attributes.provider;
@@ -184,7 +184,7 @@ impl Rmr {
     /// flags that a bind does not have; `DAT_PRIVILEGES_VIOLATION` for a remote privilege if the
     /// region lacks the corresponding local one; `DAT_PROTECTION_VIOLATION` if the zones differ;
     /// `DAT_INVALID_HANDLE` for an object that was freed or belongs to another adapter.
-    pub fn bind(&self, endpoint: &Endpoint, bind: &Bind<'_>) -> Result<u32> {
+    pub fn bind(&self, endpoint: &Ep, bind: &Bind<'_>) -> Result<u32> {
         let inner = &*self.inner;
         let ep = endpoint.inner();
         inner.base.check_process(BIND)?;
@@ -237,7 +237,7 @@ impl Rmr {
         let state = state.as_ref().ok_or_else(|| self.inner.base.freed(QUERY))?;
         let binding = state.binding.as_ref();
         Ok(RmrParam {
-            pz: ProtectionZone::from_inner(state.pz.arc()),
+            pz: Pz::from_inner(state.pz.arc()),
             scope: self.inner.scope,
             lmr_triplet: binding.map(|binding| binding.triplet),
             privileges: binding.map_or(Privileges::empty(), |binding| binding.privileges),

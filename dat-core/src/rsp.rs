@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cr::OwnEndpoint;
 use crate::ep::table::EpEvent;
-use crate::ep::{Endpoint, EpSpec, EpState};
+use crate::ep::{Ep, EpSpec, EpState};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::EventDispatcher;
+use crate::evd::Evd;
 use crate::event::ServicePoint;
-use crate::ia::InterfaceAdapter;
+use crate::ia::Ia;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::provider::IncomingRequest;
@@ -58,14 +58,14 @@ pub struct RspParam {
     /// The connection qualifier that it listens on.
     pub qualifier: u64,
     /// The dispatcher that receives the request.
-    pub evd: EventDispatcher,
+    pub evd: Evd,
     /// The endpoint that the request is for.
-    pub ep: Endpoint,
+    pub ep: Ep,
 }
 
 const CREATE: &str = "dat_rsp_create";
 
-impl InterfaceAdapter {
+impl Ia {
     /// Listens on a connection qualifier for one request, for one endpoint (dat_rsp_create(3DAT)).
     /// Without an endpoint the provider creates one, which the consumer finds in the query or in
     /// the request, and to which it must give a zone before it accepts.
@@ -74,12 +74,7 @@ impl InterfaceAdapter {
     /// `DAT_CONN_QUAL_IN_USE` if the qualifier has a listener already; `DAT_INVALID_STATE` for an
     /// endpoint that is not unconnected; `DAT_INVALID_HANDLE` for an endpoint or dispatcher that
     /// was freed, belongs to another adapter or is of the wrong kind.
-    pub fn rsp_create(
-        &self,
-        qualifier: u64,
-        endpoint: Option<&Endpoint>,
-        evd: &EventDispatcher,
-    ) -> Result<Rsp> {
+    pub fn rsp_create(&self, qualifier: u64, endpoint: Option<&Ep>, evd: &Evd) -> Result<Rsp> {
         let ia = self.inner();
         let adapter = ia.adapter(CREATE)?;
         let reception = Reception::new(ia, evd, CREATE)?;

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock, Weak};
 use dat_sync::Mutex;
 
 use crate::counters::IaCounter;
-use crate::cr::{ConnectionRequest, OwnEndpoint, RequestEndpoint};
+use crate::cr::{Cr, OwnEndpoint, RequestEndpoint};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EventDispatcher};
+use crate::evd::{Evd, EvdInner};
 use crate::event::{CrArrival, Event, ServicePoint};
 use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner};
@@ -33,11 +33,7 @@ pub(crate) struct Reception {
 
 impl Reception {
     /// Checks and holds the dispatcher.
-    pub(crate) fn new(
-        ia: &Arc<IaInner>,
-        evd: &EventDispatcher,
-        operation: &'static str,
-    ) -> Result<Self> {
+    pub(crate) fn new(ia: &Arc<IaInner>, evd: &Evd, operation: &'static str) -> Result<Self> {
         let hold =
             Hold::of_same_adapter(evd.inner(), ia, false, operation, Subtype::InvalidHandleEvdCr)?;
         if !hold.flags().contains(EvdFlags::CONNECTION_REQUEST) {
@@ -127,11 +123,11 @@ pub(crate) trait Receiving: Based + Send + Sync {
     }
 
     /// The dispatcher, for a query.
-    fn dispatcher(&self, operation: &'static str) -> Result<EventDispatcher> {
+    fn dispatcher(&self, operation: &'static str) -> Result<Evd> {
         self.base().check_process(operation)?;
         let evd = self.reception().evd.lock();
         let evd = evd.as_ref().ok_or_else(|| self.base().freed(operation))?;
-        Ok(EventDispatcher::from_inner(evd.arc()))
+        Ok(Evd::from_inner(evd.arc()))
     }
 }
 
@@ -183,7 +179,7 @@ pub(crate) fn deliver(
     let own = endpoint.clone();
     let datagram = incoming.is_datagram;
     let endpoint = endpoint.map(|own| Box::new(own) as Box<dyn RequestEndpoint>);
-    let request = ConnectionRequest::new(ia, incoming, endpoint, qualifier)?;
+    let request = Cr::new(ia, incoming, endpoint, qualifier)?;
     let delivered = evd.raise_request(request, |request| {
         Event::ConnectionRequest(CrArrival { service_point, qualifier, datagram, request })
     });

@@ -8,27 +8,27 @@ use crate::ep::{Gathered, gather};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::AsyncErrorKind;
 use crate::flags::{CompletionFlags, Privileges};
-use crate::ia::{IaInner, InterfaceAdapter, Object};
+use crate::ia::{Ia, IaInner, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::provider::{self, ReceiveRequest, SharedReceiveLimits, SharedReceiveSink};
-use crate::pz::{ProtectionZone, PzInner};
+use crate::pz::{Pz, PzInner};
 use crate::triplet::LmrTriplet;
 
 /// A shared receive queue (dat_srq_create(3DAT)): several endpoints take their receives from it.
 ///
 /// ```
 /// use dat_core::{
-///     Endpoint, EpSpec, EventDispatcher, InterfaceAdapter, Lmr, ProtectionZone, Result, SrqAttributes,
+///     Ep, EpSpec, Evd, Ia, Lmr, Pz, Result, SrqAttributes,
 /// };
 ///
 /// /// Endpoints that share 64 receives of 4 KiB; the cookie is the number of the buffer.
 /// fn endpoints(
-///     ia: &InterfaceAdapter,
-///     pz: &ProtectionZone,
-///     evd: &EventDispatcher,
+///     ia: &Ia,
+///     pz: &Pz,
+///     evd: &Evd,
 ///     buffers: &Lmr,
-/// ) -> Result<Vec<Endpoint>> {
+/// ) -> Result<Vec<Ep>> {
 ///     let attributes = SrqAttributes { max_recv_dtos: 64, max_recv_iov: 1, low_watermark: 0 };
 ///     let srq = ia.srq_create(pz, attributes)?;
 ///     for number in 0..64 {
@@ -49,7 +49,7 @@ use crate::triplet::LmrTriplet;
 /// # Ok::<(), dat_core::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct SharedReceiveQueue {
+pub struct Srq {
     inner: Arc<SrqInner>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct SrqInner {
     attributes: Mutex<SrqAttributes>,
 }
 
-object_handle!(SharedReceiveQueue, SrqInner);
+object_handle!(Srq, SrqInner);
 
 /// The configuration of a shared receive queue (`DAT_SRQ_ATTR`).
 ///
@@ -95,7 +95,7 @@ pub struct SrqAttributes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SrqParam {
     /// The zone of its buffers.
-    pub pz: ProtectionZone,
+    pub pz: Pz,
     /// Its configuration.
     pub attributes: SrqAttributes,
     /// Number of buffers on the queue.
@@ -110,18 +110,14 @@ const POST: &str = "dat_srq_post_recv";
 const RESIZE: &str = "dat_srq_resize";
 const SET_LW: &str = "dat_srq_set_lw";
 
-impl InterfaceAdapter {
+impl Ia {
     /// Creates a shared receive queue (dat_srq_create(3DAT)).
     ///
     /// # Errors
     /// `DAT_MODEL_NOT_SUPPORTED` if the provider has none; `DAT_INVALID_PARAMETER` for an attribute
     /// beyond the adapter's limits; `DAT_INVALID_HANDLE` for a zone that was freed or belongs to
     /// another adapter; `DAT_INSUFFICIENT_RESOURCES` if the adapter has no resources left.
-    pub fn srq_create(
-        &self,
-        pz: &ProtectionZone,
-        attributes: SrqAttributes,
-    ) -> Result<SharedReceiveQueue> {
+    pub fn srq_create(&self, pz: &Pz, attributes: SrqAttributes) -> Result<Srq> {
         let ia = self.inner();
         let adapter = ia.adapter(CREATE)?;
         if !ia.attributes.provider.srq_supported {
@@ -151,7 +147,7 @@ impl InterfaceAdapter {
             attributes: Mutex::new(attributes),
         });
         ia.insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
-        Ok(SharedReceiveQueue { inner })
+        Ok(Srq { inner })
     }
 }
 
@@ -192,7 +188,7 @@ fn check_watermarks(ia: &IaInner) -> Result<()> {
         .because("the provider does not support low watermarks on shared receive queues"))
 }
 
-impl SharedReceiveQueue {
+impl Srq {
     pub(crate) fn inner(&self) -> &Arc<SrqInner> {
         &self.inner
     }
@@ -204,7 +200,7 @@ impl SharedReceiveQueue {
     /// Adds a buffer (dat_srq_post_recv(3DAT)).
     ///
     /// # Errors
-    /// As [`Endpoint::post_recv`](crate::Endpoint::post_recv), with the zone and the limits of the
+    /// As [`Ep::post_recv`](crate::Ep::post_recv), with the zone and the limits of the
     /// queue.
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64) -> Result<()> {
         let inner = &*self.inner;
@@ -236,7 +232,7 @@ impl SharedReceiveQueue {
         let pz = pz.as_ref().ok_or_else(|| inner.base.freed(QUERY))?;
         let (available_dto_count, outstanding_dto_count) = inner.queue.counts();
         Ok(SrqParam {
-            pz: ProtectionZone::from_inner(pz.arc()),
+            pz: Pz::from_inner(pz.arc()),
             attributes: *inner.attributes.lock(),
             available_dto_count,
             outstanding_dto_count,

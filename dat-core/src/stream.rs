@@ -17,20 +17,20 @@ use tokio::runtime::Handle;
 use tokio::task::coop;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::EventDispatcher;
+use crate::evd::Evd;
 use crate::event::Event;
 
 /// The events of a dispatcher as they arrive, without a thread that waits for them.
 ///
 /// It takes queued events. If there are none, it arms the descriptor and sleeps in the reactor of
-/// the runtime ([`EventDispatcher::arm`]). A task that always finds an event yields from time to
+/// the runtime ([`Evd::arm`]). A task that always finds an event yields from time to
 /// time, as sockets of tokio do. Dropping the stream disarms the dispatcher and takes no event.
 ///
 /// Other threads may also dequeue from the dispatcher while the stream exists; the stream does not
 /// see the events that they take.
 ///
 /// ```no_run
-/// # async fn example(evd: dat_core::EventDispatcher) -> dat_core::Result<()> {
+/// # async fn example(evd: dat_core::Evd) -> dat_core::Result<()> {
 /// let mut events = dat_core::EventStream::new(evd)?;
 /// loop {
 ///     match events.next().await? {
@@ -49,7 +49,7 @@ pub struct EventStream {
 
 /// The dispatcher, whose descriptor has been created.
 #[derive(Debug)]
-struct Armed(EventDispatcher);
+struct Armed(Evd);
 
 impl AsRawFd for Armed {
     fn as_raw_fd(&self) -> RawFd {
@@ -64,7 +64,7 @@ impl EventStream {
     /// # Errors
     /// `DAT_INVALID_STATE` outside a runtime, or if this runtime has another stream of the
     /// dispatcher; `DAT_INSUFFICIENT_RESOURCES` if the process has no descriptor left.
-    pub fn new(evd: EventDispatcher) -> Result<Self> {
+    pub fn new(evd: Evd) -> Result<Self> {
         evd.fd()?;
         if Handle::try_current().is_err() {
             let error = Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
@@ -95,7 +95,7 @@ impl EventStream {
 
     /// The dispatcher.
     #[must_use]
-    pub fn dispatcher(&self) -> &EventDispatcher {
+    pub fn dispatcher(&self) -> &Evd {
         &self.arrivals.get_ref().0
     }
 

@@ -9,7 +9,7 @@ use altered_stub::AlteredStub;
 use dat_core::provider::ConnectionUpcall;
 use dat_core::{
     Connect, ConnectionEventKind, DatagramEventKind, EpAttributes, EpSpec, EvdFlags, EvdOptions,
-    Event, InterfaceAdapter, LocalCause, PathCause, RefusalCause, Timeout, WaitResult,
+    Event, Ia, LocalCause, PathCause, RefusalCause, Timeout, WaitResult,
 };
 use nix::errno::Errno;
 
@@ -20,7 +20,7 @@ fn outcome(end: ConnectionUpcall<'static>, datagrams: bool, to: Option<IpAddr>) 
     attempt(&ia, datagrams, to.map_or(Connect::to(own, 1), |to| Connect::to(to, 1)))
 }
 
-fn attempt(ia: &InterfaceAdapter, datagrams: bool, to: Connect<'_>) -> Event {
+fn attempt(ia: &Ia, datagrams: bool, to: Connect<'_>) -> Event {
     let pz = ia.pz_create().expect("a zone");
     let options = EvdOptions::new(4, EvdFlags::DTO | EvdFlags::CONNECTION);
     let evd = ia.evd_create(&options).expect("a dispatcher");

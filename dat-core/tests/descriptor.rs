@@ -12,10 +12,7 @@ use dat_core::provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Provider,
 };
-use dat_core::{
-    Close, EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, ReturnType, Timeout,
-    WaitResult,
-};
+use dat_core::{Close, Evd, EvdFlags, EvdOptions, Event, Ia, ReturnType, Timeout, WaitResult};
 use dat_provider_hooks::faults::{FaultPlan, FaultyProvider};
 use dat_provider_hooks::trace::{TraceRing, TracingProvider};
 use dat_sync::Mutex;
@@ -129,8 +126,8 @@ fn showing(device: &Arc<Device>) -> Arc<dyn Provider> {
 }
 
 struct Node {
-    ia: InterfaceAdapter,
-    evd: EventDispatcher,
+    ia: Ia,
+    evd: Evd,
     device: Arc<Device>,
 }
 

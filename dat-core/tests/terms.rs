@@ -121,9 +121,9 @@ fn errors_speak_rust_to_rust() {
     let ia = registry.open("stub").expect("an adapter");
     let evd = ia.evd_create(&EvdOptions::new(4, EvdFlags::DTO)).expect("a dispatcher");
     let text = evd.post_software_event(1).expect_err("it has no software events").to_string();
-    assert!(text.starts_with("EventDispatcher::post_software_event on EVD "), "{text}");
+    assert!(text.starts_with("Evd::post_software_event on EVD "), "{text}");
     assert!(text.ends_with("create it with EvdFlags::SOFTWARE"), "{text}");
     let text = ia.close(Close::Graceful).expect_err("it has a dispatcher").to_string();
-    assert!(text.starts_with("InterfaceAdapter::close on IA "), "{text}");
+    assert!(text.starts_with("Ia::close on IA "), "{text}");
     assert!(text.ends_with("free them, or close with Close::Abrupt"), "{text}");
 }

@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use altered_stub::AlteredStub;
 use dat_core::provider::WaiterProgress;
-use dat_core::{
-    EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Timeout, WaitResult,
-};
+use dat_core::{Evd, EvdFlags, EvdOptions, Event, Ia, Timeout, WaitResult};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 const LIMIT: Timeout = Timeout::After(Duration::from_secs(20));
@@ -89,18 +87,18 @@ impl WaiterProgress for Links {
     }
 }
 
-fn open() -> (InterfaceAdapter, Arc<Links>) {
+fn open() -> (Ia, Arc<Links>) {
     let links = Links::new();
     let progress = Some(Arc::clone(&links) as Arc<dyn WaiterProgress>);
     let provider = AlteredStub { progress, ..AlteredStub::default() };
     (altered_stub::open(Arc::new(provider)), links)
 }
 
-fn dispatcher(ia: &InterfaceAdapter) -> EventDispatcher {
+fn dispatcher(ia: &Ia) -> Evd {
     ia.evd_create(&EvdOptions::new(8, EvdFlags::SOFTWARE)).expect("a dispatcher")
 }
 
-fn wait(evd: &EventDispatcher, timeout: Timeout) -> WaitResult {
+fn wait(evd: &Evd, timeout: Timeout) -> WaitResult {
     evd.wait(timeout, 1, &mut Event::default()).expect("no other waiter")
 }
 

@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, CompletionFlags, Connect, Endpoint, EpProvision, EpSpec, EvdFlags, EvdOptions, Event,
-    EventDispatcher, EventStream, InterfaceAdapter, Registry, ReturnType, Timeout,
+    Close, CompletionFlags, Connect, Ep, EpProvision, EpSpec, Evd, EvdFlags, EvdOptions, Event,
+    EventStream, Ia, Registry, ReturnType, Timeout,
 };
 use futures_core::Stream;
 use tokio::runtime::{Builder, Runtime};
@@ -16,13 +16,13 @@ use tokio::task::{LocalSet, spawn_local, yield_now};
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
-fn adapter() -> InterfaceAdapter {
+fn adapter() -> Ia {
     let registry = Registry::new();
     registry.add_provider(dat_provider_loopback::provider()).expect("an empty registry");
     registry.open("loopback").expect("always there")
 }
 
-fn dispatcher() -> EventDispatcher {
+fn dispatcher() -> Evd {
     adapter().evd_create(&EvdOptions::new(512, EvdFlags::SOFTWARE)).expect("a dispatcher")
 }
 
@@ -31,7 +31,7 @@ fn runtime() -> Runtime {
 }
 
 /// Two connected endpoints of an adapter, each with the dispatcher of its receives.
-fn pair(ia: &InterfaceAdapter) -> [(Endpoint, EventDispatcher); 2] {
+fn pair(ia: &Ia) -> [(Ep, Evd); 2] {
     let evd = |flags| ia.evd_create(&EvdOptions::new(64, flags)).expect("a dispatcher");
     let pz = ia.pz_create().expect("a zone");
     let other = evd(EvdFlags::DEFAULT);
@@ -59,7 +59,7 @@ fn two_threads_of_tasks_answer_each_other() {
     const ROUNDS: u64 = 5000;
     let ia = adapter();
     let [active, passive] = pair(&ia);
-    let talk = |(ep, received): (Endpoint, EventDispatcher), first: bool| {
+    let talk = |(ep, received): (Ep, Evd), first: bool| {
         runtime().block_on(async move {
             let mut events = EventStream::new(received).expect("a runtime");
             for round in 0..ROUNDS {
@@ -110,7 +110,7 @@ fn events_arrive_in_order_while_another_thread_posts_them() {
 }
 
 /// Checks that a sleeping task gets an error when another thread runs `end`.
-fn ended_by(end: impl FnOnce(&InterfaceAdapter, &EventDispatcher) + Send) {
+fn ended_by(end: impl FnOnce(&Ia, &Evd) + Send) {
     let evd = dispatcher();
     let stream = evd.clone();
     std::thread::scope(|scope| {

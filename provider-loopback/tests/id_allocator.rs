@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use dat_core::registry::Configuration;
 use dat_core::{
-    Close, Connect, EpProvision, EpSpec, Error, EvdFlags, EvdOptions, IdAllocator,
-    InterfaceAdapter, Memory, MemorySource, ObjectKind, Privileges, Registry, Result, ReturnType,
-    SrqAttributes, Subtype, Timeout,
+    Close, Connect, EpProvision, EpSpec, Error, EvdFlags, EvdOptions, Ia, IdAllocator, Memory,
+    MemorySource, ObjectKind, Privileges, Registry, Result, ReturnType, SrqAttributes, Subtype,
+    Timeout,
 };
 
 /// Allocates ids, and records which are in use.
@@ -52,7 +52,7 @@ impl RecordingAllocator {
     }
 }
 
-fn open() -> (Arc<RecordingAllocator>, InterfaceAdapter) {
+fn open() -> (Arc<RecordingAllocator>, Ia) {
     let numbers = Arc::new(RecordingAllocator::default());
     let id_allocator = Arc::clone(&numbers) as Arc<dyn IdAllocator>;
     let registry = Registry::with_id_allocator(Configuration::default(), id_allocator);
@@ -62,7 +62,7 @@ fn open() -> (Arc<RecordingAllocator>, InterfaceAdapter) {
 }
 
 /// Creates one object of each kind, and a connection request.
-fn populate(ia: &InterfaceAdapter) -> Vec<Box<dyn std::any::Any>> {
+fn populate(ia: &Ia) -> Vec<Box<dyn std::any::Any>> {
     let pz = ia.pz_create().unwrap();
     let cno = ia.cno_create(None).unwrap();
     let all = EvdFlags::DTO | EvdFlags::CONNECTION | EvdFlags::RMR_BIND;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_conformance::{Node, exchange, expect_connection, expect_request, state, until};
-use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpProvision, EpState};
+use dat_core::{ConnectionEventKind, DtoStatus, Ep, EpProvision, EpState};
 use dat_provider::error::{ReturnType, Subtype};
 use dat_provider::mem::Span;
 use dat_provider_kit::fork::Private;
@@ -48,7 +48,7 @@ fn ring(socket: &Private<OwnedFd>) {
 
 impl Raw {
     /// A connection that an endpoint has accepted and that can send many messages to the peer.
-    fn established(node: &Node, ep: &Endpoint) -> Self {
+    fn established(node: &Node, ep: &Ep) -> Self {
         let psp =
             node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
         let socket = dial(psp.qualifier());
@@ -94,7 +94,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-fn ends(ep: &Endpoint) {
+fn ends(ep: &Ep) {
     until("the connection ends", || state(ep) == EpState::Disconnected);
 }
 

@@ -5,21 +5,20 @@ use std::time::{Duration, Instant};
 
 use dat_core::registry::Configuration;
 use dat_core::{
-    CompletionFlags, Connect, Endpoint, EpProvision, EpSpec, EvdFlags, EvdOptions, Event,
-    EventDispatcher, InterfaceAdapter, LmrTriplet, Memory, MemorySource, Privileges, Registry,
-    Result, Timeout,
+    CompletionFlags, Connect, Ep, EpProvision, EpSpec, Evd, EvdFlags, EvdOptions, Event, Ia,
+    LmrTriplet, Memory, MemorySource, Privileges, Registry, Result, Timeout,
 };
 use dat_provider_verbs::VerbsProvider;
 
 const LIMIT: Timeout = Timeout::After(Duration::from_secs(20));
 
 struct Side {
-    ep: Endpoint,
-    received: EventDispatcher,
-    connect: EventDispatcher,
+    ep: Ep,
+    received: Evd,
+    connect: Evd,
 }
 
-fn wait(evd: &EventDispatcher) -> Result<Event> {
+fn wait(evd: &Evd) -> Result<Event> {
     let mut event = Event::default();
     let waited = evd.wait(LIMIT, 1, &mut event)?;
     assert!(waited.is_event(), "nothing comes");
@@ -51,7 +50,7 @@ fn main() -> Result<()> {
     let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
     let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
     registry.add_provider(dat_provider_verbs::provider())?;
-    let ia: InterfaceAdapter = registry.open("here")?;
+    let ia: Ia = registry.open("here")?;
     let pz = ia.pz_create()?;
     let memory = Memory::zeroed(64)?;
     let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use dat_core::{
-    Connect, ConnectionEventKind, DatagramEventKind, Endpoint, EpAttributes, EpSpec, Event,
-    PathCause, RefusalCause,
+    Connect, ConnectionEventKind, DatagramEventKind, Ep, EpAttributes, EpSpec, Event, PathCause,
+    RefusalCause,
 };
 use verbs_side::{LIMIT, Side, device, next};
 
@@ -16,7 +16,7 @@ const UNUSED: u64 = 7;
 /// Longer than the connection manager sends a request again: 16 times, every 4.3 s.
 const GIVES_UP: Duration = Duration::from_secs(150);
 
-fn datagrams(side: &Side) -> Option<Endpoint> {
+fn datagrams(side: &Side) -> Option<Ep> {
     let service_type = EpAttributes::SERVICE_DATAGRAM;
     let attributes = EpAttributes { service_type, ..side.ia.default_ep_attributes().clone() };
     let spec = EpSpec::new(&side.pz).recv_evd(&side.done).request_evd(&side.done);

@@ -2,14 +2,14 @@
 //! for the first address.
 
 use dat_core::{
-    Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes, EpProvision,
-    EpSpec, EpUpdate, EvdFlags, EvdOptions, Event, ReturnType,
+    Connect, DatagramAddress, DatagramEventKind, DtoStatus, Ep, EpAttributes, EpProvision, EpSpec,
+    EpUpdate, EvdFlags, EvdOptions, Event, ReturnType,
 };
 use verbs_side::{NONE, Side, device, next};
 
 const PREFIX: u64 = DatagramAddress::PREFIX;
 
-fn endpoint(side: &Side) -> Endpoint {
+fn endpoint(side: &Side) -> Ep {
     let service_type = EpAttributes::SERVICE_DATAGRAM;
     let attributes = EpAttributes { service_type, ..side.ia.default_ep_attributes().clone() };
     let spec = EpSpec::new(&side.pz).recv_evd(&side.done).request_evd(&side.done);
@@ -18,7 +18,7 @@ fn endpoint(side: &Side) -> Endpoint {
 }
 
 /// The address of the answering endpoint, as the requesting one gets it.
-fn resolve(side: &Side, asks: &Endpoint, answers: &Endpoint) -> DatagramAddress {
+fn resolve(side: &Side, asks: &Ep, answers: &Ep) -> DatagramAddress {
     let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
     let requests = side.ia.evd_create(&requests).expect("a dispatcher");
     let psp = side.ia.psp_create_any(&requests, EpProvision::Consumer).expect("a service point");

@@ -8,8 +8,8 @@
 use std::net::IpAddr;
 
 use dat_core::{
-    Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes, EpProvision,
-    EpSpec, EvdFlags, EvdOptions, Event, Lmr, Memory, Operation,
+    Connect, DatagramAddress, DatagramEventKind, DtoStatus, Ep, EpAttributes, EpProvision, EpSpec,
+    EvdFlags, EvdOptions, Event, Lmr, Memory, Operation,
 };
 use verbs_side::{NONE, Side, device, next};
 
@@ -29,7 +29,7 @@ const ANSWERED: &[u8] = b"answered";
 /// One side with its memory: a part to send from, and one to receive into.
 struct Party {
     side: Side,
-    ep: Endpoint,
+    ep: Ep,
     memory: Memory,
     lmr: Lmr,
     /// Maximum length of a message in bytes.

@@ -19,9 +19,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpProvision, EpSpec,
-    EpState, EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, Memory,
-    MemorySource, Operation, Privileges, ProtectionZone, RmrTriplet, WaitResult,
+    Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Ep, EpProvision, EpSpec,
+    EpState, Evd, EvdFlags, EvdOptions, Event, Ia, Lmr, Memory, MemorySource, Operation,
+    Privileges, Pz, RmrTriplet, WaitResult,
 };
 
 /// Upper bound for any step: longer than docs/provider-verbs.md allows for the end of a connection.
@@ -53,13 +53,13 @@ const PARTS: usize = 5;
 
 /// An open adapter with all objects that a connection needs.
 struct Side {
-    ia: InterfaceAdapter,
-    pz: ProtectionZone,
-    done: EventDispatcher,
-    connect: EventDispatcher,
+    ia: Ia,
+    pz: Pz,
+    done: Evd,
+    connect: Evd,
     memory: Memory,
     lmr: Lmr,
-    ep: Endpoint,
+    ep: Ep,
 }
 
 impl Side {
@@ -95,7 +95,7 @@ impl Side {
 }
 
 #[track_caller]
-fn next(evd: &EventDispatcher) -> Event {
+fn next(evd: &Evd) -> Event {
     let mut event = Event::default();
     match evd.wait(LIMIT.into(), 1, &mut event) {
         Ok(WaitResult::Event { .. }) => event,

@@ -30,7 +30,7 @@ fn no_thread_is_woken_for_a_waiter() {
     let side = Side::open(address);
     let evd = || side.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO)).expect("a dispatcher");
     let (here, there) = (evd(), evd());
-    let ep = |received: &dat_core::EventDispatcher| {
+    let ep = |received: &dat_core::Evd| {
         let spec = EpSpec::new(&side.pz).recv_evd(received).connect_evd(&side.connect);
         side.ia.ep_create(&spec).expect("an endpoint")
     };

@@ -16,7 +16,7 @@ const FIELDS: DAT_CNO_PARAM_MASK = 0x3 | DAT_CNO_FIELD_ALL;
 fn proxy(agent: DAT_OS_WAIT_PROXY_AGENT) -> Option<ProxyAgent> {
     let run = agent.proxy_agent_func?;
     let agent = Agent(agent);
-    Some(Arc::new(move |evd: Option<EventDispatcher>| {
+    Some(Arc::new(move |evd: Option<Evd>| {
         // Captures the whole agent, which may move between threads; its data pointer alone may not.
         let Agent(agent) = &agent;
         let evd = evd.map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()));
@@ -79,7 +79,7 @@ pub(crate) unsafe fn wait(
         check(evd_handle, 3)?;
         cno.start_wait(Timeout::from_micros(timeout))
     };
-    let to_result = |waited: Result<Option<EventDispatcher>>| {
+    let to_result = |waited: Result<Option<Evd>>| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let output = unsafe { out(evd_handle, 3) }?;
         match &waited {

@@ -1,6 +1,6 @@
 //! Connection requests.
 
-use dat_core::ConnectionRequest;
+use dat_core::Cr;
 
 use super::*;
 use crate::convert::address::adapter_to_c;
@@ -10,12 +10,12 @@ pub(crate) unsafe fn query(
     cr_param_mask: DAT_CR_PARAM_MASK,
     cr_param: *mut DAT_CR_PARAM,
 ) -> CallResult {
-    let request: ConnectionRequest = object(cr_handle)?;
+    let request: Cr = object(cr_handle)?;
     mask(cr_param_mask, DAT_CR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(cr_param, 3) }?;
     let param = request.query()?;
-    let (address, data) = handle::storage_of::<ConnectionRequest, _>(cr_handle, |kept| {
+    let (address, data) = handle::storage_of::<Cr, _>(cr_handle, |kept| {
         let address = kept.remote_address.set(adapter_to_c(param.remote_address));
         (address, kept.private_data.write(&param.private_data))
     })?;
@@ -36,8 +36,8 @@ pub(crate) unsafe fn accept(
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> CallResult {
-    let request: ConnectionRequest = object(cr_handle)?;
-    let endpoint: Option<Endpoint> = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
+    let request: Cr = object(cr_handle)?;
+    let endpoint: Option<Ep> = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
     // SAFETY: the caller guarantees that the data has the given size.
     let data = unsafe { argument::private_data(private_data_size, private_data, (3, 4)) }?;
     request.accept(endpoint.as_ref(), data)?;
@@ -50,7 +50,7 @@ pub(crate) unsafe fn reject(
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> CallResult {
-    let request: ConnectionRequest = object(cr_handle)?;
+    let request: Cr = object(cr_handle)?;
     // SAFETY: the caller guarantees that the data has the given size.
     let data = unsafe { argument::private_data(private_data_size, private_data, (2, 3)) }?;
     request.reject(data)?;
@@ -59,5 +59,5 @@ pub(crate) unsafe fn reject(
 }
 
 pub(crate) unsafe fn handoff(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL) -> CallResult {
-    end(cr_handle, |request: &ConnectionRequest| request.handoff(conn_qual))
+    end(cr_handle, |request: &Cr| request.handoff(conn_qual))
 }

@@ -12,7 +12,7 @@ pub(crate) unsafe fn query(
     ep_param_mask: DAT_EP_PARAM_MASK,
     ep_param: *mut DAT_EP_PARAM,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle)?;
+    let endpoint: Ep = object(ep_handle)?;
     mask(ep_param_mask, DAT_EP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(ep_param, 3) }?;
@@ -32,7 +32,7 @@ pub(crate) unsafe fn query(
 
 #[cold]
 fn gone(operation: &'static str) -> Error {
-    Error::new(ReturnType::InvalidHandle, Endpoint::SUBTYPE)
+    Error::new(ReturnType::InvalidHandle, Ep::SUBTYPE)
         .during(operation)
         .because("another thread freed the endpoint during the call")
 }
@@ -50,7 +50,7 @@ pub(crate) unsafe fn modify(
     ep_param: *const DAT_EP_PARAM,
 ) -> CallResult {
     use Subtype::{InvalidHandleEvdConn, InvalidHandleEvdRecv, InvalidHandleEvdRequest};
-    let endpoint: Endpoint = object(ep_handle)?;
+    let endpoint: Ep = object(ep_handle)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let param = unsafe { given(ep_param, 3) }?;
     if ep_param_mask & !CHANGEABLE != 0 {
@@ -63,7 +63,7 @@ pub(crate) unsafe fn modify(
     if ep_param_mask & DAT_EP_FIELD_PZ_HANDLE != 0 {
         update = update.pz(&object(param.pz_handle)?);
     }
-    let evd = |bit, handle, subtype| -> Result<Option<Option<EventDispatcher>>> {
+    let evd = |bit, handle, subtype| -> Result<Option<Option<Evd>>> {
         if ep_param_mask & bit == 0 { Ok(None) } else { optional_object(handle, subtype).map(Some) }
     };
     let DAT_EP_PARAM { recv_evd_handle, request_evd_handle, connect_evd_handle, .. } = param;
@@ -98,7 +98,7 @@ pub(crate) unsafe fn connect(
     qos: DAT_QOS,
     connect_flags: DAT_CONNECT_FLAGS,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle)?;
+    let endpoint: Ep = object(ep_handle)?;
     let own = endpoint.adapter().attributes().address;
     // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let remote = unsafe { address::peer_from_c(remote_ia_address, 2, own) }?;
@@ -123,8 +123,8 @@ pub(crate) unsafe fn dup_connect(
     private_data: DAT_PVOID,
     qos: DAT_QOS,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle)?;
-    let original: Endpoint = object(dup_ep_handle)?;
+    let endpoint: Ep = object(ep_handle)?;
+    let original: Ep = object(dup_ep_handle)?;
     // SAFETY: the caller guarantees that the data has the given size.
     let private_data = unsafe { argument::private_data(private_data_size, private_data, (4, 5)) }?;
     let timeout = Timeout::from_micros(timeout);
@@ -145,7 +145,7 @@ pub(crate) unsafe fn disconnect(
     ep_handle: DAT_EP_HANDLE,
     close_flags: DAT_CLOSE_FLAGS,
 ) -> CallResult {
-    object::<Endpoint>(ep_handle)?.disconnect(close(close_flags)?)?;
+    object::<Ep>(ep_handle)?.disconnect(close(close_flags)?)?;
     OK
 }
 
@@ -175,7 +175,7 @@ pub(crate) unsafe fn recv_query(
     nbufs_allocated: *mut DAT_COUNT,
     bufs_alloc_span: *mut DAT_COUNT,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle)?;
+    let endpoint: Ep = object(ep_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let allocated_out = unsafe { optional_out(nbufs_allocated, 2) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -191,7 +191,7 @@ pub(crate) unsafe fn set_watermark(
     soft_high_watermark: DAT_COUNT,
     hard_high_watermark: DAT_COUNT,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle)?;
+    let endpoint: Ep = object(ep_handle)?;
     // DAT_WATERMARK_INFINITE and DAT_HW_DEFAULT are both -1 as a count.
     let mark =
         |value, argument| if value == -1 { Ok(None) } else { count(value, argument).map(Some) };
@@ -200,10 +200,10 @@ pub(crate) unsafe fn set_watermark(
 }
 
 pub(crate) unsafe fn reset(ep_handle: DAT_EP_HANDLE) -> CallResult {
-    object::<Endpoint>(ep_handle)?.reset()?;
+    object::<Ep>(ep_handle)?.reset()?;
     OK
 }
 
 pub(crate) unsafe fn free(ep_handle: DAT_EP_HANDLE) -> CallResult {
-    end(ep_handle, Endpoint::free)
+    end(ep_handle, Ep::free)
 }

@@ -28,11 +28,7 @@ fn spec(
 }
 
 /// Creates an endpoint; without attributes it gets the provider's defaults.
-fn create_by(
-    ia: &InterfaceAdapter,
-    mut spec: EpSpec,
-    attributes: Option<EpAttributes>,
-) -> Result<DAT_EP_HANDLE> {
+fn create_by(ia: &Ia, mut spec: EpSpec, attributes: Option<EpAttributes>) -> Result<DAT_EP_HANDLE> {
     if let Some(attributes) = &attributes {
         spec = spec.attributes(attributes);
     }

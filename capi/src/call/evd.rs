@@ -38,7 +38,7 @@ pub(crate) unsafe fn query(
     evd_param_mask: DAT_EVD_PARAM_MASK,
     evd_param: *mut DAT_EVD_PARAM,
 ) -> CallResult {
-    let evd: EventDispatcher = object(evd_handle)?;
+    let evd: Evd = object(evd_handle)?;
     mask(evd_param_mask, DAT_EVD_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(evd_param, 3) }?;
@@ -65,40 +65,40 @@ pub(crate) unsafe fn modify_cno(
     evd_handle: DAT_EVD_HANDLE,
     cno_handle: DAT_CNO_HANDLE,
 ) -> CallResult {
-    let evd: EventDispatcher = object(evd_handle)?;
+    let evd: Evd = object(evd_handle)?;
     let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
     evd.modify_cno(cno.as_ref())?;
     OK
 }
 
 pub(crate) unsafe fn enable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<EventDispatcher>(evd_handle)?.enable()?;
+    object::<Evd>(evd_handle)?.enable()?;
     OK
 }
 
 pub(crate) unsafe fn disable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<EventDispatcher>(evd_handle)?.disable()?;
+    object::<Evd>(evd_handle)?.disable()?;
     OK
 }
 
 pub(crate) unsafe fn set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<EventDispatcher>(evd_handle)?.set_unwaitable()?;
+    object::<Evd>(evd_handle)?.set_unwaitable()?;
     OK
 }
 
 pub(crate) unsafe fn clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<EventDispatcher>(evd_handle)?.clear_unwaitable()?;
+    object::<Evd>(evd_handle)?.clear_unwaitable()?;
     OK
 }
 
 pub(crate) unsafe fn resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT) -> CallResult {
-    let evd: EventDispatcher = object(evd_handle)?;
+    let evd: Evd = object(evd_handle)?;
     evd.resize(count(evd_min_qlen, 2)?)?;
     OK
 }
 
 pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT) -> CallResult {
-    let evd: EventDispatcher = object(evd_handle)?;
+    let evd: Evd = object(evd_handle)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let event = unsafe { given(event, 2) }?;
     if event.event_number != DAT_SOFTWARE_EVENT {
@@ -120,7 +120,7 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
 #[inline(always)]
 pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
     if is_aligned_address::<DAT_EVENT>(event.addr()) {
-        if let Some(evd) = handle::pin::<EventDispatcher>(evd_handle) {
+        if let Some(evd) = handle::pin::<Evd>(evd_handle) {
             // SAFETY: the address was checked, the caller guarantees memory for an event, and any
             // bit pattern is valid.
             let to = unsafe { &mut *event };
@@ -140,7 +140,7 @@ pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) 
 /// Continues [`dequeue`] if it did not find a plain success.
 #[inline(never)]
 fn dequeue_without_success(
-    evd: Pinned<EventDispatcher>,
+    evd: Pinned<Evd>,
     taken: TakeResult,
     event: *mut DAT_EVENT,
 ) -> DAT_RETURN {
@@ -159,7 +159,7 @@ fn dequeue_without_success(
 #[inline(never)]
 unsafe fn dequeue_slow_path(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
     foreign!(evd_handle, evd_dequeue_func(evd_handle, event));
-    let taken = handle::with(evd_handle, |evd: &EventDispatcher| {
+    let taken = handle::with(evd_handle, |evd: &Evd| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let output = match unsafe { out(event, 2) } {
             Ok(output) => output,
@@ -179,7 +179,7 @@ unsafe fn dequeue_slow_path(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -
             Err(error) => failed(error),
         }
     });
-    taken.unwrap_or_else(|| failed(invalid_handle(evd_handle, EventDispatcher::SUBTYPE)))
+    taken.unwrap_or_else(|| failed(invalid_handle(evd_handle, Evd::SUBTYPE)))
 }
 
 /// The stack frames of a wait have no destructors: see [`cancel`].
@@ -197,7 +197,7 @@ pub(crate) unsafe fn wait(
         if !is_aligned_address::<DAT_EVENT>(event.addr()) || !is_address(n_more.addr()) {
             return None;
         }
-        let evd = handle::pin::<EventDispatcher>(evd_handle)?;
+        let evd = handle::pin::<Evd>(evd_handle)?;
         // SAFETY: the address was checked, the caller guarantees memory for an event, and any bit
         // pattern is valid.
         let to = unsafe { &mut *event };
@@ -221,7 +221,7 @@ pub(crate) unsafe fn wait(
         unsafe { n_more.write_unaligned(convert::count(more)) };
         Some(DAT_SUCCESS)
     };
-    let arguments = || -> Result<(EventDispatcher, u32)> {
+    let arguments = || -> Result<(Evd, u32)> {
         let evd = object(evd_handle)?;
         let threshold = count(threshold, 3)?;
         check(event, 4)?;
@@ -257,5 +257,5 @@ pub(crate) unsafe fn wait(
 }
 
 pub(crate) unsafe fn free(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    end(evd_handle, EventDispatcher::free)
+    end(evd_handle, Evd::free)
 }

@@ -110,7 +110,7 @@ fn unset_evd(error: Error) -> Error {
 
 /// An adapter that was opened.
 enum Opened {
-    Own(InterfaceAdapter),
+    Own(Ia),
     Foreign(foreign::Opened),
 }
 
@@ -148,9 +148,9 @@ fn open_own(
 }
 
 /// The handle of the dispatcher of asynchronous errors.
-fn async_evd(ia: &InterfaceAdapter) -> DAT_EVD_HANDLE {
+fn async_evd(ia: &Ia) -> DAT_EVD_HANDLE {
     match ia.async_evd() {
-        Some(evd) => handle::attach::<EventDispatcher>(evd, adapters::table(ia)),
+        Some(evd) => handle::attach::<Evd>(evd, adapters::table(ia)),
         None => DAT_EVD_OUT_OF_SCOPE,
     }
 }
@@ -177,7 +177,7 @@ pub(crate) unsafe fn query(
         let attributes = ia.provider_attributes();
         provider_out.write_with(|| interface::provider_to_attributes(attributes, kept));
     });
-    shown.ok_or_else(|| invalid_handle(ia_handle, InterfaceAdapter::SUBTYPE))?;
+    shown.ok_or_else(|| invalid_handle(ia_handle, Ia::SUBTYPE))?;
     evd_out.write_with(|| async_evd(&ia));
     OK
 }
@@ -196,7 +196,7 @@ pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAG
         Some((number, adapter @ Adapter::Foreign(_))) => {
             foreign::close(number, adapter, close_flags)
         }
-        None => Err(invalid_handle(ia_handle, InterfaceAdapter::SUBTYPE)),
+        None => Err(invalid_handle(ia_handle, Ia::SUBTYPE)),
     }
 }
 
@@ -209,7 +209,7 @@ pub(crate) unsafe fn get_ia_handle(
         Some(adapter) => Some(adapter.by_address()),
         None => adapters::by_address(handle.addr()).map(|(number, _)| number),
     };
-    let other = other.ok_or_else(|| invalid_handle(handle, InterfaceAdapter::SUBTYPE))?;
+    let other = other.ok_or_else(|| invalid_handle(handle, Ia::SUBTYPE))?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     unsafe { out(ia_handle_out, 2) }?.write(other);
     OK

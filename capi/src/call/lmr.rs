@@ -67,12 +67,7 @@ impl CreateCall {
 
     /// # Safety
     /// The description matches its memory type.
-    unsafe fn register(
-        &self,
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
-        privileges: Privileges,
-    ) -> Result<Lmr> {
+    unsafe fn register(&self, ia: &Ia, pz: &Pz, privileges: Privileges) -> Result<Lmr> {
         let original: Lmr;
         let source = match self.mem_type {
             DAT_MEM_TYPE_VIRTUAL => {
@@ -99,7 +94,7 @@ impl CreateCall {
     }
 
     /// The memory, if it is mapped with the needed access.
-    fn span(&self, ia: &InterfaceAdapter, address: DAT_PVOID, access: Privileges) -> Result<Span> {
+    fn span(&self, ia: &Ia, address: DAT_PVOID, access: Privileges) -> Result<Span> {
         let fail = |argument, reason: String| Err(invalid(argument, reason).during(CREATE));
         if self.length == 0 {
             return Err(Error::new(ReturnType::LengthError, Subtype::NoSubtype)

@@ -21,7 +21,7 @@ pub(crate) mod rsp;
 pub(crate) mod srq;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::{Endpoint, EventDispatcher, InterfaceAdapter, ProtectionZone, Timeout};
+use dat_core::{Ep, Evd, Ia, Pz, Timeout};
 
 use crate::abi::*;
 use crate::argument::{self, count, given, invalid, mask, optional_out, out};

@@ -14,10 +14,7 @@ use crate::result::{ReturnValue, failed};
 
 /// Runs a post on the endpoint of a handle.
 #[inline]
-pub(crate) fn on(
-    ep_handle: DAT_EP_HANDLE,
-    post: impl FnOnce(&Endpoint) -> Result<()>,
-) -> CallResult {
+pub(crate) fn on(ep_handle: DAT_EP_HANDLE, post: impl FnOnce(&Ep) -> Result<()>) -> CallResult {
     handle::with(ep_handle, post)
         .ok_or_else(|| invalid_handle(ep_handle, Subtype::InvalidHandleEp))??;
     OK
@@ -36,7 +33,7 @@ pub(crate) fn cookie(cookie: DAT_DTO_COOKIE) -> u64 {
 
 /// The endpoint and the segment of a post on the fast path.
 struct FastPath {
-    ep: handle::Pinned<Endpoint>,
+    ep: handle::Pinned<Ep>,
     segment: LmrTriplet,
 }
 
@@ -61,7 +58,7 @@ impl FastPath {
     }
 
     #[inline(always)]
-    fn post(self, post: impl FnOnce(&Endpoint, &[LmrTriplet]) -> Result<()>) -> DAT_RETURN {
+    fn post(self, post: impl FnOnce(&Ep, &[LmrTriplet]) -> Result<()>) -> DAT_RETURN {
         // Moved apart, so that only the segment has to be in memory.
         let Self { ep, segment } = self;
         match post(ep.object(), slice::from_ref(&segment)) {
@@ -74,7 +71,7 @@ impl FastPath {
 /// Reports the error of a post, and ends the pin of its endpoint.
 #[cold]
 #[inline(never)]
-fn refused(_ep: handle::Pinned<Endpoint>, error: Error) -> DAT_RETURN {
+fn refused(_ep: handle::Pinned<Ep>, error: Error) -> DAT_RETURN {
     failed(error)
 }
 
@@ -93,7 +90,7 @@ macro_rules! posts {
         ) -> DAT_RETURN {
             #[inline(always)]
             unsafe fn in_core(
-                ep: &Endpoint,
+                ep: &Ep,
                 iov: &[LmrTriplet],
                 user_cookie: DAT_DTO_COOKIE,
                 $($remote_iov: *const DAT_RMR_TRIPLET,)?

@@ -15,7 +15,7 @@ pub(crate) unsafe fn query(
     pz_param_mask: DAT_PZ_PARAM_MASK,
     pz_param: *mut DAT_PZ_PARAM,
 ) -> CallResult {
-    let pz: ProtectionZone = object(pz_handle)?;
+    let pz: Pz = object(pz_handle)?;
     mask(pz_param_mask, DAT_PZ_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(pz_param, 3) }?;
@@ -24,5 +24,5 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(pz_handle: DAT_PZ_HANDLE) -> CallResult {
-    end(pz_handle, ProtectionZone::free)
+    end(pz_handle, Pz::free)
 }

@@ -10,7 +10,7 @@ pub(crate) unsafe fn create(
     rmr_handle: *mut DAT_RMR_HANDLE,
 ) -> CallResult {
     // SAFETY: the caller guarantees writable memory for the handle, unless the check rejects it.
-    unsafe { create_with(pz_handle, rmr_handle, InterfaceAdapter::rmr_create) }
+    unsafe { create_with(pz_handle, rmr_handle, Ia::rmr_create) }
 }
 
 /// Creates a remote memory region of either scope.
@@ -20,9 +20,9 @@ pub(crate) unsafe fn create(
 pub(crate) unsafe fn create_with(
     pz_handle: DAT_PZ_HANDLE,
     rmr_handle: *mut DAT_RMR_HANDLE,
-    make: impl FnOnce(&InterfaceAdapter, &ProtectionZone) -> Result<Rmr>,
+    make: impl FnOnce(&Ia, &Pz) -> Result<Rmr>,
 ) -> CallResult {
-    let pz: ProtectionZone = object(pz_handle)?;
+    let pz: Pz = object(pz_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(rmr_handle, 2) }?;
     let ia = pz.adapter();
@@ -67,7 +67,7 @@ impl BindCall {
     /// The addresses of the triplet and of the context are valid, or rejected by the check.
     pub(crate) unsafe fn post(self) -> CallResult {
         let rmr: Rmr = object(self.rmr_handle)?;
-        let endpoint: Endpoint = object(self.ep_handle)?;
+        let endpoint: Ep = object(self.ep_handle)?;
         // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
         let triplet = unsafe { given(self.lmr_triplet, self.arguments.0) }?;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.

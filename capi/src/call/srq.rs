@@ -1,6 +1,6 @@
 //! Shared receive queues.
 
-use dat_core::{SharedReceiveQueue, SrqAttributes};
+use dat_core::{Srq, SrqAttributes};
 
 use super::*;
 use crate::convert::memory;
@@ -31,7 +31,7 @@ pub(crate) unsafe fn query(
     srq_param_mask: DAT_SRQ_PARAM_MASK,
     srq_param: *mut DAT_SRQ_PARAM,
 ) -> CallResult {
-    let srq: SharedReceiveQueue = object(srq_handle)?;
+    let srq: Srq = object(srq_handle)?;
     mask(srq_param_mask, DAT_SRQ_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(srq_param, 3) }?;
@@ -56,29 +56,29 @@ pub(crate) unsafe fn post_recv(
     local_iov: *mut DAT_LMR_TRIPLET,
     user_cookie: DAT_DTO_COOKIE,
 ) -> CallResult {
-    let posted = handle::with(srq_handle, |srq: &SharedReceiveQueue| {
+    let posted = handle::with(srq_handle, |srq: &Srq| {
         let mut buffer = memory::Segments::new();
         // SAFETY: the caller guarantees the given number of readable segments.
         let iov = unsafe { memory::segments(num_segments, local_iov, &mut buffer) }?;
         // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
         srq.post_recv(iov, unsafe { user_cookie.as_64 })
     });
-    posted.ok_or_else(|| invalid_handle(srq_handle, SharedReceiveQueue::SUBTYPE))??;
+    posted.ok_or_else(|| invalid_handle(srq_handle, Srq::SUBTYPE))??;
     OK
 }
 
 pub(crate) unsafe fn resize(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT) -> CallResult {
-    let srq: SharedReceiveQueue = object(srq_handle)?;
+    let srq: Srq = object(srq_handle)?;
     srq.resize(count(max_recv_dtos, 2)?)?;
     OK
 }
 
 pub(crate) unsafe fn set_lw(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> CallResult {
-    let srq: SharedReceiveQueue = object(srq_handle)?;
+    let srq: Srq = object(srq_handle)?;
     srq.set_low_watermark(count(low_watermark, 2)?)?;
     OK
 }
 
 pub(crate) unsafe fn free(srq_handle: DAT_SRQ_HANDLE) -> CallResult {
-    end(srq_handle, SharedReceiveQueue::free)
+    end(srq_handle, Srq::free)
 }

@@ -13,7 +13,7 @@ pub(crate) unsafe fn common_connect(
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> CallResult {
-    let endpoint: Endpoint = object(ep_handle)?;
+    let endpoint: Ep = object(ep_handle)?;
     // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let remote = unsafe { address::from_c(remote_ia_address, 2) }?;
     // SAFETY: the caller guarantees that the data has the given size.

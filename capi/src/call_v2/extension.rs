@@ -147,7 +147,7 @@ fn unknown_address(argument: u32) -> Error {
 }
 
 fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
-    let endpoint: Endpoint = object(handle)?;
+    let endpoint: Ep = object(handle)?;
     match address_handle::free(endpoint.adapter().id(), &address(&mut arguments, 3)?) {
         true => OK,
         false => Err(unknown_address(3)),
@@ -157,7 +157,7 @@ fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
 /// Frees the request of an attempt: there is nothing to free, because it ends with its event. So
 /// the context in the event is 0.
 fn free_request(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
-    object::<Endpoint>(handle)?;
+    object::<Ep>(handle)?;
     match context(&mut arguments) {
         0 => OK,
         other => Err(invalid(3, format!("{other:#x} is not the context of an event"))),

@@ -1,6 +1,6 @@
 //! Events of the InfiniBand extension: the contents of `event_extension_data`.
 
-use dat_core::{DatagramEvent, DatagramEventKind, DtoCompletion, DtoStatus, Endpoint, Operation};
+use dat_core::{DatagramEvent, DatagramEventKind, DtoCompletion, DtoStatus, Ep, Operation};
 
 use super::address_handle;
 use crate::abi::*;
@@ -62,7 +62,7 @@ pub(crate) fn datagram(event: &DatagramEvent, to: &mut DAT_EVENT) {
         _ => (DAT_IB_UD_CONNECT_ERROR, DAT_IB_OP_ERR),
     };
     let mut data = extension(r#type, status);
-    let endpoint = handle::get::<Endpoint>(of_number(event.ep));
+    let endpoint = handle::get::<Ep>(of_number(event.ep));
     if let (Some(remote), Some(endpoint)) = (&event.remote, endpoint) {
         data.peer.remote_ah = address_handle::make(endpoint.adapter().id(), remote);
     }

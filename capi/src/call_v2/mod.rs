@@ -14,7 +14,7 @@ pub(crate) mod post;
 pub(crate) mod registry;
 pub(crate) mod rmr;
 
-use dat_core::Endpoint;
+use dat_core::Ep;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 
 use crate::abi::*;

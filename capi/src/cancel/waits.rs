@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dat_core::blocking::{BlockedCnoWait, BlockedEvdWait, SleepOn, SleepResult, WaitStep};
 use dat_core::error::Result;
-use dat_core::{Event, EventDispatcher, WaitResult};
+use dat_core::{Evd, Event, WaitResult};
 
 /// A blocked wait of the core.
 pub(crate) trait Wait: Sized {
@@ -44,7 +44,7 @@ pub(crate) fn with_event(
 }
 
 impl Wait for BlockedCnoWait {
-    type Found = Option<EventDispatcher>;
+    type Found = Option<Evd>;
 
     fn time_left(&self) -> Option<Duration> {
         self.time_left()

@@ -1,7 +1,7 @@
 //! Attributes and parameters of endpoints.
 
 use dat_core::error::Result;
-use dat_core::{CompletionFlags, Endpoint, EpAttributes, EpParam, EventDispatcher, Qos};
+use dat_core::{CompletionFlags, Ep, EpAttributes, EpParam, Evd, Qos};
 
 use super::{Narrow, attributes, count};
 use crate::abi::*;
@@ -136,14 +136,13 @@ pub(crate) unsafe fn change_attributes(
 
 /// The parameters of an endpoint, with its local and remote address.
 pub(crate) fn param_to_c(
-    endpoint: &Endpoint,
+    endpoint: &Ep,
     param: &EpParam,
     (local_ia_address_ptr, remote_ia_address_ptr): (DAT_IA_ADDRESS_PTR, DAT_IA_ADDRESS_PTR),
     ep_attr: DAT_EP_ATTR,
 ) -> DAT_EP_PARAM {
-    let evd = |evd: &Option<EventDispatcher>| {
-        evd.as_ref().map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()))
-    };
+    let evd =
+        |evd: &Option<Evd>| evd.as_ref().map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()));
     value! { DAT_EP_PARAM {
         ia_handle: adapters::handle_of(&endpoint.adapter()),
         ep_state: param.state as DAT_EP_STATE,

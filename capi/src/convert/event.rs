@@ -3,8 +3,8 @@
 use std::mem::ManuallyDrop;
 
 use dat_core::{
-    AsyncError, AsyncErrorKind, ConnectionEvent, CrArrival, DtoCompletion, DtoStatus, EndpointId,
-    Event, Failure, Operation, RmrBindCompletion, ServicePoint,
+    AsyncError, AsyncErrorKind, ConnectionEvent, CrArrival, DtoCompletion, DtoStatus, EpId, Event,
+    Failure, Operation, RmrBindCompletion, ServicePoint,
 };
 
 use super::address::adapter_to_c;
@@ -54,7 +54,7 @@ pub(crate) fn completion_data(done: &DtoCompletion) -> DAT_DTO_COMPLETION_EVENT_
 /// Stores the failure for dat_error_detail.
 #[cold]
 #[inline(never)]
-fn failed(ep: EndpointId, (operation, cookie, status): (Operation, u64, DtoStatus)) {
+fn failed(ep: EpId, (operation, cookie, status): (Operation, u64, DtoStatus)) {
     last_error::set_completion(ep, Failure { operation, cookie, status, cause: String::new() });
 }
 

@@ -1,10 +1,7 @@
 //! The objects of the core that a handle can refer to.
 
 use dat_core::error::Subtype;
-use dat_core::{
-    Cno, ConnectionRequest, Csp, Endpoint, EventDispatcher, InterfaceAdapter, Lmr, ObjectKind,
-    ProtectionZone, Psp, Rmr, Rsp, SharedReceiveQueue,
-};
+use dat_core::{Cno, Cr, Csp, Ep, Evd, Ia, Lmr, ObjectKind, Psp, Pz, Rmr, Rsp, Srq};
 use dat_sync::Process;
 
 use super::cell::Cell;
@@ -89,16 +86,16 @@ macro_rules! objects {
 }
 
 objects! {
-    ConnectionRequest = Cr, InvalidHandleCr;
-    Endpoint = Ep, InvalidHandleEp;
-    EventDispatcher = Evd, InvalidHandleEvdRequest;
-    InterfaceAdapter = Ia, InvalidHandleIa;
+    Cr = Cr, InvalidHandleCr;
+    Ep = Ep, InvalidHandleEp;
+    Evd = Evd, InvalidHandleEvdRequest;
+    Ia = Ia, InvalidHandleIa;
     Lmr = Lmr, InvalidHandleLmr;
     Psp = Psp, InvalidHandlePsp;
-    ProtectionZone = Pz, InvalidHandlePz;
+    Pz = Pz, InvalidHandlePz;
     Rmr = Rmr, InvalidHandleRmr;
     Rsp = Rsp, InvalidHandleRsp;
     Cno = Cno, InvalidHandleCno;
-    SharedReceiveQueue = Srq, InvalidHandleSrq;
+    Srq = Srq, InvalidHandleSrq;
     Csp = Csp, InvalidHandleCsp;
 }

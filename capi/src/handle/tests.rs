@@ -4,20 +4,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use dat_core::registry::Configuration;
-use dat_core::{Close, InterfaceAdapter, ObjectKind, ProtectionZone, Registry};
+use dat_core::{Close, Ia, ObjectKind, Pz, Registry};
 
 use super::chunks::locate;
 use super::{attach, get, id_allocator, kind_of, of_number, reclaim_all, with};
 use crate::abi::DAT_HANDLE;
 use crate::adapters;
 
-fn open() -> InterfaceAdapter {
+fn open() -> Ia {
     let registry = Registry::with_id_allocator(Configuration::default(), id_allocator());
     registry.add_provider(dat_provider_loopback::provider()).unwrap();
     registry.open("loopback").unwrap()
 }
 
-fn zone(ia: &InterfaceAdapter) -> DAT_HANDLE {
+fn zone(ia: &Ia) -> DAT_HANDLE {
     attach(ia.pz_create().unwrap(), adapters::table(ia))
 }
 
@@ -26,11 +26,11 @@ fn a_handle_leads_to_its_object_until_it_is_freed() {
     let ia = open();
     let handle = zone(&ia);
     assert_eq!(kind_of(handle), Some(ObjectKind::Pz));
-    let pz: ProtectionZone = get(handle).unwrap();
+    let pz: Pz = get(handle).unwrap();
     assert_eq!(of_number(pz.id()), handle);
-    assert!(get::<dat_core::Endpoint>(handle).is_none(), "a zone is not an endpoint");
+    assert!(get::<dat_core::Ep>(handle).is_none(), "a zone is not an endpoint");
     pz.free().unwrap();
-    assert!(get::<ProtectionZone>(handle).is_none());
+    assert!(get::<Pz>(handle).is_none());
     assert_eq!(kind_of(handle), None);
     assert!(locate(handle.addr()).is_some(), "the cell stays ours");
     ia.close(Close::Graceful).unwrap();
@@ -46,17 +46,17 @@ fn no_other_value_is_a_handle() {
     let near = [0, 1, 8, 32, 4096, 1 << 16, usize::MAX, usize::MAX & !31, 1 << 47];
     for value in near.into_iter().chain([&raw const ia as usize, open as *const () as usize & !31])
     {
-        assert!(get::<ProtectionZone>(of_number(value as u64)).is_none(), "{value:#x}");
+        assert!(get::<Pz>(of_number(value as u64)).is_none(), "{value:#x}");
     }
     ia.close(Close::Abrupt).unwrap();
-    assert!(get::<ProtectionZone>(handle).is_none(), "the close frees it");
+    assert!(get::<Pz>(handle).is_none(), "the close frees it");
 }
 
 #[test]
 fn cells_are_used_again_oldest_first() {
     let ia = open();
     let first = zone(&ia);
-    get::<ProtectionZone>(first).unwrap().free().unwrap();
+    get::<Pz>(first).unwrap().free().unwrap();
     reclaim_all();
     let next = zone(&ia);
     assert_ne!(first, next, "a stale handle is caught as long as possible");
@@ -79,14 +79,14 @@ fn many_objects_have_distinct_handles() {
 fn an_object_outlives_the_call_that_uses_it() {
     let ia = open();
     let handle = zone(&ia);
-    let found = with(handle, |pz: &ProtectionZone| {
+    let found = with(handle, |pz: &Pz| {
         pz.free().unwrap();
         // Meanwhile, frees on other threads complete.
         thread::scope(|scope| scope.spawn(reclaim_all).join().unwrap());
         pz.id()
     });
     assert_eq!(found.map(of_number), Some(handle));
-    assert!(with(handle, |_: &ProtectionZone| ()).is_none());
+    assert!(with(handle, |_: &Pz| ()).is_none());
     ia.close(Close::Graceful).unwrap();
 }
 
@@ -98,7 +98,7 @@ fn calls_inside_calls_find_their_objects() {
         if depth == 0 {
             return 0;
         }
-        with(handle, |_: &ProtectionZone| 1 + nest(handle, depth - 1)).unwrap_or(0)
+        with(handle, |_: &Pz| 1 + nest(handle, depth - 1)).unwrap_or(0)
     }
     assert_eq!(nest(handle, 8), 8);
     ia.close(Close::Abrupt).unwrap();
@@ -116,7 +116,7 @@ fn threads_race_with_frees() {
                     let mut met = 0_u64;
                     while !done.load(Ordering::Relaxed) {
                         for handle in &handles {
-                            let id = with(of_number(*handle as u64), ProtectionZone::id);
+                            let id = with(of_number(*handle as u64), Pz::id);
                             // The object found is that of the handle, or a later one in the same
                             // cell.
                             assert!(id.is_none_or(|id| id == *handle as u64));
@@ -128,7 +128,7 @@ fn threads_race_with_frees() {
             })
             .collect();
         for handle in &handles {
-            get::<ProtectionZone>(of_number(*handle as u64)).unwrap().free().unwrap();
+            get::<Pz>(of_number(*handle as u64)).unwrap().free().unwrap();
             super::reclaim();
         }
         reclaim_all();

@@ -221,7 +221,7 @@ pub(super) fn endpoint(ep: &EpAttributes) -> Section {
         Row::named("ep_transport_specific", &ep.transport_specific),
         Row::named("ep_provider_specific", &ep.provider_specific),
     ];
-    Section { key: "default_ep", title: "Endpoint by default", rows }
+    Section { key: "default_ep", title: "Ep by default", rows }
 }
 
 fn ownership(ownership: IovOwnership) -> &'static str {

@@ -1,6 +1,6 @@
 //! The memory of one measurement: slots used in turn, their posts and their verification.
 
-use dat_core::{CompletionFlags, DtoStatus, Event, EventDispatcher, LmrTriplet, RmrTriplet};
+use dat_core::{CompletionFlags, DtoStatus, Evd, Event, LmrTriplet, RmrTriplet};
 
 use super::Op;
 use super::fixture::Fixture;
@@ -158,7 +158,7 @@ impl<'a> Buffers<'a> {
 
     /// Dequeues a completion, if there is one.
     #[inline]
-    pub(crate) fn take(&self, evd: &EventDispatcher, event: &mut Event) -> Result<bool, CliError> {
+    pub(crate) fn take(&self, evd: &Evd, event: &mut Event) -> Result<bool, CliError> {
         if !evd.dequeue(event)? {
             return Ok(false);
         }

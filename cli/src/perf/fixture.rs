@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dat_core::{Close, CompletionFlags, InterfaceAdapter, ProtectionZone};
+use dat_core::{Close, CompletionFlags, Ia, Pz};
 
 use crate::error::CliError;
 use crate::session::Pair;
@@ -13,8 +13,8 @@ const DEPTH: u32 = 64;
 /// The objects that all measurements share.
 #[derive(Debug)]
 pub(crate) struct Fixture {
-    pub(crate) ia: InterfaceAdapter,
-    pub(crate) pz: ProtectionZone,
+    pub(crate) ia: Ia,
+    pub(crate) pz: Pz,
     pub(crate) pair: Pair,
     /// The maximum number of RDMA reads in flight.
     pub(crate) reads: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     /// Connects two endpoints of an open adapter.
-    pub(crate) fn new(ia: InterfaceAdapter, timeout: Duration) -> Result<Self, CliError> {
+    pub(crate) fn new(ia: Ia, timeout: Duration) -> Result<Self, CliError> {
         let pz = ia.pz_create()?;
         let mut pair = Pair::create(&ia, &pz, DEPTH, timeout)?;
         pair.listen()?;

@@ -1,6 +1,6 @@
 //! Selects the measurements that the limits of the adapter allow.
 
-use dat_core::InterfaceAdapter;
+use dat_core::Ia;
 use serde::Serialize;
 
 use super::Op;
@@ -37,7 +37,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// The limits of an adapter.
-    pub(crate) fn of(ia: &InterfaceAdapter) -> Self {
+    pub(crate) fn of(ia: &Ia) -> Self {
         let (limits, ep) = (ia.attributes(), ia.default_ep_attributes());
         Self {
             message: limits.max_message_size,

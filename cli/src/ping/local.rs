@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dat_core::{
-    AsyncErrorKind, Close, DtoCompletion, DtoStatus, EpAttributes, Event, Failure,
-    InterfaceAdapter, Operation, ProtectionZone, Registry,
+    AsyncErrorKind, Close, DtoCompletion, DtoStatus, EpAttributes, Event, Failure, Ia, Operation,
+    Pz, Registry,
 };
 
 use super::pieces::Stopwatch;
@@ -28,8 +28,8 @@ pub(super) struct Local {
     registry: Registry,
     name: String,
     timeout: Duration,
-    pub(super) ia: Option<InterfaceAdapter>,
-    pz: Option<ProtectionZone>,
+    pub(super) ia: Option<Ia>,
+    pz: Option<Pz>,
     pair: Option<Pair>,
     buffers: Option<Buffers>,
     exchanged: Option<Exchanged>,
@@ -62,11 +62,11 @@ impl Local {
         }
     }
 
-    pub(super) fn ia(&self) -> Result<&InterfaceAdapter, CliError> {
+    pub(super) fn ia(&self) -> Result<&Ia, CliError> {
         there(self.ia.as_ref())
     }
 
-    pub(super) fn pz(&self) -> Result<&ProtectionZone, CliError> {
+    pub(super) fn pz(&self) -> Result<&Pz, CliError> {
         there(self.pz.as_ref())
     }
 
@@ -226,7 +226,7 @@ pub(super) fn there<T>(made: Option<T>) -> Result<T, CliError> {
 }
 
 /// An asynchronous error that concerns the whole adapter, if there was one.
-pub(super) fn asynchronous_error(ia: &InterfaceAdapter) -> Result<(), CliError> {
+pub(super) fn asynchronous_error(ia: &Ia) -> Result<(), CliError> {
     let Some(evd) = ia.async_evd() else { return Ok(()) };
     let mut event = Event::default();
     while evd.dequeue(&mut event)? {

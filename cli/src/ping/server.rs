@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind, ConnectionRequest, DtoCompletion, DtoStatus,
-    EpProvision, EpState, Event, EventDispatcher, InterfaceAdapter, Operation, ProtectionZone, Psp,
-    Registry, Timeout,
+    Close, CompletionFlags, ConnectionEventKind, Cr, DtoCompletion, DtoStatus, EpProvision,
+    EpState, Evd, Event, Ia, Operation, Psp, Pz, Registry, Timeout,
 };
 use serde::Serialize;
 
@@ -24,11 +23,11 @@ const SLOTS: u64 = 4;
 pub(super) struct Server {
     name: String,
     timeout: Duration,
-    ia: InterfaceAdapter,
-    pz: ProtectionZone,
+    ia: Ia,
+    pz: Pz,
     /// The offered memory: one half for writes, one for reads.
     area: Buffer,
-    arrivals: EventDispatcher,
+    arrivals: Evd,
     psp: Psp,
 }
 
@@ -83,7 +82,7 @@ impl Server {
         Ok(Call { from, messages, error })
     }
 
-    fn answer(&self, request: &ConnectionRequest, messages: &mut u64) -> Result<(), CliError> {
+    fn answer(&self, request: &Cr, messages: &mut u64) -> Result<(), CliError> {
         if let Err(error) = handshake::check_request(&request.query()?.private_data) {
             request.reject(&[])?;
             return Err(error);
@@ -100,7 +99,7 @@ impl Server {
         side.free().into_iter().fold(done, finish)
     }
 
-    fn accept(&self, request: &ConnectionRequest, side: &Side) -> Result<Slots, CliError> {
+    fn accept(&self, request: &Cr, side: &Side) -> Result<Slots, CliError> {
         let size = LONGEST.min(self.ia.attributes().max_message_size);
         let slots =
             Slots { buffer: Buffer::target(&self.ia, &self.pz, (SLOTS * size) as usize)?, size };

@@ -14,7 +14,7 @@ pub(crate) use device::DeviceBase;
 pub use ids::{EpCounter, EvdCounter, IaCounter};
 
 use crate::error::Result;
-use crate::{Endpoint, EventDispatcher, InterfaceAdapter};
+use crate::{Ep, Evd, Ia};
 
 /// Gives a handle its counter methods, which first check that the object is live.
 macro_rules! counted {
@@ -62,21 +62,21 @@ macro_rules! counted {
 }
 
 counted!(
-    InterfaceAdapter,
+    Ia,
     IaCounter,
     (ia, reset) => ia.inner().counters(reset),
     on => ia.inner().set_counted(on),
     operation => ia.inner().check_open(operation)
 );
 counted!(
-    Endpoint,
+    Ep,
     EpCounter,
     (ep, reset) => ep.inner().counter_set().read(reset),
     on => ep.inner().set_counted(on),
     operation => ep.inner().base.check_live(operation)
 );
 counted!(
-    EventDispatcher,
+    Evd,
     EvdCounter,
     (evd, reset) => evd.inner().counter_set().read(reset),
     on => evd.inner().set_counted(on),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ConnectionRequest, CrInner, RequestEndpoint};
+use super::{Cr, CrInner, RequestEndpoint};
 use crate::counters::IaCounter;
-use crate::ep::Endpoint;
+use crate::ep::Ep;
 use crate::ep::table::EpEvent;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::private_data::check_private_data;
@@ -13,7 +13,7 @@ use crate::provider::Address;
 /// The endpoint for which a request arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnEndpoint {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: Ep,
     /// Created by the provider for this request: a rejection frees it.
     pub(crate) provider_made: bool,
 }
@@ -37,12 +37,12 @@ pub struct CrParam {
     /// The data that its consumer sent.
     pub private_data: Arc<[u8]>,
     /// The endpoint on which it is to be accepted, if the service point chose one.
-    pub local_ep: Option<Endpoint>,
+    pub local_ep: Option<Ep>,
 }
 
 const ACCEPT: &str = "dat_cr_accept";
 
-impl ConnectionRequest {
+impl Cr {
     /// The parameters of the request (dat_cr_query(3DAT)).
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl ConnectionRequest {
     /// the request arrived, or too much private data; `DAT_INVALID_STATE` for an endpoint that is
     /// not unconnected or has no zone; `DAT_INSUFFICIENT_RESOURCES` if the device has no resources
     /// left for the connection. After an error the request and the endpoint are unchanged.
-    pub fn accept(&self, endpoint: Option<&Endpoint>, private_data: &[u8]) -> Result<()> {
+    pub fn accept(&self, endpoint: Option<&Ep>, private_data: &[u8]) -> Result<()> {
         let inner = &*self.inner;
         let base = &inner.base;
         base.check_live(ACCEPT)?;
@@ -94,7 +94,7 @@ impl CrInner {
     }
 
     /// The endpoint to accept on.
-    fn endpoint_for(&self, given: Option<&Endpoint>) -> Result<Endpoint> {
+    fn endpoint_for(&self, given: Option<&Ep>) -> Result<Ep> {
         let fail = |error: Error| Err(self.base.describe(error, ACCEPT));
         match (self.own_endpoint(), given) {
             (Some(own), None) => Ok(own.endpoint.clone()),

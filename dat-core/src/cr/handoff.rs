@@ -1,9 +1,9 @@
 //! Handing a connection request over to another service point.
 
-use super::ConnectionRequest;
+use super::Cr;
 use crate::error::{Error, Result, ReturnType, Subtype};
 
-impl ConnectionRequest {
+impl Cr {
     /// Hands the request over to another service point of the adapter (dat_cr_handoff(3DAT)), as if
     /// it had arrived there. This request ends; its endpoint, if it arrived for one, is treated as
     /// after a rejection.

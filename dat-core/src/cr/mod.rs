@@ -24,10 +24,10 @@ use crate::provider::{Downcast, IncomingRequest, Peer};
 /// peer may access:
 ///
 /// ```
-/// use dat_core::{ConnectionRequest, Endpoint, Lmr, Result};
+/// use dat_core::{Cr, Ep, Lmr, Result};
 ///
 /// /// Accepts clients that know the password, and tells them where they may write.
-/// fn answer(request: &ConnectionRequest, ep: &Endpoint, region: &Lmr) -> Result<()> {
+/// fn answer(request: &Cr, ep: &Ep, region: &Lmr) -> Result<()> {
 ///     if *request.query()?.private_data != *b"password" {
 ///         return request.reject(b"wrong password");
 ///     }
@@ -60,7 +60,7 @@ use crate::provider::{Downcast, IncomingRequest, Peer};
 /// The client finds these bytes in `private_data` of its [`ConnectionEvent`](crate::ConnectionEvent) and
 /// makes the triplet with [`RmrTriplet::from_bytes`](crate::RmrTriplet::from_bytes).
 #[derive(Clone)]
-pub struct ConnectionRequest {
+pub struct Cr {
     inner: Arc<CrInner>,
 }
 
@@ -82,11 +82,11 @@ pub(crate) trait RequestEndpoint: Downcast {
     fn release(&self);
 }
 
-object_handle!(ConnectionRequest, CrInner);
+object_handle!(Cr, CrInner);
 
 const REJECT: &str = "dat_cr_reject";
 
-impl ConnectionRequest {
+impl Cr {
     /// Wraps a request that arrived; returns it if that fails.
     pub(crate) fn new(
         ia: &Arc<IaInner>,

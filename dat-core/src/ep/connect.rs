@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::control::Remote;
 use super::table::EpEvent;
-use super::{Config, Endpoint, EpInner, EpState};
+use super::{Config, Ep, EpInner, EpState};
 use crate::counters::{EpCounter, IaCounter};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{Close, ConnectFlags, Qos};
@@ -79,7 +79,7 @@ const DUP: &str = "dat_ep_dup_connect";
 const DISCONNECT: &str = "dat_ep_disconnect";
 const RESET: &str = "dat_ep_reset";
 
-impl Endpoint {
+impl Ep {
     /// Requests a connection (dat_ep_connect(3DAT)); the outcome is reported as an event.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Endpoint {
     /// (dat_ep_dup_connect(3DAT)).
     ///
     /// # Errors
-    /// As [`Endpoint::connect`]; `DAT_INVALID_STATE` if `other` is not connected, or was the
+    /// As [`Ep::connect`]; `DAT_INVALID_STATE` if `other` is not connected, or was the
     /// passive side of its connection; `DAT_INVALID_HANDLE` if it was freed or belongs to another
     /// adapter.
     pub fn dup_connect(
@@ -138,7 +138,7 @@ impl Endpoint {
     /// (dat_ep_common_connect of DAT 2.0).
     ///
     /// # Errors
-    /// As [`Endpoint::connect`].
+    /// As [`Ep::connect`].
     pub fn common_connect(
         &self,
         remote: SocketAddr,

@@ -6,20 +6,20 @@ use std::sync::{Arc, OnceLock};
 use super::control::{Control, Sink};
 use super::post_checks::PostChecks;
 use super::spec::EpSpec;
-use super::{Config, Endpoint, EpInner, EpState, Reads, attributes};
+use super::{Config, Ep, EpInner, EpState, Reads, attributes};
 use crate::attr::EpAttributes;
 use crate::deferred_upcalls::UpcallFreeMutex;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EventDispatcher, Stream, StreamBindings};
+use crate::evd::{Evd, EvdInner, Stream, StreamBindings};
 use crate::flags::{CompletionFlags, EvdFlags};
-use crate::ia::{IaInner, InterfaceAdapter};
+use crate::ia::{Ia, IaInner};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
 use crate::provider::{Epochs, QueuePairSpec, Service};
 use crate::srq::SrqInner;
 use dat_sync::{SlabArc, SlabWeak};
 
-impl InterfaceAdapter {
+impl Ia {
     /// Creates an endpoint, in the Unconnected state (dat_ep_create(3DAT)).
     ///
     /// # Errors
@@ -30,12 +30,12 @@ impl InterfaceAdapter {
     ///   endpoints on the same dispatcher;
     /// - `DAT_MODEL_NOT_SUPPORTED` for what the provider does not support;
     /// - `DAT_INSUFFICIENT_RESOURCES` if the adapter has no resources left.
-    pub fn ep_create(&self, spec: &EpSpec) -> Result<Endpoint> {
+    pub fn ep_create(&self, spec: &EpSpec) -> Result<Ep> {
         self.ep_create_in(EpState::Unconnected, spec)
     }
 
     /// As [`ep_create`](Self::ep_create), in an initial state.
-    pub(crate) fn ep_create_in(&self, state: EpState, spec: &EpSpec) -> Result<Endpoint> {
+    pub(crate) fn ep_create_in(&self, state: EpState, spec: &EpSpec) -> Result<Ep> {
         let ia = self.inner();
         let call = if spec.srq.is_some() { Call::CreateWithSrq } else { Call::Create };
         let create = call.operation();
@@ -66,7 +66,7 @@ impl InterfaceAdapter {
         };
         let inner = SlabArc::try_new_cyclic(make, no_memory)?;
         ia.insert(&inner.base, SlabArc::downgrade(&inner), create)?;
-        Ok(Endpoint { inner })
+        Ok(Ep { inner })
     }
 }
 
@@ -245,7 +245,7 @@ impl Use {
 
 fn use_evd(
     ia: &Arc<IaInner>,
-    evd: Option<&EventDispatcher>,
+    evd: Option<&Evd>,
     purpose: Use,
     operation: &'static str,
 ) -> Result<Option<Hold<EvdInner>>> {

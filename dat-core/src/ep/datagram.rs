@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::control::{Control, Resolving};
-use super::{Endpoint, EpInner, Gathered};
+use super::{Ep, EpInner, Gathered};
 use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{DatagramAddress, DatagramEvent, DatagramEventKind, Event};
@@ -21,13 +21,13 @@ use crate::triplet::LmrTriplet;
 
 const SEND: &str = "dat_ib_post_send_ud";
 
-impl Endpoint {
+impl Ep {
     /// Posts a datagram (dat_ib_post_send_ud). It may be lost. A received datagram has
     /// [`DatagramAddress::PREFIX`] bytes of the transport before the message.
     ///
     /// # Errors
     /// `DAT_INVALID_STATE` for an endpoint that does not carry datagrams; otherwise as
-    /// [`Endpoint::post_send`].
+    /// [`Ep::post_send`].
     pub fn post_send_datagram(
         &self,
         iov: &[LmrTriplet],

@@ -28,11 +28,11 @@ use crate::attr::EpAttributes;
 use crate::counters::{CounterSet, EpCounter};
 use crate::deferred_upcalls::UpcallFreeMutex;
 use crate::error::{Error, Result, ReturnType};
-use crate::evd::{EvdInner, EventDispatcher, Stream, StreamBindings};
+use crate::evd::{Evd, EvdInner, Stream, StreamBindings};
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::provider::{Address, Epochs, Failure, QueuePair};
-use crate::pz::{ProtectionZone, PzInner};
-use crate::srq::{SharedReceiveQueue, SrqInner};
+use crate::pz::{Pz, PzInner};
+use crate::srq::{Srq, SrqInner};
 use dat_sync::region_table::RegionTable;
 use dat_sync::{SlabArc, SlabWeak};
 
@@ -82,7 +82,7 @@ use table::EpEvent;
 /// # Ok::<(), dat_core::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Endpoint {
+pub struct Ep {
     inner: SlabArc<EpInner>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct EpInner {
     call: UpcallFreeMutex<Option<Config>>,
 }
 
-object_handle!(Endpoint, EpInner);
+object_handle!(Ep, EpInner);
 
 const STATUS: &str = "dat_ep_get_status";
 const QUERY: &str = "dat_ep_query";
@@ -156,22 +156,22 @@ pub struct EpParam {
     /// The port or connection qualifier to which it is connected or connecting.
     pub remote_port: Option<u64>,
     /// Its zone.
-    pub pz: Option<ProtectionZone>,
+    pub pz: Option<Pz>,
     /// The dispatcher that receives complete into.
-    pub recv_evd: Option<EventDispatcher>,
+    pub recv_evd: Option<Evd>,
     /// The dispatcher that requests complete into.
-    pub request_evd: Option<EventDispatcher>,
+    pub request_evd: Option<Evd>,
     /// The dispatcher of its connection events.
-    pub connect_evd: Option<EventDispatcher>,
+    pub connect_evd: Option<Evd>,
     /// The shared queue that receives are taken from, if any.
-    pub srq: Option<SharedReceiveQueue>,
+    pub srq: Option<Srq>,
     /// Its attributes, with all defaults filled in.
     pub attributes: EpAttributes,
     /// Number of late and impossible events of its connections, which changed nothing.
     pub ignored_events: u64,
 }
 
-impl Endpoint {
+impl Ep {
     pub(crate) fn inner(&self) -> &SlabArc<EpInner> {
         &self.inner
     }
@@ -197,7 +197,7 @@ impl Endpoint {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn failure(&self) -> Result<Option<Failure>> {
-        self.inner.base.check_live("Endpoint::failure")?;
+        self.inner.base.check_live("Ep::failure")?;
         Ok(self.inner.queue_pair.failure())
     }
 
@@ -222,18 +222,18 @@ impl Endpoint {
             EpState::ActiveConnectionPending => inner.queue_pair.connecting_port(),
             _ => None,
         };
-        let evd = |hold: &Hold<EvdInner>| EventDispatcher::from_inner(hold.arc());
+        let evd = |hold: &Hold<EvdInner>| Evd::from_inner(hold.arc());
         Ok(EpParam {
             state,
             local_address: inner.base.ia.attributes.ia.address,
             local_port: connecting.unwrap_or(port),
             remote_address: peer.map(|peer| peer.0),
             remote_port: peer.map(|peer| peer.1),
-            pz: config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc())),
+            pz: config.pz.as_ref().map(|pz| Pz::from_inner(pz.arc())),
             recv_evd: config.bindings.evd(Stream::Receive).map(evd),
             request_evd: config.bindings.evd(Stream::Request).map(evd),
             connect_evd: config.connect.as_ref().map(evd),
-            srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
+            srq: config.srq.as_ref().map(|srq| Srq::from_inner(srq.arc())),
             attributes: EpAttributes::clone(&config.attributes),
             ignored_events: u64::from(inner.ignored.load(Ordering::Relaxed)),
         })

@@ -3,12 +3,12 @@
 use super::create::Call;
 use super::spec::{EpSpec, EpUpdate};
 use super::table::EpEvent;
-use super::{Config, Endpoint, EpInner};
+use super::{Config, Ep, EpInner};
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EventDispatcher, Stream};
-use crate::pz::ProtectionZone;
-use crate::srq::SharedReceiveQueue;
+use crate::evd::{Evd, Stream};
+use crate::pz::Pz;
+use crate::srq::Srq;
 
 impl EpUpdate {
     /// The events that the state must allow.
@@ -34,14 +34,14 @@ impl EpUpdate {
 
 const MODIFY: &str = Call::Modify.operation();
 
-impl Endpoint {
+impl Ep {
     /// Changes the endpoint (dat_ep_modify(3DAT)), completely or not at all; receives posted before
     /// are kept.
     ///
     /// # Errors
     /// `DAT_INVALID_STATE` if the state does not allow a part of the change, or if receives are
     /// posted and their completion flags would change; otherwise as for
-    /// [`ep_create`](crate::InterfaceAdapter::ep_create), except that what the provider does not
+    /// [`ep_create`](crate::Ia::ep_create), except that what the provider does not
     /// support is `DAT_INVALID_PARAMETER` too.
     pub fn modify(&self, update: &EpUpdate) -> Result<()> {
         let inner = &*self.inner;
@@ -104,19 +104,19 @@ impl EpInner {
 /// The current specification of the endpoint, with the change applied.
 fn merged(config: &Config, update: &EpUpdate) -> EpSpec {
     let evd = |used: Option<&crate::lifecycle::Hold<crate::evd::EvdInner>>| {
-        used.map(|hold| EventDispatcher::from_inner(hold.arc()))
+        used.map(|hold| Evd::from_inner(hold.arc()))
     };
-    let pick = |new: &Option<Option<EventDispatcher>>, old: Option<EventDispatcher>| match new {
+    let pick = |new: &Option<Option<Evd>>, old: Option<Evd>| match new {
         Some(new) => new.clone(),
         None => old,
     };
-    let old_pz = config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc()));
+    let old_pz = config.pz.as_ref().map(|pz| Pz::from_inner(pz.arc()));
     EpSpec {
         pz: update.pz.clone().or(old_pz),
         recv_evd: pick(&update.recv_evd, evd(config.bindings.evd(Stream::Receive))),
         request_evd: pick(&update.request_evd, evd(config.bindings.evd(Stream::Request))),
         connect_evd: pick(&update.connect_evd, evd(config.connect.as_ref())),
-        srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
+        srq: config.srq.as_ref().map(|srq| Srq::from_inner(srq.arc())),
         attributes: Some(update.attributes.as_ref().unwrap_or(&config.attributes).clone()),
     }
 }

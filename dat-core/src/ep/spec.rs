@@ -3,7 +3,7 @@
 //! tests/core-over-c compiles this file too, with the handles of the C libraries in place of those of
 //! this crate.
 
-use crate::{EpAttributes, EventDispatcher, ProtectionZone, SharedReceiveQueue};
+use crate::{EpAttributes, Evd, Pz, Srq};
 
 /// The parameters of a new endpoint (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
 ///
@@ -23,18 +23,18 @@ use crate::{EpAttributes, EventDispatcher, ProtectionZone, SharedReceiveQueue};
 /// ```
 #[derive(Clone, Debug)]
 pub struct EpSpec {
-    pub(crate) pz: Option<ProtectionZone>,
-    pub(crate) recv_evd: Option<EventDispatcher>,
-    pub(crate) request_evd: Option<EventDispatcher>,
-    pub(crate) connect_evd: Option<EventDispatcher>,
-    pub(crate) srq: Option<SharedReceiveQueue>,
+    pub(crate) pz: Option<Pz>,
+    pub(crate) recv_evd: Option<Evd>,
+    pub(crate) request_evd: Option<Evd>,
+    pub(crate) connect_evd: Option<Evd>,
+    pub(crate) srq: Option<Srq>,
     pub(crate) attributes: Option<EpAttributes>,
 }
 
 impl EpSpec {
     /// An endpoint in a zone, with no dispatchers and the provider's default attributes.
     #[must_use]
-    pub fn new(pz: &ProtectionZone) -> Self {
+    pub fn new(pz: &Pz) -> Self {
         Self { pz: Some(pz.clone()), ..Self::without_zone() }
     }
 
@@ -52,28 +52,28 @@ impl EpSpec {
 
     /// Sets the dispatcher that receives complete into. Without it their completions are discarded.
     #[must_use]
-    pub fn recv_evd(mut self, evd: &EventDispatcher) -> Self {
+    pub fn recv_evd(mut self, evd: &Evd) -> Self {
         self.recv_evd = Some(evd.clone());
         self
     }
 
     /// Sets the dispatcher that requests complete into. Without it their completions are discarded.
     #[must_use]
-    pub fn request_evd(mut self, evd: &EventDispatcher) -> Self {
+    pub fn request_evd(mut self, evd: &Evd) -> Self {
         self.request_evd = Some(evd.clone());
         self
     }
 
     /// Sets the dispatcher of connection events. Without it they are discarded.
     #[must_use]
-    pub fn connect_evd(mut self, evd: &EventDispatcher) -> Self {
+    pub fn connect_evd(mut self, evd: &Evd) -> Self {
         self.connect_evd = Some(evd.clone());
         self
     }
 
     /// Takes receives from a shared queue (dat_ep_create_with_srq(3DAT)).
     #[must_use]
-    pub fn srq(mut self, srq: &SharedReceiveQueue) -> Self {
+    pub fn srq(mut self, srq: &Srq) -> Self {
         self.srq = Some(srq.clone());
         self
     }
@@ -102,10 +102,10 @@ impl EpSpec {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct EpUpdate {
-    pub(crate) pz: Option<ProtectionZone>,
-    pub(crate) recv_evd: Option<Option<EventDispatcher>>,
-    pub(crate) request_evd: Option<Option<EventDispatcher>>,
-    pub(crate) connect_evd: Option<Option<EventDispatcher>>,
+    pub(crate) pz: Option<Pz>,
+    pub(crate) recv_evd: Option<Option<Evd>>,
+    pub(crate) request_evd: Option<Option<Evd>>,
+    pub(crate) connect_evd: Option<Option<Evd>>,
     pub(crate) attributes: Option<EpAttributes>,
 }
 
@@ -118,28 +118,28 @@ impl EpUpdate {
 
     /// Sets another zone.
     #[must_use]
-    pub fn pz(mut self, pz: &ProtectionZone) -> Self {
+    pub fn pz(mut self, pz: &Pz) -> Self {
         self.pz = Some(pz.clone());
         self
     }
 
     /// Sets another dispatcher for receives, or none.
     #[must_use]
-    pub fn recv_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+    pub fn recv_evd(mut self, evd: Option<&Evd>) -> Self {
         self.recv_evd = Some(evd.cloned());
         self
     }
 
     /// Sets another dispatcher for requests, or none.
     #[must_use]
-    pub fn request_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+    pub fn request_evd(mut self, evd: Option<&Evd>) -> Self {
         self.request_evd = Some(evd.cloned());
         self
     }
 
     /// Sets another dispatcher for connection events, or none.
     #[must_use]
-    pub fn connect_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+    pub fn connect_evd(mut self, evd: Option<&Evd>) -> Self {
         self.connect_evd = Some(evd.cloned());
         self
     }

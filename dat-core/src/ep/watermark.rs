@@ -1,7 +1,7 @@
 //! The number of receives at an endpoint, and its limits.
 
 use super::table::EpEvent;
-use super::{Endpoint, EpInner};
+use super::{Ep, EpInner};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::AsyncErrorKind;
 
@@ -17,7 +17,7 @@ pub struct RecvStatus {
 const QUERY: &str = "dat_ep_recv_query";
 const SET: &str = "dat_ep_set_watermark";
 
-impl Endpoint {
+impl Ep {
     /// The number of receives at the endpoint (dat_ep_recv_query(3DAT)). Receives on a shared queue
     /// do not belong to an endpoint yet.
     ///

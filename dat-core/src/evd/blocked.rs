@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use super::EventDispatcher;
+use super::Evd;
 use super::queue::Queue;
 use super::streams::Mode;
 use super::wait::WaitResult;
@@ -18,7 +18,7 @@ use crate::event::Event;
 /// A wait whose thread owns the dispatcher and has to sleep; see [`blocking`](crate::blocking).
 /// Dropping it abandons the wait: another thread may then wait, and no event is lost.
 pub struct BlockedEvdWait {
-    pub(super) evd: EventDispatcher,
+    pub(super) evd: Evd,
     pub(super) mode: Mode,
     pub(super) threshold: u32,
     pub(super) deadline: Option<Instant>,
@@ -121,7 +121,7 @@ impl BlockedEvdWait {
     /// Continues after a sleep: takes the event, reports how the wait ended, or blocks again.
     ///
     /// # Errors
-    /// As [`EventDispatcher::wait`].
+    /// As [`Evd::wait`].
     pub fn resume(
         mut self,
         outcome: SleepResult,
@@ -194,7 +194,7 @@ impl BlockedEvdWait {
 }
 
 /// Records that the dispatcher has no waiter.
-fn withdraw(evd: &EventDispatcher, mode: Mode, queue: &mut Queue) {
+fn withdraw(evd: &Evd, mode: Mode, queue: &mut Queue) {
     queue.set_waiter(false);
     let _ = queue.notify(evd.inner().notifier.end_wait(mode));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::create::check_qlen;
 use super::streams::Mode;
-use super::{EvdInner, EventDispatcher};
+use super::{Evd, EvdInner};
 use crate::cno::{Cno, CnoInner};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::EvdFlags;
@@ -31,7 +31,7 @@ pub struct EvdParam {
     pub cno: Option<Cno>,
 }
 
-impl EventDispatcher {
+impl Evd {
     /// The parameters of the dispatcher (dat_evd_query(3DAT)).
     ///
     /// # Errors

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::count::Receivers;
 use super::notifier::Notifier;
 use super::queue::{NoCompletions, Queue, SlowPathPoller};
-use super::{EvdInner, EventDispatcher, processors};
+use super::{Evd, EvdInner, processors};
 use crate::cno::Cno;
 use crate::counters::CounterSet;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::EvdFlags;
-use crate::ia::{IaInner, InterfaceAdapter};
+use crate::ia::{Ia, IaInner};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
 use crate::provider::{CompletionPoller, CompletionSink};
@@ -58,7 +58,7 @@ impl EvdOptions {
 
 const CREATE: &str = "dat_evd_create";
 
-impl InterfaceAdapter {
+impl Ia {
     /// Creates an event dispatcher (dat_evd_create).
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl InterfaceAdapter {
     /// `DAT_MODEL_NOT_SUPPORTED` for streams that the provider cannot merge; `DAT_INVALID_HANDLE`
     /// for a notification object that was freed or belongs to another adapter;
     /// `DAT_INSUFFICIENT_RESOURCES` if the adapter has no resources left.
-    pub fn evd_create(&self, options: &EvdOptions) -> Result<EventDispatcher> {
+    pub fn evd_create(&self, options: &EvdOptions) -> Result<Evd> {
         let ia = self.inner();
         let adapter = ia.adapter(CREATE)?;
         check_options(ia, options).map_err(|error| ia.describe(error, CREATE))?;
@@ -109,7 +109,7 @@ impl InterfaceAdapter {
         inner.notifier.bind(&inner);
         ia.insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
         inner.attach_cno(cno);
-        Ok(EventDispatcher { inner })
+        Ok(Evd { inner })
     }
 }
 

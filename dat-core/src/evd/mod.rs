@@ -65,7 +65,7 @@ use streams::Streams;
 /// The descriptor of [`AsFd`] fits any event loop; [`arm`](Self::arm) ensures that no event is
 /// missed between the last check of the queue and the sleep.
 #[derive(Clone)]
-pub struct EventDispatcher {
+pub struct Evd {
     inner: Arc<EvdInner>,
 }
 
@@ -88,11 +88,11 @@ pub(crate) struct EvdInner {
     cno: Mutex<Option<Hold<CnoInner>>>,
 }
 
-object_handle!(EventDispatcher, EvdInner);
+object_handle!(Evd, EvdInner);
 
 const DEQUEUE: &str = "dat_evd_dequeue";
 
-impl EventDispatcher {
+impl Evd {
     pub(crate) fn from_inner(inner: &Arc<EvdInner>) -> Self {
         Self { inner: Arc::clone(inner) }
     }
@@ -141,7 +141,7 @@ impl EventDispatcher {
         self.inner.notifier.drained();
     }
 
-    /// The descriptor that becomes readable when an event arrives after [`EventDispatcher::arm`].
+    /// The descriptor that becomes readable when an event arrives after [`Evd::arm`].
     ///
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` if the process has no descriptor left.
@@ -151,13 +151,13 @@ impl EventDispatcher {
                 .because("cannot create an event descriptor")
                 .advise("raise the limit on open files (`ulimit -n`)")
                 .errno(error.raw_os_error().unwrap_or(0));
-            self.inner.base.describe(failure, "EventDispatcher::fd")
+            self.inner.base.describe(failure, "Evd::fd")
         })
     }
 }
 
-impl AsFd for EventDispatcher {
-    /// As [`EventDispatcher::fd`]; if the process has no descriptor left, one that is always
+impl AsFd for Evd {
+    /// As [`Evd::fd`]; if the process has no descriptor left, one that is always
     /// readable: its user then polls and loses no event.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.inner.notifier.wakeup.fd_or_always_ready()
@@ -165,7 +165,7 @@ impl AsFd for EventDispatcher {
 }
 
 impl EvdInner {
-    /// The general case of [`EventDispatcher::dequeue`].
+    /// The general case of [`Evd::dequeue`].
     #[inline(never)]
     fn dequeue_any(&self, event: &mut Event) -> Result<bool> {
         self.base.check_process(DEQUEUE)?;

@@ -1,12 +1,12 @@
-//! Events by value: shorter than [`wait`](EventDispatcher::wait) and [`dequeue`](EventDispatcher::dequeue),
+//! Events by value: shorter than [`wait`](Evd::wait) and [`dequeue`](Evd::dequeue),
 //! which deliver into storage of the caller.
 
-use super::EventDispatcher;
+use super::Evd;
 use crate::error::Result;
 use crate::event::Event;
 use crate::timeout::Timeout;
 
-impl EventDispatcher {
+impl Evd {
     /// Waits for the next event (dat_evd_wait(3DAT) with a threshold of 1). `None` if the time-out expires
     /// first.
     ///
@@ -54,11 +54,11 @@ impl EventDispatcher {
     }
 }
 
-/// The queued events of a dispatcher; see [`EventDispatcher::queued_events`].
+/// The queued events of a dispatcher; see [`Evd::queued_events`].
 #[derive(Debug)]
 pub struct QueuedEvents<'a> {
     /// `None` once the queue was empty, or a call failed.
-    evd: Option<&'a EventDispatcher>,
+    evd: Option<&'a Evd>,
 }
 
 impl Iterator for QueuedEvents<'_> {

@@ -5,14 +5,14 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::queue::Raised;
-use super::{EvdInner, EventDispatcher};
-use crate::cr::ConnectionRequest;
+use super::{Evd, EvdInner};
+use crate::cr::Cr;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{AsyncError, Event};
 use crate::flags::EvdFlags;
 use crate::ia::{AsyncErrorSink, Object};
 
-impl EventDispatcher {
+impl Evd {
     /// Posts a software event with a value of the consumer (dat_evd_post_se(3DAT)).
     ///
     /// # Errors
@@ -66,9 +66,9 @@ impl EvdInner {
     /// once the consumer has taken the event, the request ends with the consumer's handles.
     pub(crate) fn raise_request(
         &self,
-        request: ConnectionRequest,
-        event: impl FnOnce(ConnectionRequest) -> Event,
-    ) -> std::result::Result<(), ConnectionRequest> {
+        request: Cr,
+        event: impl FnOnce(Cr) -> Event,
+    ) -> std::result::Result<(), Cr> {
         let mut queue = self.queue.lock();
         if queue.is_dead() || queue.is_full() {
             let overflow = !queue.is_dead();

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use super::blocked::BlockedEvdWait;
 use super::queue::Queue;
 use super::streams::Mode;
-use super::{EvdInner, EventDispatcher};
+use super::{Evd, EvdInner};
 use crate::blocking::{WaitDeadline, WaitStep};
 use crate::claim::Claim;
 use crate::counters::EvdCounter;
@@ -54,7 +54,7 @@ impl WaitResult {
 
 const WAIT: &str = "dat_evd_wait";
 
-impl EventDispatcher {
+impl Evd {
     /// Waits until at least `threshold` events are queued and takes the first (dat_evd_wait(3DAT)).
     /// During the wait the thread owns the dispatcher.
     ///
@@ -168,7 +168,7 @@ impl EventDispatcher {
     ///
     /// ```no_run
     /// # fn readable(_: std::os::fd::BorrowedFd<'_>) {}
-    /// # fn example(evd: &dat_core::EventDispatcher) -> dat_core::Result<()> {
+    /// # fn example(evd: &dat_core::Evd) -> dat_core::Result<()> {
     /// use std::os::fd::AsFd;
     /// let mut event = dat_core::Event::default();
     /// loop {
@@ -186,7 +186,7 @@ impl EventDispatcher {
     /// `DAT_INVALID_STATE` while a thread waits on the dispatcher; `DAT_INVALID_HANDLE` when
     /// it was freed.
     pub fn arm(&self) -> Result<bool> {
-        const ARM: &str = "EventDispatcher::arm";
+        const ARM: &str = "Evd::arm";
         let inner = &*self.inner;
         inner.base.check_process(ARM)?;
         let mode = inner.streams.lock().mode();
@@ -200,7 +200,7 @@ impl EventDispatcher {
         Ok(queue.collect() > 0 || queue.has_report() || ready)
     }
 
-    /// Reverts [`EventDispatcher::arm`], so that arrivals no longer signal the descriptor.
+    /// Reverts [`Evd::arm`], so that arrivals no longer signal the descriptor.
     pub fn disarm(&self) {
         if !self.inner.base.ia.process.is_current() {
             return;

@@ -5,9 +5,9 @@ use crate::provider::Failure;
 use crate::provider::plain_success::PlainSuccess;
 use crate::status::{DtoStatus, Operation};
 
-/// The number by which events name an endpoint ([`Endpoint::id`](crate::Endpoint::id), or the tag
+/// The number by which events name an endpoint ([`Ep::id`](crate::Ep::id), or the tag
 /// that its creator gave it).
-pub type EndpointId = u64;
+pub type EpId = u64;
 
 /// A completed send, receive or RDMA operation (`DAT_DTO_COMPLETION_EVENT_DATA`).
 ///
@@ -28,7 +28,7 @@ pub type EndpointId = u64;
 #[repr(C)]
 pub struct DtoCompletion {
     /// The endpoint that it was posted on, or that took it from a shared receive queue.
-    pub ep: EndpointId,
+    pub ep: EpId,
     /// Number of bytes moved; meaningful only for a success.
     pub length: u64,
     /// The cookie of the post.
@@ -46,7 +46,7 @@ impl DtoCompletion {
     /// The number of bytes moved, or the failure.
     ///
     /// # Errors
-    /// The operation failed. [`Endpoint::failure`](crate::Endpoint::failure) has the transport's description
+    /// The operation failed. [`Ep::failure`](crate::Ep::failure) has the transport's description
     /// of the first failure of the endpoint.
     pub fn result(&self) -> Result<u64, Failure> {
         let &Self { operation, cookie, status, .. } = self;
@@ -84,7 +84,7 @@ impl DtoCompletion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RmrBindCompletion {
     /// The endpoint that the bind was posted on.
-    pub ep: EndpointId,
+    pub ep: EpId,
     /// The number of the remote memory region.
     pub rmr: u64,
     /// The cookie of the bind.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dat_provider::RefusalCause;
 
-use super::EndpointId;
+use super::EpId;
 
 /// The kind of a connection event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,7 +87,7 @@ pub struct ConnectionEvent {
     /// The kind of the event.
     pub kind: ConnectionEventKind,
     /// The endpoint.
-    pub ep: EndpointId,
+    pub ep: EpId,
     /// The data that the remote consumer sent with its accept or reject; otherwise empty.
     pub private_data: Arc<[u8]>,
     /// Why the attempt ended with [`NonPeerRejected`](ConnectionEventKind::NonPeerRejected),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::EndpointId;
+use super::EpId;
 use crate::provider::{Address, DATAGRAM_PREFIX, RefusalCause, RemoteAddress};
 
 /// The kind of an event of a datagram attempt.
@@ -68,7 +68,7 @@ pub struct DatagramEvent {
     /// The kind of the event.
     pub kind: DatagramEventKind,
     /// The endpoint.
-    pub ep: EndpointId,
+    pub ep: EpId,
     /// True if the endpoint answered a request (`DAT_IB_UD_PASSIVE_REMOTE_AH`).
     pub passive: bool,
     /// The address to send to, once established.

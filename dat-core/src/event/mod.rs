@@ -8,12 +8,12 @@ mod display;
 mod text;
 
 pub use async_error::{AsyncError, AsyncErrorKind};
-pub use completion::{DtoCompletion, EndpointId, RmrBindCompletion};
+pub use completion::{DtoCompletion, EpId, RmrBindCompletion};
 pub use connection::{ConnectionEvent, ConnectionEventKind};
 pub use datagram::{DatagramAddress, DatagramEvent, DatagramEventKind};
 pub use text::EventText;
 
-use crate::cr::ConnectionRequest;
+use crate::cr::Cr;
 use crate::flags::EvdFlags;
 use crate::provider::Completion;
 use crate::provider::plain_success::PlainSuccess;
@@ -22,10 +22,10 @@ use crate::status::Operation;
 /// An event, delivered into storage of the caller (`DAT_EVENT`).
 ///
 /// ```
-/// use dat_core::{ConnectionEventKind, Event, EventDispatcher};
+/// use dat_core::{ConnectionEventKind, Event, Evd};
 ///
 /// /// Handles everything that is queued; returns whether the connection still exists.
-/// fn handle(evd: &EventDispatcher) -> dat_core::Result<bool> {
+/// fn handle(evd: &Evd) -> dat_core::Result<bool> {
 ///     for event in evd.queued_events() {
 ///         match event? {
 ///             Event::Dto(done) => match done.result() {
@@ -182,5 +182,5 @@ pub struct CrArrival {
     /// True if it requests datagrams, and must be accepted on a datagram endpoint.
     pub datagram: bool,
     /// The request, to accept or reject.
-    pub request: ConnectionRequest,
+    pub request: Cr,
 }

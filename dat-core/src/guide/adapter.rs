@@ -9,7 +9,7 @@
 //! A name may carry parameters of the provider after a question mark: `loopback?fault.connect=refuse` opens the same
 //! adapter, on which every connection is refused.
 //!
-//! [`Registry::open`](crate::Registry::open) returns an [`InterfaceAdapter`](crate::InterfaceAdapter), from which
+//! [`Registry::open`](crate::Registry::open) returns an [`Ia`](crate::Ia), from which
 //! all other objects are created. Its attributes are the limits of the device: how long a message may be, how many
 //! segments an operation may have, how many objects of each kind there may be. Check those that your program depends
 //! on at the start, because they differ between transports.

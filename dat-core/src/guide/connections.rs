@@ -4,7 +4,7 @@
 //! ([`Psp`](crate::Psp)). Requests arrive as events at the dispatcher of the service point, whose queue is the backlog:
 //! if it is full, further requests are refused. Make it as long as the number of clients that may come at once.
 //!
-//! The client calls [`Endpoint::connect`](crate::Endpoint::connect), which returns at once. The outcome is one
+//! The client calls [`Ep::connect`](crate::Ep::connect), which returns at once. The outcome is one
 //! connection event at the dispatcher of the endpoint:
 //!
 //! | event | meaning |
@@ -15,7 +15,7 @@
 //! | [`TimedOut`](crate::ConnectionEventKind::TimedOut) | the time-out of the call has expired |
 //! | [`Unreachable`](crate::ConnectionEventKind::Unreachable) | there is no route, or no answer |
 //!
-//! The server answers each [`ConnectionRequest`](crate::ConnectionRequest) once: it accepts on an unconnected endpoint,
+//! The server answers each [`Cr`](crate::Cr) once: it accepts on an unconnected endpoint,
 //! and then gets `Established` too, or rejects. Dropping the request rejects it as well.
 //!
 //! Both directions carry *private data*: with the request, and with the answer. It is meant for what both sides must
@@ -26,11 +26,11 @@
 //! use std::time::Duration;
 //!
 //! use dat_core::{
-//!     Connect, ConnectionEventKind, EpSpec, EpState, EvdFlags, EvdOptions, Event, EventDispatcher,
+//!     Connect, ConnectionEventKind, EpSpec, EpState, EvdFlags, EvdOptions, Event, Evd,
 //!     EpProvision, Registry,
 //! };
 //!
-//! fn next(evd: &EventDispatcher) -> dat_core::Result<Event> {
+//! fn next(evd: &Evd) -> dat_core::Result<Event> {
 //!     Ok(evd.next_event(Duration::from_secs(5))?.expect("an event within five seconds"))
 //! }
 //!

@@ -2,13 +2,13 @@
 //!
 //! Both sides of a connection create the same objects:
 //!
-//! - A [`ProtectionZone`](crate::ProtectionZone) ties memory to endpoints: an endpoint reaches only memory of its own
+//! - A [`Pz`](crate::Pz) ties memory to endpoints: an endpoint reaches only memory of its own
 //!   zone. Most programs need one.
-//! - An [`EventDispatcher`](crate::EventDispatcher) is a queue of events. Its flags say which streams of events may
+//! - An [`Evd`](crate::Evd) is a queue of events. Its flags say which streams of events may
 //!   feed it: connection requests, connection events, completions, errors of the adapter, events of the program
 //!   itself. Its length is what it must be able to hold. The program sees the order of two events for certain only
 //!   if they arrive at the same dispatcher.
-//! - An [`Endpoint`](crate::Endpoint) is one end of a connection. It has up to three dispatchers: for completions of
+//! - An [`Ep`](crate::Ep) is one end of a connection. It has up to three dispatchers: for completions of
 //!   receives, for completions of requests (sends and RDMA), and for connection events. They may be the same one. An
 //!   endpoint without one of them discards those events.
 //!

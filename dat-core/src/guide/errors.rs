@@ -11,9 +11,9 @@
 //! - **A completion** has a status other than success: [`DtoCompletion::result`](crate::DtoCompletion::result). The first
 //!   failure of an endpoint breaks its connection, and everything that was posted then completes as
 //!   [`Flushed`](crate::DtoStatus::Flushed): look for the one failure that is not flushed, or call
-//!   [`Endpoint::failure`](crate::Endpoint::failure).
+//!   [`Ep::failure`](crate::Ep::failure).
 //! - **An asynchronous error** belongs to no call, for instance an event that found its dispatcher full. It arrives at
-//!   [`InterfaceAdapter::async_evd`](crate::InterfaceAdapter::async_evd); read it, or at least log it.
+//!   [`Ia::async_evd`](crate::Ia::async_evd); read it, or at least log it.
 //!
 //! What to do:
 //!
@@ -25,7 +25,7 @@
 //! | `DAT_INSUFFICIENT_RESOURCES` | a queue is full, or a limit is reached | dequeue completions and post again; or free objects, or raise the limit |
 //! | `DAT_MODEL_NOT_SUPPORTED` | the transport cannot do this | do without it; the attributes of the adapter show it in advance |
 //! | `DAT_PROTECTION_VIOLATION`, `DAT_PRIVILEGES_VIOLATION` | memory of another zone, or without the privilege | register it in the right zone, with the privilege |
-//! | an attempt fails | no listener, no route, too slow | [`reset`](crate::Endpoint::reset), pause, and connect again |
+//! | an attempt fails | no listener, no route, too slow | [`reset`](crate::Ep::reset), pause, and connect again |
 //! | `Broken`, or `Disconnected` that was not expected | the peer is gone, or an operation failed | take the flushed completions, reset, and connect again |
 //!
 //! ```
@@ -34,10 +34,10 @@
 //! use dat_core::error::ReturnType;
 //! use dat_core::{
 //!     Connect, ConnectionEventKind, DtoStatus, EpSpec, EpState, EvdFlags, EvdOptions, Event,
-//!     EventDispatcher, Memory, Privileges, EpProvision, RefusalCause, Registry,
+//!     Evd, Memory, Privileges, EpProvision, RefusalCause, Registry,
 //! };
 //!
-//! fn next(evd: &EventDispatcher) -> dat_core::Result<Event> {
+//! fn next(evd: &Evd) -> dat_core::Result<Event> {
 //!     Ok(evd.next_event(Duration::from_secs(5))?.expect("an event within five seconds"))
 //! }
 //!

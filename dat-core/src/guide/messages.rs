@@ -1,7 +1,7 @@
 //! Sending and receiving.
 //!
 //! Only registered memory can be sent from or received into. [`Memory`](crate::Memory) owns bytes, and
-//! [`InterfaceAdapter::lmr_create`](crate::InterfaceAdapter::lmr_create) registers them as a local memory region
+//! [`Ia::lmr_create`](crate::Ia::lmr_create) registers them as a local memory region
 //! ([`Lmr`](crate::Lmr)). The adapter may access the bytes at any time, so a program reads and writes them by copies:
 //! [`Memory::write`](crate::Memory::write), [`Memory::read`](crate::Memory::read). Registration takes long in comparison
 //! with a message: register large regions once, and use pieces of them.
@@ -23,14 +23,14 @@
 //! use std::time::Duration;
 //!
 //! use dat_core::{
-//!     Connect, EpSpec, EvdFlags, EvdOptions, Event, EventDispatcher, Memory, Operation, Privileges,
+//!     Connect, EpSpec, EvdFlags, EvdOptions, Event, Evd, Memory, Operation, Privileges,
 //!     EpProvision, Registry,
 //! };
 //!
 //! const SIZE: u64 = 64; // of a buffer
 //!
 //! /// The cookie and the length of the next completion of that kind; skips connection events.
-//! fn completed(evd: &EventDispatcher, operation: Operation) -> dat_core::Result<(u64, u64)> {
+//! fn completed(evd: &Evd, operation: Operation) -> dat_core::Result<(u64, u64)> {
 //!     loop {
 //!         match evd.next_event(Duration::from_secs(5))?.expect("an event within five seconds") {
 //!             Event::Dto(done) if done.operation == operation => {
@@ -84,8 +84,8 @@
 //! }
 //! ```
 //!
-//! Many endpoints can share one set of receives: [`SharedReceiveQueue`](crate::SharedReceiveQueue). Flags of
-//! [`Endpoint::post_send`](crate::Endpoint::post_send) suppress completions, or leave it to the sender whether the
+//! Many endpoints can share one set of receives: [`Srq`](crate::Srq). Flags of
+//! [`Ep::post_send`](crate::Ep::post_send) suppress completions, or leave it to the sender whether the
 //! receiver is woken.
 //!
 //! Pages: dat_lmr_create(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_send(3DAT). Next: [`rdma`](super::rdma).

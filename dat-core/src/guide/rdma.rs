@@ -26,16 +26,16 @@
 //! use std::time::Duration;
 //!
 //! use dat_core::{
-//!     Connect, EpSpec, EvdFlags, EvdOptions, Event, EventDispatcher, Memory, Privileges, EpProvision,
+//!     Connect, EpSpec, EvdFlags, EvdOptions, Event, Evd, Memory, Privileges, EpProvision,
 //!     Registry, RmrTriplet,
 //! };
 //!
-//! fn next(evd: &EventDispatcher) -> dat_core::Result<Event> {
+//! fn next(evd: &Evd) -> dat_core::Result<Event> {
 //!     Ok(evd.next_event(Duration::from_secs(5))?.expect("an event within five seconds"))
 //! }
 //!
 //! /// Waits for a completion, and checks its cookie.
-//! fn complete(evd: &EventDispatcher, cookie: u64) -> dat_core::Result<()> {
+//! fn complete(evd: &Evd, cookie: u64) -> dat_core::Result<()> {
 //!     let Event::Dto(done) = next(evd)? else { panic!("not a completion") };
 //!     done.result().expect("a success");
 //!     assert_eq!(done.cookie, cookie);

@@ -14,7 +14,7 @@
 //!    ends them all, and wakes the threads that wait on them.
 //!
 //! A thread that waits forever must be woken first: post it a software event, or call
-//! [`set_unwaitable`](crate::EventDispatcher::set_unwaitable).
+//! [`set_unwaitable`](crate::Evd::set_unwaitable).
 //!
 //! If a process dies, its peers get `Disconnected` or `Broken`, as soon as the transport notices.
 //!
@@ -24,11 +24,11 @@
 //! use dat_core::error::ReturnType;
 //! use dat_core::{
 //!     Close, Connect, ConnectionEventKind, DtoStatus, EpSpec, EvdFlags, EvdOptions, Event,
-//!     EventDispatcher, Memory, Privileges, EpProvision, Registry,
+//!     Evd, Memory, Privileges, EpProvision, Registry,
 //! };
 //!
 //! /// Takes events until the connection has ended; returns the cookies of the flushed operations.
-//! fn drain(evd: &EventDispatcher) -> dat_core::Result<Vec<u64>> {
+//! fn drain(evd: &Evd) -> dat_core::Result<Vec<u64>> {
 //!     let mut flushed = Vec::new();
 //!     loop {
 //!         match evd.next_event(Duration::from_secs(5))?.expect("an event within five seconds") {

@@ -8,16 +8,16 @@
 //!   `tokio::select!`.
 //! - The type is also a `Stream` of futures-core, for the adapters of other crates.
 //! - Posts do not block, so a task makes them directly. Calls that wait, such as
-//!   [`EventDispatcher::wait`](crate::EventDispatcher::wait), do not belong in a task.
+//!   [`Evd::wait`](crate::Evd::wait), do not belong in a task.
 //!
 //! ```
 //! use dat_core::{
 //!     Connect, ConnectionEventKind, EpSpec, EvdFlags, EvdOptions, Event, EventStream,
-//!     InterfaceAdapter, Psp, EpProvision, Registry,
+//!     Ia, Psp, EpProvision, Registry,
 //! };
 //!
 //! /// Accepts one client, and waits until it is connected.
-//! async fn serve(ia: &InterfaceAdapter, mut events: EventStream) -> dat_core::Result<()> {
+//! async fn serve(ia: &Ia, mut events: EventStream) -> dat_core::Result<()> {
 //!     let evd = events.dispatcher().clone();
 //!     let ep = ia.ep_create(&EpSpec::new(&ia.pz_create()?).connect_evd(&evd))?;
 //!     let Event::ConnectionRequest(arrival) = events.next().await? else { panic!("not a request") };
@@ -28,7 +28,7 @@
 //! }
 //!
 //! /// Connects, and returns the private data of the server.
-//! async fn connect(ia: &InterfaceAdapter, psp: &Psp) -> dat_core::Result<Vec<u8>> {
+//! async fn connect(ia: &Ia, psp: &Psp) -> dat_core::Result<Vec<u8>> {
 //!     let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::CONNECTION))?;
 //!     let ep = ia.ep_create(&EpSpec::new(&ia.pz_create()?).connect_evd(&evd))?;
 //!     let mut events = EventStream::new(evd)?;

@@ -2,14 +2,14 @@
 //!
 //! | way | call | fits |
 //! | --- | --- | --- |
-//! | poll | [`EventDispatcher::dequeue`](crate::EventDispatcher::dequeue), [`queued_events`](crate::EventDispatcher::queued_events) | the lowest latency, at the cost of a processor; a program with other work between two polls |
-//! | block | [`EventDispatcher::next_event`](crate::EventDispatcher::next_event), [`wait`](crate::EventDispatcher::wait) | a thread with one dispatcher |
+//! | poll | [`Evd::dequeue`](crate::Evd::dequeue), [`queued_events`](crate::Evd::queued_events) | the lowest latency, at the cost of a processor; a program with other work between two polls |
+//! | block | [`Evd::next_event`](crate::Evd::next_event), [`wait`](crate::Evd::wait) | a thread with one dispatcher |
 //! | notification object | [`Cno::wait`](crate::Cno::wait) | a thread with many dispatchers |
-//! | descriptor | [`EventDispatcher::arm`](crate::EventDispatcher::arm), then poll(2) or epoll(7) | an event loop that also has sockets and timers |
+//! | descriptor | [`Evd::arm`](crate::Evd::arm), then poll(2) or epoll(7) | an event loop that also has sockets and timers |
 //! | task | `EventStream`, with the feature `tokio` | an asynchronous program |
 //!
 //! A blocking wait first spins for a short time, so it costs little if the event comes soon. Only one thread at a time
-//! may wait on a dispatcher. With [`wait`](crate::EventDispatcher::wait) a thread can require that several events are
+//! may wait on a dispatcher. With [`wait`](crate::Evd::wait) a thread can require that several events are
 //! queued before it is woken, the *threshold*; it then takes the others without waiting.
 //!
 //! A notification object ([`Cno`](crate::Cno)) is triggered when an event arrives at one of its dispatchers and no
@@ -19,7 +19,7 @@
 //! The descriptor becomes readable only after `arm`. Always check the result of `arm`: `true` means that an event came
 //! first, and that the program must not sleep.
 //!
-//! In the program the events are those of software ([`post_software_event`](crate::EventDispatcher::post_software_event)), by which one thread
+//! In the program the events are those of software ([`post_software_event`](crate::Evd::post_software_event)), by which one thread
 //! wakes another. All other events are waited for in the same way.
 //!
 //! ```

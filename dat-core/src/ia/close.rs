@@ -1,13 +1,13 @@
 //! Closing an adapter.
 
-use super::{AsyncTarget, IaInner, InterfaceAdapter};
+use super::{AsyncTarget, Ia, IaInner};
 use crate::error::Result;
 use crate::flags::Close;
 use crate::kind::ObjectKind;
 
 const CLOSE: &str = "dat_ia_close";
 
-impl InterfaceAdapter {
+impl Ia {
     /// Closes the adapter (dat_ia_close(3DAT)). A graceful close succeeds only if the consumer has
     /// freed all its objects. An abrupt close ends them: waiters on event dispatchers get
     /// `DAT_ABORT`, waiters on notification objects return without a dispatcher.

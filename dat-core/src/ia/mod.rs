@@ -52,7 +52,7 @@ use children::ChildTable;
 ///
 /// When the last handle and the last object are dropped without a close, the adapter closes by
 /// itself.
-pub struct InterfaceAdapter {
+pub struct Ia {
     inner: Arc<IaInner>,
 }
 
@@ -117,7 +117,7 @@ struct AsyncTarget {
     own: bool,
 }
 
-impl InterfaceAdapter {
+impl Ia {
     pub(crate) fn from_inner(inner: &Arc<IaInner>) -> Self {
         inner.begin_use();
         Self { inner: Arc::clone(inner) }
@@ -189,13 +189,13 @@ impl InterfaceAdapter {
     }
 }
 
-impl Clone for InterfaceAdapter {
+impl Clone for Ia {
     fn clone(&self) -> Self {
         Self::from_inner(&self.inner)
     }
 }
 
-impl Drop for InterfaceAdapter {
+impl Drop for Ia {
     fn drop(&mut self) {
         if self.inner.process.is_current() {
             self.inner.end_use();
@@ -374,15 +374,15 @@ impl AdapterSink for IaSink {
     }
 }
 
-impl PartialEq for InterfaceAdapter {
+impl PartialEq for Ia {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 }
 
-impl Eq for InterfaceAdapter {}
+impl Eq for Ia {}
 
-impl fmt::Debug for InterfaceAdapter {
+impl fmt::Debug for Ia {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }

@@ -6,14 +6,14 @@ use std::sync::{Arc, OnceLock};
 use dat_sync::Mutex;
 
 use super::children::ChildTable;
-use super::{AsyncErrorSink, AsyncTarget, IaInner, IaSink, InterfaceAdapter, Opened};
+use super::{AsyncErrorSink, AsyncTarget, Ia, IaInner, IaSink, Opened};
 use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::claim::ClaimableProgress;
 use crate::compat::Compat;
 use crate::counters::{CounterSet, DeviceBase};
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EvdOptions, EventDispatcher};
+use crate::evd::{Evd, EvdInner, EvdOptions};
 use crate::flags::EvdFlags;
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
@@ -55,7 +55,7 @@ pub enum AsyncEvd {
         min_qlen: Option<u32>,
     },
     /// A dispatcher of the consumer, of any open instance. The close does not free it.
-    Existing(EventDispatcher),
+    Existing(Evd),
     /// One that this process cannot access, so that it gets no such errors
     /// (`DAT_EVD_ASYNC_EXISTS`).
     Foreign,
@@ -74,7 +74,7 @@ impl Registry {
     /// # Errors
     /// `DAT_PROVIDER_NOT_FOUND` for an unknown name, with similar names; otherwise the error of the
     /// provider.
-    pub fn open(&self, name: &str) -> Result<InterfaceAdapter> {
+    pub fn open(&self, name: &str) -> Result<Ia> {
         self.open_with(name, &IaOptions::default())
     }
 
@@ -84,7 +84,7 @@ impl Registry {
     /// As [`Registry::open`]; `DAT_INVALID_PARAMETER` for a queue length of 0 or above the
     /// adapter's maximum; `DAT_INVALID_HANDLE` for a dispatcher that was freed or not created for
     /// asynchronous errors.
-    pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
+    pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<Ia> {
         let mut failures = Vec::new();
         for candidate in self.resolve(name, options.version)? {
             match candidate.open(options) {
@@ -167,7 +167,7 @@ impl Candidate {
     ///
     /// # Errors
     /// As [`Registry::open_with`].
-    pub fn open(self, options: &IaOptions) -> Result<InterfaceAdapter> {
+    pub fn open(self, options: &IaOptions) -> Result<Ia> {
         let compat = self.compat.relaxed().map_err(|error| self.describe(error, OPEN))?;
         let sink = Arc::new(IaSink { ia: OnceLock::new() });
         let adapter = self.open_adapter(Arc::clone(&sink) as _, OPEN)?;
@@ -183,12 +183,7 @@ impl Candidate {
     /// The adapter as an object. Not part of the frame of [`open`](Self::open), which is on the stack while the
     /// provider opens the adapter.
     #[inline(never)]
-    fn opened(
-        self,
-        adapter: Arc<dyn Adapter>,
-        compat: Compat,
-        sink: &IaSink,
-    ) -> Result<InterfaceAdapter> {
+    fn opened(self, adapter: Arc<dyn Adapter>, compat: Compat, sink: &IaSink) -> Result<Ia> {
         let attributes = within_reach(adapter.attributes());
         let progress = adapter.waiter_progress().and_then(ClaimableProgress::new);
         let id = self.id_allocator.allocate(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
@@ -214,7 +209,7 @@ impl Candidate {
             device: DeviceBase::default(),
         });
         let _ = sink.ia.set(Arc::downgrade(&inner));
-        Ok(InterfaceAdapter::from_inner(&inner))
+        Ok(Ia::from_inner(&inner))
     }
 
     /// Opens the adapter only to query its attributes (dat_ib_open_query).
@@ -262,13 +257,13 @@ fn within_reach(mut attributes: AdapterAttributes) -> AdapterAttributes {
     attributes
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// The dispatcher of asynchronous errors, unless it is outside this consumer's scope
     #[must_use]
-    pub fn async_evd(&self) -> Option<EventDispatcher> {
+    pub fn async_evd(&self) -> Option<Evd> {
         let sink = self.inner.async_errors.lock().as_ref().map(|it| Arc::clone(&it.sink))?;
         let evd = sink.into_any().downcast::<EvdInner>().ok()?;
-        Some(EventDispatcher::from_inner(&evd))
+        Some(Evd::from_inner(&evd))
     }
 
     fn make_async_evd(&self, min_qlen: Option<u32>) -> Result<()> {
@@ -287,7 +282,7 @@ impl InterfaceAdapter {
         Ok(())
     }
 
-    fn use_async_evd(&self, evd: &EventDispatcher, own: bool) -> Result<()> {
+    fn use_async_evd(&self, evd: &Evd, own: bool) -> Result<()> {
         let subtype = Subtype::InvalidHandleEvdAsync;
         let hold = Hold::of_any_adapter(evd.inner(), OPEN, subtype)?;
         if !hold.flags().contains(EvdFlags::ASYNC) {

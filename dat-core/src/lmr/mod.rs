@@ -14,12 +14,12 @@ use dat_sync::Mutex;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{MemoryTypes, Privileges};
-use crate::ia::{InterfaceAdapter, Object};
+use crate::ia::{Ia, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::mem::{Memory, Span};
 use crate::provider::{MemoryRegion, Registration};
-use crate::pz::{ProtectionZone, PzInner};
+use crate::pz::{Pz, PzInner};
 use crate::triplet::{LmrTriplet, RmrTriplet};
 use dat_sync::region_table::Region;
 use shared::NameUse;
@@ -76,7 +76,7 @@ pub struct LmrParam {
     /// The kind of memory that was registered.
     pub memory_type: MemoryTypes,
     /// The zone that it belongs to.
-    pub pz: ProtectionZone,
+    pub pz: Pz,
     /// The accesses that it permits.
     pub privileges: Privileges,
     /// The context that names it in local triplets.
@@ -98,7 +98,7 @@ fn granted(asked: Privileges) -> Privileges {
     if asked.contains(Privileges::LOCAL_WRITE) { asked | Privileges::LOCAL_READ } else { asked }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// Registers memory (dat_lmr_create(3DAT)): a [`Memory`](crate::Memory), the memory of another region, or any other
     /// source.
     ///
@@ -112,18 +112,13 @@ impl InterfaceAdapter {
     pub fn lmr_create<'a>(
         &self,
         source: impl Into<MemorySource<'a>>,
-        pz: &ProtectionZone,
+        pz: &Pz,
         privileges: Privileges,
     ) -> Result<Lmr> {
         self.register(&source.into(), pz, privileges)
     }
 
-    fn register(
-        &self,
-        source: &MemorySource<'_>,
-        pz: &ProtectionZone,
-        privileges: Privileges,
-    ) -> Result<Lmr> {
+    fn register(&self, source: &MemorySource<'_>, pz: &Pz, privileges: Privileges) -> Result<Lmr> {
         let ia = self.inner();
         ia.check_open(CREATE)?;
         let (span, memory, memory_type) = self.locate(source)?;
@@ -176,7 +171,7 @@ impl InterfaceAdapter {
     }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// The live region of the adapter with that context, for consumers that know only the context
     /// (dat_rmr_bind(3DAT) of DAT 1.2).
     #[must_use]
@@ -216,7 +211,7 @@ impl Lmr {
         let uses = uses.as_ref().ok_or_else(|| self.inner.base.freed(QUERY))?;
         Ok(LmrParam {
             memory_type: self.inner.memory_type,
-            pz: ProtectionZone::from_inner(uses.pz.arc()),
+            pz: Pz::from_inner(uses.pz.arc()),
             privileges: self.inner.privileges,
             lmr_context: self.inner.context,
             rmr_context: self.rmr_context(),

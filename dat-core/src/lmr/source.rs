@@ -6,7 +6,7 @@ use super::shared::{Backing, NameUse};
 use super::{CREATE, Lmr};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::MemoryTypes;
-use crate::ia::InterfaceAdapter;
+use crate::ia::Ia;
 use crate::lifecycle::Hold;
 use crate::mem::{Memory, Span};
 
@@ -61,7 +61,7 @@ impl<'a> From<&'a Lmr> for MemorySource<'a> {
     }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// The span of a source, the memory that keeps it allocated, and its kind.
     pub(super) fn locate(
         &self,

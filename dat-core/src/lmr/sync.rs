@@ -3,10 +3,10 @@
 use std::sync::atomic::{Ordering, fence};
 
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::ia::InterfaceAdapter;
+use crate::ia::Ia;
 use crate::triplet::LmrTriplet;
 
-impl InterfaceAdapter {
+impl Ia {
     /// Makes local changes of the segments visible to RDMA reads of the peer that arrive later
     /// (dat_lmr_sync_rdma_read(3DAT)). Needed only if the provider attribute says so, and harmless
     /// otherwise.

@@ -8,7 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::provider::{Completions, claiming_dispatcher, dispatcher, open, showing_dispatcher};
 use super::{large_model, model};
-use crate::{Close, EvdFlags, EvdOptions, Event, EventDispatcher, ReturnType, Timeout, WaitResult};
+use crate::{Close, Evd, EvdFlags, EvdOptions, Event, ReturnType, Timeout, WaitResult};
 
 /// A time-out that expires at once in a model, but only after the waiter has fallen asleep.
 const SHORT: Timeout = Timeout::After(Duration::from_secs(3600));
@@ -17,11 +17,11 @@ fn is_readable(fd: BorrowedFd<'_>) -> bool {
     poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
 }
 
-fn wait(evd: &EventDispatcher, timeout: Timeout, threshold: u32) -> crate::Result<WaitResult> {
+fn wait(evd: &Evd, timeout: Timeout, threshold: u32) -> crate::Result<WaitResult> {
     evd.wait(timeout, threshold, &mut Event::default())
 }
 
-fn left(evd: &EventDispatcher) -> u32 {
+fn left(evd: &Evd) -> u32 {
     let mut count = 0;
     while evd.dequeue(&mut Event::default()).expect("no thread waits") {
         count += 1;
@@ -30,10 +30,10 @@ fn left(evd: &EventDispatcher) -> u32 {
 }
 
 /// Creates a dispatcher whose waiters sleep on its wakeup, or also on a descriptor.
-type Make = fn() -> (EventDispatcher, Completions);
+type Make = fn() -> (Evd, Completions);
 
 /// Posts a software event in another thread.
-fn post(evd: &EventDispatcher) -> thread::JoinHandle<()> {
+fn post(evd: &Evd) -> thread::JoinHandle<()> {
     let evd = evd.clone();
     thread::spawn(move || evd.post_software_event(1).expect("room"))
 }
@@ -110,7 +110,7 @@ fn a_wait_that_ends_at_the_deadline_leaves_the_event() {
 }
 
 /// Arms while something arrives: the arrival is either found at once or shown by the descriptor.
-fn armed(arrive: fn(&EventDispatcher, &Completions), descriptor_first: bool) {
+fn armed(arrive: fn(&Evd, &Completions), descriptor_first: bool) {
     let (evd, completions) = dispatcher();
     if descriptor_first {
         evd.fd().expect("a descriptor");

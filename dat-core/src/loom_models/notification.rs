@@ -5,18 +5,18 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::provider::{open, open_with_progress};
 use super::{large_model, model};
-use crate::{Close, Cno, EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Timeout};
+use crate::{Close, Cno, Evd, EvdFlags, EvdOptions, Ia, Timeout};
 
-fn setting() -> (InterfaceAdapter, Cno, EventDispatcher) {
+fn setting() -> (Ia, Cno, Evd) {
     setting_of(open().0)
 }
 
 /// As [`setting`], but a waiter claims the progress of the adapter.
-fn claiming_setting() -> (InterfaceAdapter, Cno, EventDispatcher) {
+fn claiming_setting() -> (Ia, Cno, Evd) {
     setting_of(open_with_progress().0)
 }
 
-fn setting_of(ia: InterfaceAdapter) -> (InterfaceAdapter, Cno, EventDispatcher) {
+fn setting_of(ia: Ia) -> (Ia, Cno, Evd) {
     let cno = ia.cno_create(None).expect("a notification object");
     let options = EvdOptions::new(4, EvdFlags::SOFTWARE).with_cno(&cno);
     let evd = ia.evd_create(&options).expect("a dispatcher");
@@ -28,7 +28,7 @@ fn is_readable(cno: &Cno) -> bool {
     poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
 }
 
-type Make = fn() -> (InterfaceAdapter, Cno, EventDispatcher);
+type Make = fn() -> (Ia, Cno, Evd);
 
 fn wakes_on_a_trigger(make: Make) {
     model(move || {

@@ -14,7 +14,7 @@ use crate::provider::{
     QueuePair, QueuePairSpec, Reach, WaiterProgress, stub::StubProvider,
 };
 use crate::sync::Mutex;
-use crate::{AsyncEvd, EvdFlags, EvdOptions, EventDispatcher, IaOptions, InterfaceAdapter};
+use crate::{AsyncEvd, Evd, EvdFlags, EvdOptions, Ia, IaOptions};
 
 /// The completion queue that was created last.
 #[derive(Default)]
@@ -211,16 +211,16 @@ impl Completions {
 }
 
 /// Opens an adapter with everything that it needs; the closure returns its completion queue.
-pub(super) fn open() -> (InterfaceAdapter, impl FnOnce() -> Completions) {
+pub(super) fn open() -> (Ia, impl FnOnce() -> Completions) {
     open_with(Sleeps::Plainly)
 }
 
 /// As [`open`], but a waiter claims the progress of the adapter.
-pub(super) fn open_with_progress() -> (InterfaceAdapter, impl FnOnce() -> Completions) {
+pub(super) fn open_with_progress() -> (Ia, impl FnOnce() -> Completions) {
     open_with(Sleeps::OnProgress)
 }
 
-fn open_with(sleeps: Sleeps) -> (InterfaceAdapter, impl FnOnce() -> Completions) {
+fn open_with(sleeps: Sleeps) -> (Ia, impl FnOnce() -> Completions) {
     let made = Arc::new(Made::default());
     let registry = crate::Registry::new();
     let provider = Arc::new(ModelProvider { made: Arc::clone(&made), sleeps });
@@ -231,23 +231,21 @@ fn open_with(sleeps: Sleeps) -> (InterfaceAdapter, impl FnOnce() -> Completions)
 }
 
 /// A dispatcher for software events and completions, and its completion queue.
-pub(super) fn dispatcher() -> (EventDispatcher, Completions) {
+pub(super) fn dispatcher() -> (Evd, Completions) {
     dispatcher_of(open())
 }
 
 /// As [`dispatcher`], but its waiter sleeps on the descriptor of the completion queue.
-pub(super) fn showing_dispatcher() -> (EventDispatcher, Completions) {
+pub(super) fn showing_dispatcher() -> (Evd, Completions) {
     dispatcher_of(open_with(Sleeps::OnCompletions))
 }
 
 /// As [`dispatcher`], but its waiter claims the progress of the adapter.
-pub(super) fn claiming_dispatcher() -> (EventDispatcher, Completions) {
+pub(super) fn claiming_dispatcher() -> (Evd, Completions) {
     dispatcher_of(open_with_progress())
 }
 
-fn dispatcher_of(
-    (ia, completions): (InterfaceAdapter, impl FnOnce() -> Completions),
-) -> (EventDispatcher, Completions) {
+fn dispatcher_of((ia, completions): (Ia, impl FnOnce() -> Completions)) -> (Evd, Completions) {
     let flags = EvdFlags::SOFTWARE | EvdFlags::DTO;
     let evd = ia.evd_create(&EvdOptions::new(4, flags)).expect("a dispatcher");
     (evd, completions())

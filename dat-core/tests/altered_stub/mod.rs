@@ -9,7 +9,7 @@ use dat_core::provider::{
     OpenRequest, Outstanding, ProtectionDomain, Provider, QueuePair, QueuePairSpec, ReceiveRequest,
     Request, WaiterProgress,
 };
-use dat_core::{AsyncEvd, Close, IaOptions, InterfaceAdapter, Registry};
+use dat_core::{AsyncEvd, Close, Ia, IaOptions, Registry};
 
 /// Creates the parts of a completion queue with this sink.
 type CreateQueue = Arc<dyn Fn(Arc<dyn CompletionSink>) -> CompletionQueueParts + Send + Sync>;
@@ -31,7 +31,7 @@ struct AlteredAdapter {
 const NAME: &str = "altered";
 
 /// Opens the adapter of the stub, or of a provider around it, without a dispatcher of asynchronous errors.
-pub(crate) fn open(provider: Arc<dyn Provider>) -> InterfaceAdapter {
+pub(crate) fn open(provider: Arc<dyn Provider>) -> Ia {
     let registry = Registry::new();
     registry.add_provider(provider).expect("the first");
     let options = IaOptions { async_evd: AsyncEvd::Foreign, ..IaOptions::default() };

@@ -5,7 +5,7 @@ use crate::flags::{CompletionFlags, Qos};
 
 /// The configuration of an endpoint (`DAT_EP_ATTR`; dat_ep_create(3DAT)).
 ///
-/// Start from `InterfaceAdapter::default_ep_attributes` and change what you need.
+/// Start from `Ia::default_ep_attributes` and change what you need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EpAttributes {
     /// The transport service (`DAT_SERVICE_TYPE`): 0 is a reliable connection, 1 is datagrams

@@ -1,8 +1,8 @@
 //! What the two programs of the tutorial share.
 
 use dat_core::{
-    ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EvdFlags, EvdOptions, Event, EventDispatcher,
-    InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, Registry, Result, RmrTriplet, Timeout,
+    ConnectionEventKind, DtoStatus, Ep, EpSpec, Evd, EvdFlags, EvdOptions, Event, Ia, Lmr, Memory,
+    MemorySource, Privileges, Registry, Result, RmrTriplet, Timeout,
 };
 
 /// The connection qualifier on which the server listens.
@@ -16,11 +16,11 @@ pub const SIZE: usize = 4096;
 #[derive(Debug)]
 pub struct Side {
     /// The adapter.
-    pub ia: InterfaceAdapter,
+    pub ia: Ia,
     /// The dispatcher of all events.
-    pub evd: EventDispatcher,
+    pub evd: Evd,
     /// The endpoint.
-    pub ep: Endpoint,
+    pub ep: Ep,
     /// The memory, and its registration.
     pub memory: Memory,
     /// The region.

@@ -1,7 +1,7 @@
 //! What the tests share.
 
 use dat_conformance::Node;
-use dat_core::{InterfaceAdapter, Registry};
+use dat_core::{Ia, Registry};
 
 /// An open adapter at the loopback interface, with parameters.
 pub(crate) fn node(parameters: &str) -> Node {
@@ -14,7 +14,7 @@ pub(crate) fn on(name: &str) -> Node {
 }
 
 /// As [`on`], or why there is none.
-pub(crate) fn open(name: &str) -> dat_core::Result<InterfaceAdapter> {
+pub(crate) fn open(name: &str) -> dat_core::Result<Ia> {
     let registry = Registry::new();
     for provider in [
         dat_provider_auto::provider(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use dat_conformance::{Node, expect_dto, link};
-use dat_core::{DtoStatus, Endpoint, SrqAttributes};
+use dat_core::{DtoStatus, Ep, SrqAttributes};
 use dat_two_processes::{NONE, each_once};
 
 use crate::common::on;
@@ -13,12 +13,12 @@ use crate::common::on;
 /// over TCP.
 struct Mixed {
     node: Node,
-    servers: [Endpoint; 2],
-    peers: [(Node, Endpoint); 2],
+    servers: [Ep; 2],
+    peers: [(Node, Ep); 2],
 }
 
 impl Mixed {
-    fn new(node: Node, server: impl Fn(&Node) -> Endpoint) -> Self {
+    fn new(node: Node, server: impl Fn(&Node) -> Ep) -> Self {
         let connected = |name: &str| {
             let (peer, server) = (on(name), server(&node));
             let client = peer.ep();
@@ -31,7 +31,7 @@ impl Mixed {
 }
 
 /// Sends a message of 8 bytes and takes its completion.
-fn send(peer: &(Node, Endpoint)) {
+fn send(peer: &(Node, Ep)) {
     let buffer = peer.0.buffer(8);
     peer.1.post_send(&[buffer.piece(0, 8)], 1, NONE).expect("connected");
     assert_eq!(expect_dto(&peer.0.request, &[&peer.1]).status, DtoStatus::Success);

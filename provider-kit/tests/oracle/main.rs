@@ -7,8 +7,8 @@ mod transport;
 
 use dat_conformance::{Buffer, Node, drain, expect_connections, state, until};
 use dat_core::{
-    CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpState, Event, LmrTriplet,
-    Privileges, Registry,
+    CompletionFlags, ConnectionEventKind, DtoStatus, Ep, EpState, Event, LmrTriplet, Privileges,
+    Registry,
 };
 use transport::Memories;
 
@@ -153,7 +153,7 @@ fn run(
     (done, memories)
 }
 
-fn post(ep: &Endpoint, near: &Buffer, far: &Buffer, cookie: u64, step: Step) {
+fn post(ep: &Ep, near: &Buffer, far: &Buffer, cookie: u64, step: Step) {
     let two = |from: usize, length: usize| -> Vec<LmrTriplet> {
         let half = length / 2;
         vec![near.piece(from, half), near.piece(from + half, length - half)]

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use dat_conformance::{Node, drain, expect_event, until};
 use dat_core::{
-    Close, Connect, ConnectionEventKind, ConnectionRequest, Endpoint, EpSpec, EvdFlags, Event,
-    EventDispatcher, Registry,
+    Close, Connect, ConnectionEventKind, Cr, Ep, EpSpec, Evd, EvdFlags, Event, Registry,
 };
 
 use crate::transport::{ClosedGate, Memories};
@@ -17,7 +16,7 @@ const THIRD: &[u8] = b"third";
 struct Client(Node);
 
 impl Client {
-    fn connect(&self, qualifier: u64, private_data: &[u8]) -> Endpoint {
+    fn connect(&self, qualifier: u64, private_data: &[u8]) -> Ep {
         let ep = self.0.ep();
         let connect = Connect::to(self.0.address(), qualifier).private_data(private_data);
         ep.connect(&connect).expect("an attempt");
@@ -32,7 +31,7 @@ impl Client {
     }
 }
 
-fn request(events: &EventDispatcher) -> ConnectionRequest {
+fn request(events: &Evd) -> Cr {
     let Event::ConnectionRequest(arrival) = expect_event(events, &[]) else {
         panic!("no connection request")
     };

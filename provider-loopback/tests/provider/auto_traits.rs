@@ -8,12 +8,12 @@ use std::mem::size_of;
 use crate::common::open_ia;
 use dat_core::registry::Registry;
 use dat_core::{
-    AsyncError, Bind, Cno, CompletionFlags, Connect, ConnectionEvent, ConnectionRequest, CrArrival,
-    CrParam, DtoCompletion, Endpoint, EpAttributes, EpParam, EpProvision, EpSpec, EpStatus,
-    EpUpdate, Error, EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, IaOptions,
-    InterfaceAdapter, Lmr, LmrParam, LmrTriplet, Memory, MemorySource, Privileges, ProtectionZone,
-    ProxyAgent, Psp, PspParam, ReturnType, Rmr, RmrBindCompletion, RmrParam, RmrTriplet, Rsp,
-    RspParam, SharedReceiveQueue, SrqAttributes, SrqParam, Subtype, Timeout, WaitResult,
+    AsyncError, Bind, Cno, CompletionFlags, Connect, ConnectionEvent, Cr, CrArrival, CrParam,
+    DtoCompletion, Ep, EpAttributes, EpParam, EpProvision, EpSpec, EpStatus, EpUpdate, Error, Evd,
+    EvdFlags, EvdOptions, EvdParam, Event, Ia, IaOptions, Lmr, LmrParam, LmrTriplet, Memory,
+    MemorySource, Privileges, ProxyAgent, Psp, PspParam, Pz, ReturnType, Rmr, RmrBindCompletion,
+    RmrParam, RmrTriplet, Rsp, RspParam, Srq, SrqAttributes, SrqParam, Subtype, Timeout,
+    WaitResult,
 };
 
 const fn any_thread<T: Send + Sync + Unpin>() {}
@@ -22,19 +22,19 @@ const fn error<T: std::error::Error + Clone + Debug + Display + Send + Sync + 's
 
 // The compiler checks this.
 const _: () = {
-    handle::<InterfaceAdapter>();
-    handle::<ProtectionZone>();
+    handle::<Ia>();
+    handle::<Pz>();
     handle::<Lmr>();
     handle::<Rmr>();
-    handle::<EventDispatcher>();
+    handle::<Evd>();
     handle::<Cno>();
-    handle::<Endpoint>();
+    handle::<Ep>();
     handle::<Psp>();
     handle::<Rsp>();
-    handle::<ConnectionRequest>();
-    handle::<SharedReceiveQueue>();
+    handle::<Cr>();
+    handle::<Srq>();
     error::<Error>();
-    any_thread::<dat_core::Result<Endpoint>>();
+    any_thread::<dat_core::Result<Ep>>();
     any_thread::<Registry>();
     any_thread::<Memory>();
     any_thread::<MemorySource<'_>>();
@@ -49,10 +49,10 @@ const _: () = {
 #[test]
 fn a_handle_has_the_size_of_a_pointer() {
     let pointer = size_of::<usize>();
-    assert_eq!(size_of::<InterfaceAdapter>(), pointer);
-    assert_eq!(size_of::<Endpoint>(), pointer);
-    assert_eq!(size_of::<Option<Endpoint>>(), pointer);
-    assert_eq!(size_of::<EventDispatcher>(), pointer);
+    assert_eq!(size_of::<Ia>(), pointer);
+    assert_eq!(size_of::<Ep>(), pointer);
+    assert_eq!(size_of::<Option<Ep>>(), pointer);
+    assert_eq!(size_of::<Evd>(), pointer);
     assert_eq!(size_of::<Lmr>(), pointer);
 }
 

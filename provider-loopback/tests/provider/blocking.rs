@@ -1,11 +1,11 @@
 //! Waits in steps, and waits that are abandoned.
 
 use dat_core::blocking::{SleepOn, SleepResult, WaitDeadline, WaitStep};
-use dat_core::{EvdFlags, EvdOptions, Event, EventDispatcher, Timeout, WaitResult};
+use dat_core::{Evd, EvdFlags, EvdOptions, Event, Timeout, WaitResult};
 
 use crate::common::open_ia;
 
-fn dispatcher() -> EventDispatcher {
+fn dispatcher() -> Evd {
     open_ia().evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("a dispatcher")
 }
 

@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use dat_conformance::{Buffer, Node, expect_dto, state, until};
-use dat_core::{DtoStatus, Endpoint, EpState, Lmr, Memory, MemorySource, Privileges};
+use dat_core::{DtoStatus, Ep, EpState, Lmr, Memory, MemorySource, Privileges};
 use dat_two_processes::NONE;
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -82,7 +82,7 @@ fn offered(node: &Node, own: &Buffer) -> (Connected, Memory, Lmr) {
     (peer, memory, lmr)
 }
 
-fn status(node: &Node, ep: &Endpoint) -> DtoStatus {
+fn status(node: &Node, ep: &Ep) -> DtoStatus {
     expect_dto(&node.request, &[ep]).status
 }
 

@@ -3,7 +3,7 @@
 use std::process::Child;
 
 use dat_conformance::{Buffer, Node, expect_connection, expect_dto, expect_request, until};
-use dat_core::{Connect, ConnectionEventKind, Endpoint, EpProvision, RmrTriplet};
+use dat_core::{Connect, ConnectionEventKind, Ep, EpProvision, RmrTriplet};
 use dat_two_processes::traffic::Load;
 use dat_two_processes::{NONE, process};
 use rustix::process::{Signal, kill_process};
@@ -19,13 +19,13 @@ pub(crate) const LENGTH: usize = 8 << 20;
 pub(crate) struct Accepted {
     pub(crate) node: Node,
     pub(crate) buffer: Buffer,
-    pub(crate) ep: Endpoint,
+    pub(crate) ep: Ep,
     pub(crate) theirs: RmrTriplet,
 }
 
 impl Accepted {
     /// Accepts the connection, on an endpoint that `prepare` has posted receives to, and sends a message.
-    pub(crate) fn new(prepare: impl FnOnce(&Endpoint, &Buffer)) -> Self {
+    pub(crate) fn new(prepare: impl FnOnce(&Ep, &Buffer)) -> Self {
         let node = node(&std::env::var(PARAMETERS).unwrap_or_default());
         let psp =
             node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
@@ -47,7 +47,7 @@ impl Accepted {
 /// A process, the connection to it, and its memory.
 pub(crate) struct Connected {
     pub(crate) child: Child,
-    pub(crate) ep: Endpoint,
+    pub(crate) ep: Ep,
     pub(crate) theirs: RmrTriplet,
 }
 

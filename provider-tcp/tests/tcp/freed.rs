@@ -2,7 +2,7 @@
 //! memory, on either side.
 
 use dat_conformance::{Buffer, Node, link, until};
-use dat_core::{Close, DtoStatus, Endpoint, EpState, Event};
+use dat_core::{Close, DtoStatus, Ep, EpState, Event};
 use dat_two_processes::NONE;
 
 use crate::common::node;
@@ -15,8 +15,8 @@ const POISON: u8 = 0xee;
 struct Rig {
     near: Node,
     far: Node,
-    client: Endpoint,
-    server: Endpoint,
+    client: Ep,
+    server: Ep,
     source: Buffer,
     target: Buffer,
 }

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use dat_core::{
-    Connect, ConnectionEventKind, EpProvision, EpSpec, EvdFlags, EvdOptions, Event,
-    EventDispatcher, Registry, Result, ReturnType, Timeout,
+    Connect, ConnectionEventKind, EpProvision, EpSpec, Evd, EvdFlags, EvdOptions, Event, Registry,
+    Result, ReturnType, Timeout,
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -34,7 +34,7 @@ fn hoard() -> Vec<File> {
 }
 
 /// How a connection attempt ended, if it came so far.
-fn next(evd: &EventDispatcher) -> Result<Option<Event>> {
+fn next(evd: &Evd) -> Result<Option<Event>> {
     let mut event = Event::default();
     let waited = evd.wait(Timeout::After(Duration::from_secs(3)), 1, &mut event)?;
     Ok(waited.is_event().then_some(event))

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use dat_conformance::{Node, expect_connection, expect_event, expect_request, link, until};
 use dat_core::{
-    ConnectionEventKind, Endpoint, EpProvision, EpState, EvdFlags, EvdOptions, Event, Psp,
-    RmrTriplet,
+    ConnectionEventKind, Ep, EpProvision, EpState, EvdFlags, EvdOptions, Event, Psp, RmrTriplet,
 };
 use dat_provider_kit::descriptors;
 use dat_provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
@@ -47,7 +46,7 @@ fn hello(to: SocketAddr) -> Vec<u8> {
 }
 
 /// A raw peer whose request an endpoint accepted.
-fn accepted(node: &Node, ep: &Endpoint) -> TcpStream {
+fn accepted(node: &Node, ep: &Ep) -> TcpStream {
     let (psp, to) = service(node);
     let mut stream = connect(to);
     stream.write_all(&hello(to)).expect("a peer");
@@ -120,7 +119,7 @@ fn garbage_and_other_versions_are_refused_before_the_consumer_sees_them() {
 }
 
 /// The end of a connection, whichever.
-fn ends(node: &Node, ep: &Endpoint) {
+fn ends(node: &Node, ep: &Ep) {
     match expect_event(&node.connect, &[ep]) {
         Event::Connection(event) => assert!(
             matches!(event.kind, ConnectionEventKind::Broken | ConnectionEventKind::Disconnected),

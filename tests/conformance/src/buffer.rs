@@ -1,8 +1,7 @@
 //! Registered memory. Each function panics if its range is not inside the memory.
 
 use dat_core::{
-    Bind, CompletionFlags, InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource, Privileges,
-    ProtectionZone, RmrTriplet,
+    Bind, CompletionFlags, Ia, Lmr, LmrTriplet, Memory, MemorySource, Privileges, Pz, RmrTriplet,
 };
 
 /// Memory and its registration.
@@ -18,19 +17,14 @@ impl Buffer {
     /// Registers new memory with all privileges.
     #[track_caller]
     #[must_use]
-    pub fn new(ia: &InterfaceAdapter, pz: &ProtectionZone, len: usize) -> Self {
+    pub fn new(ia: &Ia, pz: &Pz, len: usize) -> Self {
         Self::with(ia, pz, len, Privileges::ALL)
     }
 
     /// Registers new memory with some privileges.
     #[track_caller]
     #[must_use]
-    pub fn with(
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
-        len: usize,
-        privileges: Privileges,
-    ) -> Self {
+    pub fn with(ia: &Ia, pz: &Pz, len: usize, privileges: Privileges) -> Self {
         let memory = Memory::zeroed(len).expect("memory");
         let source = MemorySource::Memory(&memory);
         let lmr = ia.lmr_create(source, pz, privileges).expect("a registration");

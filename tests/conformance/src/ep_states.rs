@@ -1,9 +1,6 @@
 //! Endpoints in every state in which an endpoint can be kept.
 
-use dat_core::{
-    Close, ConnectionEventKind, ConnectionRequest, Endpoint, EpProvision, EpState, EpUpdate, Psp,
-    Rsp,
-};
+use dat_core::{Close, ConnectionEventKind, Cr, Ep, EpProvision, EpState, EpUpdate, Psp, Rsp};
 
 use crate::fixture::{Node, link};
 use crate::wait::{becomes, expect_connection};
@@ -28,11 +25,11 @@ pub const STATES: [EpState; 11] = [
 #[derive(Debug)]
 pub struct EpInState {
     /// The endpoint.
-    pub ep: Endpoint,
+    pub ep: Ep,
     /// The other endpoint of the connection, or of the attempt.
-    pub peer: Option<Endpoint>,
+    pub peer: Option<Ep>,
     /// The connection request that the consumer has not answered yet.
-    pub request: Option<ConnectionRequest>,
+    pub request: Option<Cr>,
     /// The public service point at which the request arrived.
     pub psp: Option<Psp>,
     /// The reserved service point of the endpoint.
@@ -40,7 +37,7 @@ pub struct EpInState {
 }
 
 impl EpInState {
-    fn alone(ep: Endpoint) -> Self {
+    fn alone(ep: Ep) -> Self {
         Self { ep, peer: None, request: None, psp: None, rsp: None }
     }
 }
@@ -59,7 +56,7 @@ fn qualifier() -> u64 {
 #[track_caller]
 #[must_use]
 pub fn ep_in_state(node: &Node, wanted: EpState) -> EpInState {
-    let reserve = |ep: Option<&Endpoint>| {
+    let reserve = |ep: Option<&Ep>| {
         let rsp = node.ia.rsp_create(qualifier(), ep, &node.requests).expect("a service point");
         let ep = rsp.query().expect("a live service point").ep;
         EpInState { rsp: Some(rsp), ..EpInState::alone(ep) }

@@ -10,7 +10,7 @@ use dat_core::provider::{
     Adapter, AdapterAttributes, CompletionPoller, Description, DiscoveredAdapter, OpenRequest,
     Provider, Reach,
 };
-use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
+use dat_core::{ApiVersion, Error, Ia, Registry, Result, ReturnType, Subtype};
 use dat_provider_hooks::{Call, Hooks, Object, Queues, open_with};
 use parking_lot::Mutex;
 
@@ -76,7 +76,7 @@ struct FaultProvider {
 /// Opens the adapter under test with changed attributes.
 #[track_caller]
 #[must_use]
-pub fn open(parameters: &str, change: Change) -> InterfaceAdapter {
+pub fn open(parameters: &str, change: Change) -> Ia {
     open_with_faults(parameters, change).0
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn node(change: Change) -> Node {
 /// Opens the adapter under test with changed attributes, and returns its faults.
 #[track_caller]
 #[must_use]
-pub fn open_with_faults(parameters: &str, change: Change) -> (InterfaceAdapter, Arc<Faults>) {
+pub fn open_with_faults(parameters: &str, change: Change) -> (Ia, Arc<Faults>) {
     let faults = Arc::<Faults>::default();
     let registry = Registry::new();
     let provider = FaultProvider { change, faults: Arc::clone(&faults) };

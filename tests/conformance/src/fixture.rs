@@ -7,10 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use dat_core::attr::ProviderAttributes;
 use dat_core::{
-    Address, Close, Cno, Comm, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest,
-    Csp, DtoStatus, Endpoint, EpAttributes, EpProvision, EpSpec, EpState, EvdFlags, EvdOptions,
-    EventDispatcher, InterfaceAdapter, Lmr, Privileges, ProtectionZone, Psp, Result, Rmr, Rsp,
-    SharedReceiveQueue, SrqAttributes,
+    Address, Close, Cno, Comm, CompletionFlags, Connect, ConnectionEventKind, Cr, Csp, DtoStatus,
+    Ep, EpAttributes, EpProvision, EpSpec, EpState, Evd, EvdFlags, EvdOptions, Ia, Lmr, Privileges,
+    Psp, Pz, Result, Rmr, Rsp, Srq, SrqAttributes,
 };
 
 pub use crate::buffer::Buffer;
@@ -21,7 +20,7 @@ use crate::wait::{expect_connection, expect_dto, expect_request, state, until};
 /// Opens the adapter under test with parameters such as `max_eps=2,max_iov=1`.
 #[track_caller]
 #[must_use]
-pub fn open(parameters: &str) -> InterfaceAdapter {
+pub fn open(parameters: &str) -> Ia {
     try_open(parameters).expect("the adapter under test opens")
 }
 
@@ -29,17 +28,17 @@ pub fn open(parameters: &str) -> InterfaceAdapter {
 #[derive(Debug)]
 pub struct Node {
     /// The adapter.
-    pub ia: InterfaceAdapter,
+    pub ia: Ia,
     /// The protection zone.
-    pub pz: ProtectionZone,
+    pub pz: Pz,
     /// Dispatcher for completions of receives.
-    pub recv: EventDispatcher,
+    pub recv: Evd,
     /// Dispatcher for completions of requests and binds.
-    pub request: EventDispatcher,
+    pub request: Evd,
     /// Dispatcher for connection events.
-    pub connect: EventDispatcher,
+    pub connect: Evd,
     /// Dispatcher for connection requests.
-    pub requests: EventDispatcher,
+    pub requests: Evd,
 }
 
 impl Default for Node {
@@ -90,7 +89,7 @@ impl Node {
     /// Uses an adapter that is already open.
     #[track_caller]
     #[must_use]
-    pub fn on(ia: InterfaceAdapter) -> Self {
+    pub fn on(ia: Ia) -> Self {
         let evd = |flags| {
             let qlen = Self::QLEN.min(ia.attributes().max_evd_qlen);
             ia.evd_create(&EvdOptions::new(qlen, flags)).expect("a dispatcher")
@@ -127,19 +126,19 @@ impl Node {
     /// Another event dispatcher.
     #[track_caller]
     #[must_use]
-    pub fn evd(&self, flags: EvdFlags) -> EventDispatcher {
+    pub fn evd(&self, flags: EvdFlags) -> Evd {
         self.ia.evd_create(&EvdOptions::new(Self::QLEN, flags)).expect("a dispatcher")
     }
 
     /// An event dispatcher of a given length.
     #[track_caller]
-    pub(crate) fn evd_of(&self, qlen: u32, flags: EvdFlags) -> EventDispatcher {
+    pub(crate) fn evd_of(&self, qlen: u32, flags: EvdFlags) -> Evd {
         self.ia.evd_create(&EvdOptions::new(qlen, flags)).expect("a dispatcher")
     }
 
     /// An event dispatcher that is freed already.
     #[track_caller]
-    pub(crate) fn freed_evd(&self, flags: EvdFlags) -> EventDispatcher {
+    pub(crate) fn freed_evd(&self, flags: EvdFlags) -> Evd {
         let evd = self.evd(flags);
         evd.free().expect("unused");
         evd
@@ -147,7 +146,7 @@ impl Node {
 
     /// A protection zone that is freed already.
     #[track_caller]
-    pub(crate) fn freed_pz(&self) -> ProtectionZone {
+    pub(crate) fn freed_pz(&self) -> Pz {
         let pz = self.ia.pz_create().expect("a zone");
         pz.free().expect("unused");
         pz
@@ -178,21 +177,21 @@ impl Node {
 
     /// A new endpoint of a specification.
     #[track_caller]
-    pub(crate) fn ep_of(&self, spec: &EpSpec) -> Endpoint {
+    pub(crate) fn ep_of(&self, spec: &EpSpec) -> Ep {
         self.ia.ep_create(spec).expect("an endpoint")
     }
 
     /// A new endpoint of [`Node::spec_with`].
     #[track_caller]
     #[must_use]
-    pub fn ep_with(&self, change: impl FnOnce(&mut EpAttributes)) -> Endpoint {
+    pub fn ep_with(&self, change: impl FnOnce(&mut EpAttributes)) -> Ep {
         self.ep_of(&self.spec_with(change))
     }
 
     /// A shared receive queue for receives of one segment. Skips the case if the provider has none.
     #[track_caller]
     #[must_use]
-    pub fn srq(&self, max_recv_dtos: u32) -> SharedReceiveQueue {
+    pub fn srq(&self, max_recv_dtos: u32) -> Srq {
         self.need(|it| it.srq_supported, "shared receive queues");
         let attributes = SrqAttributes { max_recv_dtos, max_recv_iov: 1, low_watermark: 0 };
         self.ia.srq_create(&self.pz, attributes).expect("a queue")
@@ -201,14 +200,14 @@ impl Node {
     /// A new endpoint of [`Node::spec`].
     #[track_caller]
     #[must_use]
-    pub fn ep(&self) -> Endpoint {
+    pub fn ep(&self) -> Ep {
         self.ep_of(&self.spec())
     }
 
     /// Two endpoints that are connected with each other: first the active side, then the passive.
     #[track_caller]
     #[must_use]
-    pub fn pair(&self) -> (Endpoint, Endpoint) {
+    pub fn pair(&self) -> (Ep, Ep) {
         let (client, server) = (self.ep(), self.ep());
         link(self, &client, self, &server);
         (client, server)
@@ -216,7 +215,7 @@ impl Node {
 
     /// The node with two endpoints that are connected: first the active side, then the passive.
     #[track_caller]
-    pub(crate) fn paired(self) -> (Self, Endpoint, Endpoint) {
+    pub(crate) fn paired(self) -> (Self, Ep, Ep) {
         let (client, server) = self.pair();
         (self, client, server)
     }
@@ -224,7 +223,7 @@ impl Node {
     /// Creates an endpoint that connects to a qualifier of this adapter.
     #[track_caller]
     #[must_use]
-    pub fn connecting(&self, qualifier: u64) -> Endpoint {
+    pub fn connecting(&self, qualifier: u64) -> Ep {
         let ep = self.ep();
         ep.connect(&Connect::to(self.address(), qualifier)).expect("unconnected");
         ep
@@ -232,14 +231,14 @@ impl Node {
 
     /// Creates an endpoint that connects to a qualifier of this adapter; returns it and the resulting request.
     #[track_caller]
-    pub(crate) fn asking(&self, qualifier: u64) -> (Endpoint, ConnectionRequest) {
+    pub(crate) fn asking(&self, qualifier: u64) -> (Ep, Cr) {
         let ep = self.connecting(qualifier);
         (ep, expect_request(&self.requests).request)
     }
 
     /// A new endpoint that has accepted a connection from `client`.
     #[track_caller]
-    pub(crate) fn linked_to(&self, client: &Endpoint) -> Endpoint {
+    pub(crate) fn linked_to(&self, client: &Ep) -> Ep {
         let server = self.ep();
         link(self, client, self, &server);
         server
@@ -283,7 +282,7 @@ impl Node {
 
     /// Another protection zone, with `len` bytes of memory that are registered in it.
     #[track_caller]
-    pub(crate) fn elsewhere(&self, len: usize) -> (ProtectionZone, Buffer) {
+    pub(crate) fn elsewhere(&self, len: usize) -> (Pz, Buffer) {
         let pz = self.ia.pz_create().expect("a zone");
         let buffer = Buffer::new(&self.ia, &pz, len);
         (pz, buffer)
@@ -331,7 +330,7 @@ macro_rules! free {
     };
 }
 
-free!(Cno, Csp, Endpoint, EventDispatcher, Lmr, ProtectionZone, Psp, Rmr, Rsp, SharedReceiveQueue);
+free!(Cno, Csp, Ep, Evd, Lmr, Pz, Psp, Rmr, Rsp, Srq);
 
 impl Free for Buffer {
     fn free(&self) -> Result<()> {
@@ -354,7 +353,7 @@ pub fn free_all(objects: &[&dyn Free]) {
 
 /// Sends a message from one endpoint to the other and takes both completions.
 #[track_caller]
-pub fn exchange(node: &Node, from: &Endpoint, to: &Endpoint) {
+pub fn exchange(node: &Node, from: &Ep, to: &Ep) {
     let (source, target) = (node.buffer(16), node.buffer(16));
     source.fill(0, b"a whole message.");
     to.post_recv(&[target.piece(0, 16)], 101, CompletionFlags::empty()).expect("posted");
@@ -368,7 +367,7 @@ pub fn exchange(node: &Node, from: &Endpoint, to: &Endpoint) {
 /// Connects two endpoints through a public service point. If an endpoint has a dispatcher for
 /// connection events, takes its event.
 #[track_caller]
-pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
+pub fn link(from: &Node, client: &Ep, to: &Node, server: &Ep) {
     let psp = to.psp();
     client.connect(&Connect::to(to.address(), psp.qualifier())).expect("an attempt to connect");
     let arrival = expect_request(&to.requests);
@@ -388,7 +387,7 @@ pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
 
 /// An adapter with an unconnected endpoint.
 #[track_caller]
-pub(crate) fn unconnected() -> (Node, Endpoint) {
+pub(crate) fn unconnected() -> (Node, Ep) {
     let node = Node::new();
     let ep = node.ep();
     (node, ep)
@@ -396,7 +395,7 @@ pub(crate) fn unconnected() -> (Node, Endpoint) {
 
 /// An adapter with two unconnected endpoints.
 #[track_caller]
-pub(crate) fn unconnected_pair() -> (Node, Endpoint, Endpoint) {
+pub(crate) fn unconnected_pair() -> (Node, Ep, Ep) {
     let (node, ep) = unconnected();
     let other = node.ep();
     (node, ep, other)
@@ -420,14 +419,14 @@ pub(crate) fn finish_all(nodes: impl IntoIterator<Item = Node>) {
 
 /// An adapter with two endpoints that are connected: first the active side, then the passive.
 #[track_caller]
-pub(crate) fn linked_pair() -> (Node, Endpoint, Endpoint) {
+pub(crate) fn linked_pair() -> (Node, Ep, Ep) {
     Node::new().paired()
 }
 
 /// Two adapters with an endpoint each, which are connected: first the active side, then the passive.
 #[track_caller]
 #[must_use]
-pub fn linked_nodes() -> [(Node, Endpoint); 2] {
+pub fn linked_nodes() -> [(Node, Ep); 2] {
     let [near, far] = [Node::new(), Node::new()].map(|node| (node.ep(), node));
     link(&near.1, &near.0, &far.1, &far.0);
     [near, far].map(|(ep, node)| (node, ep))
@@ -440,8 +439,8 @@ pub fn linked_nodes() -> [(Node, Endpoint); 2] {
 /// If none of them sent it.
 #[track_caller]
 #[must_use]
-pub fn requester<'a>(clients: &'a [Endpoint], request: &ConnectionRequest) -> &'a Endpoint {
+pub fn requester<'a>(clients: &'a [Ep], request: &Cr) -> &'a Ep {
     let port = request.query().expect("live").remote_port;
-    let is_it = |client: &&Endpoint| client.query().expect("live").local_port == port;
+    let is_it = |client: &&Ep| client.query().expect("live").local_port == port;
     clients.iter().find(is_it).expect("sent by one of the clients")
 }

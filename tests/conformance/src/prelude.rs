@@ -2,14 +2,13 @@
 
 pub(crate) use dat_core::{
     ApiVersion, AsyncErrorKind, AsyncEvd, Bind, Close, Cno, Collective, Comm, Compat,
-    CompletionFlags, Connect, ConnectFlags, ConnectionEvent, ConnectionEventKind,
-    ConnectionRequest, CrParam, Csp, DatagramAddress, DatagramEvent, DatagramEventKind,
-    DtoCompletion, DtoStatus, Endpoint, EpAttributes, EpCounter, EpParam, EpProvision, EpSpec,
-    EpState, EpStatus, EpUpdate, Error, EvdCounter, EvdFlags, EvdOptions, EvdParam, Event,
-    EventDispatcher, Failure, IaCounter, IaOptions, InterfaceAdapter, Lmr, LmrParam, LmrTriplet,
-    Memory, MemorySource, Operation, Privileges, ProtectionZone, ProxyAgent, Psp, Qos, RecvStatus,
-    Registry, Result, ReturnType, Rmr, RmrParam, RmrScope, RmrTriplet, Rsp, ServicePoint,
-    SharedReceiveQueue, SrqAttributes, SrqParam, Subtype, Timeout, WaitResult,
+    CompletionFlags, Connect, ConnectFlags, ConnectionEvent, ConnectionEventKind, Cr, CrParam, Csp,
+    DatagramAddress, DatagramEvent, DatagramEventKind, DtoCompletion, DtoStatus, Ep, EpAttributes,
+    EpCounter, EpParam, EpProvision, EpSpec, EpState, EpStatus, EpUpdate, Error, Evd, EvdCounter,
+    EvdFlags, EvdOptions, EvdParam, Event, Failure, Ia, IaCounter, IaOptions, Lmr, LmrParam,
+    LmrTriplet, Memory, MemorySource, Operation, Privileges, ProxyAgent, Psp, Pz, Qos, RecvStatus,
+    Registry, Result, ReturnType, Rmr, RmrParam, RmrScope, RmrTriplet, Rsp, ServicePoint, Srq,
+    SrqAttributes, SrqParam, Subtype, Timeout, WaitResult,
 };
 
 pub(crate) use crate::case::{cases, skip};

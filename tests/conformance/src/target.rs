@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dat_core::{Address, FabricAddress, InterfaceAdapter, Registry, Result};
+use dat_core::{Address, FabricAddress, Ia, Registry, Result};
 use parking_lot::RwLock;
 
 use crate::case::skip;
@@ -113,7 +113,7 @@ fn fabric_family() -> Option<u16> {
 ///
 /// # Errors
 /// The error of the open.
-pub fn try_open(parameters: &str) -> Result<InterfaceAdapter> {
+pub fn try_open(parameters: &str) -> Result<Ia> {
     let Target { registry, name, .. } = target();
     if !takes_parameters() {
         if !parameters.is_empty() {

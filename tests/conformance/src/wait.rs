@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use dat_core::{
     AsyncErrorKind, Cno, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, DtoStatus,
-    Endpoint, EpState, Event, EventDispatcher, Result, RmrBindCompletion, Timeout, WaitResult,
+    Ep, EpState, Evd, Event, Result, RmrBindCompletion, Timeout, WaitResult,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -26,7 +26,7 @@ pub const LIMIT: Duration = Duration::from_secs(10);
 /// # Panics
 /// If no event arrives; the message has the state of the dispatcher and of the watched endpoints.
 #[track_caller]
-pub fn expect_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
+pub fn expect_event(evd: &Evd, watched: &[&Ep]) -> Event {
     match set_aside(evd, |_| true) {
         Some(event) => event,
         None => fresh_event(evd, watched),
@@ -45,7 +45,7 @@ thread_local! {
 }
 
 /// Takes the first event of a dispatcher that was set aside and that `wanted` accepts.
-fn set_aside(evd: &EventDispatcher, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
+fn set_aside(evd: &Evd, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
     ASIDE.with_borrow_mut(|aside| {
         let at = aside.iter().position(|one| one.evd == evd.id() && wanted(&one.event))?;
         Some(aside.remove(at).event)
@@ -53,7 +53,7 @@ fn set_aside(evd: &EventDispatcher, wanted: impl Fn(&Event) -> bool) -> Option<E
 }
 
 #[track_caller]
-fn fresh_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
+fn fresh_event(evd: &Evd, watched: &[&Ep]) -> Event {
     let mut event = Event::default();
     match evd.wait(LIMIT.into(), 1, &mut event) {
         Ok(WaitResult::Event { .. }) => event,
@@ -64,7 +64,7 @@ fn fresh_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
 /// Takes the next connection event of one of the endpoints. Sets aside events of other endpoints
 /// that arrive before it, for a later call that expects them.
 #[track_caller]
-fn next_connection(evd: &EventDispatcher, eps: &[&Endpoint]) -> ConnectionEvent {
+fn next_connection(evd: &Evd, eps: &[&Ep]) -> ConnectionEvent {
     let is_meant = |event: &ConnectionEvent| eps.iter().any(|ep| ep.id() == event.ep);
     let mut found =
         set_aside(evd, |event| matches!(event, Event::Connection(event) if is_meant(event)));
@@ -83,11 +83,7 @@ fn next_connection(evd: &EventDispatcher, eps: &[&Endpoint]) -> ConnectionEvent 
 /// Takes the next connection event of an endpoint, which must be of the given kind. Sets aside
 /// connection events of other endpoints for a later call that expects them.
 #[track_caller]
-pub fn expect_connection(
-    evd: &EventDispatcher,
-    ep: &Endpoint,
-    kind: ConnectionEventKind,
-) -> ConnectionEvent {
+pub fn expect_connection(evd: &Evd, ep: &Ep, kind: ConnectionEventKind) -> ConnectionEvent {
     let event = next_connection(evd, &[ep]);
     assert_eq!(event.kind, kind, "{event:?} of {ep:?}\n{}", dump(evd, &[ep]));
     event
@@ -96,12 +92,8 @@ pub fn expect_connection(
 /// Takes the next connection event of one of the endpoints, which must be of the given kind, and
 /// returns its endpoint. Sets aside connection events of other endpoints.
 #[track_caller]
-pub fn expect_connection_of<'a>(
-    evd: &EventDispatcher,
-    eps: &'a [Endpoint],
-    kind: ConnectionEventKind,
-) -> &'a Endpoint {
-    let watched: Vec<&Endpoint> = eps.iter().collect();
+pub fn expect_connection_of<'a>(evd: &Evd, eps: &'a [Ep], kind: ConnectionEventKind) -> &'a Ep {
+    let watched: Vec<&Ep> = eps.iter().collect();
     let event = next_connection(evd, &watched);
     let found = eps.iter().find(|ep| ep.id() == event.ep && event.kind == kind);
     found.unwrap_or_else(|| panic!("{kind:?} expected: {event:?}\n{}", dump(evd, &watched)))
@@ -109,7 +101,7 @@ pub fn expect_connection_of<'a>(
 
 /// Takes one connection event of each endpoint, in any order, all of the given kind.
 #[track_caller]
-pub fn expect_connections(evd: &EventDispatcher, eps: &[&Endpoint], kind: ConnectionEventKind) {
+pub fn expect_connections(evd: &Evd, eps: &[&Ep], kind: ConnectionEventKind) {
     for ep in eps {
         expect_connection(evd, ep, kind);
     }
@@ -117,7 +109,7 @@ pub fn expect_connections(evd: &EventDispatcher, eps: &[&Endpoint], kind: Connec
 
 /// Takes the next event, which must be the completion of a data transfer operation (DTO).
 #[track_caller]
-pub fn expect_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion {
+pub fn expect_dto(evd: &Evd, watched: &[&Ep]) -> DtoCompletion {
     match expect_event(evd, watched) {
         Event::Dto(completion) => completion,
         other => panic!("a completion expected: {other:?}\n{}", dump(evd, watched)),
@@ -127,8 +119,8 @@ pub fn expect_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion
 /// Takes the next event, which must be a completion with the given cookie and status.
 #[track_caller]
 pub fn expect_completion(
-    evd: &EventDispatcher,
-    watched: &[&Endpoint],
+    evd: &Evd,
+    watched: &[&Ep],
     cookie: u64,
     status: DtoStatus,
 ) -> DtoCompletion {
@@ -141,7 +133,7 @@ pub fn expect_completion(
 /// An unsignalled completion is queued but wakes no waiter: [`expect_dto`] would find it only after
 /// [`LIMIT`].
 #[track_caller]
-pub fn expect_unsignalled_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion {
+pub fn expect_unsignalled_dto(evd: &Evd, watched: &[&Ep]) -> DtoCompletion {
     let mut event = Event::default();
     until("an unsignalled completion is queued", || {
         evd.dequeue(&mut event).expect("a dispatcher that can be read")
@@ -154,7 +146,7 @@ pub fn expect_unsignalled_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> D
 
 /// Takes the next event, which must be the completion of a bind.
 #[track_caller]
-pub fn expect_bind(evd: &EventDispatcher, watched: &[&Endpoint]) -> RmrBindCompletion {
+pub fn expect_bind(evd: &Evd, watched: &[&Ep]) -> RmrBindCompletion {
     match expect_event(evd, watched) {
         Event::RmrBind(completion) => completion,
         other => panic!("a bind expected: {other:?}\n{}", dump(evd, watched)),
@@ -163,7 +155,7 @@ pub fn expect_bind(evd: &EventDispatcher, watched: &[&Endpoint]) -> RmrBindCompl
 
 /// Takes the next event, which must be an asynchronous error of a kind at an object.
 #[track_caller]
-pub(crate) fn expect_async(evd: &EventDispatcher, kind: AsyncErrorKind, object: u64) {
+pub(crate) fn expect_async(evd: &Evd, kind: AsyncErrorKind, object: u64) {
     match expect_event(evd, &[]) {
         Event::Async(error) => assert_eq!((error.kind, error.object), (kind, object)),
         other => panic!("{kind:?} of {object} expected: {other:?}\n{}", dump(evd, &[])),
@@ -172,7 +164,7 @@ pub(crate) fn expect_async(evd: &EventDispatcher, kind: AsyncErrorKind, object: 
 
 /// Takes the next event, which must be a connection request.
 #[track_caller]
-pub fn expect_request(evd: &EventDispatcher) -> CrArrival {
+pub fn expect_request(evd: &Evd) -> CrArrival {
     match expect_event(evd, &[]) {
         Event::ConnectionRequest(arrival) => arrival,
         other => panic!("a request expected: {other:?}\n{}", dump(evd, &[])),
@@ -181,7 +173,7 @@ pub fn expect_request(evd: &EventDispatcher) -> CrArrival {
 
 /// Checks that no event is queued.
 #[track_caller]
-pub fn expect_no_event(evd: &EventDispatcher) {
+pub fn expect_no_event(evd: &Evd) {
     let before = set_aside(evd, |_| true);
     assert!(before.is_none(), "an unexpected event: {before:?}");
     let mut event = Event::default();
@@ -191,7 +183,7 @@ pub fn expect_no_event(evd: &EventDispatcher) {
 
 /// Checks that no event is queued on any of the dispatchers.
 #[track_caller]
-pub fn expect_no_events(evds: &[&EventDispatcher]) {
+pub fn expect_no_events(evds: &[&Evd]) {
     for evd in evds {
         expect_no_event(evd);
     }
@@ -199,7 +191,7 @@ pub fn expect_no_events(evds: &[&EventDispatcher]) {
 
 /// Takes all events that are queued now.
 #[track_caller]
-pub fn drain(evd: &EventDispatcher) -> Vec<Event> {
+pub fn drain(evd: &Evd) -> Vec<Event> {
     let mut events: Vec<Event> = std::iter::from_fn(|| set_aside(evd, |_| true)).collect();
     let mut event = Event::default();
     while evd.dequeue(&mut event).expect("a dispatcher that can be read") {
@@ -210,7 +202,7 @@ pub fn drain(evd: &EventDispatcher) -> Vec<Event> {
 
 /// Takes the queued completions, which must all be flushes of the endpoint; returns their cookies.
 #[track_caller]
-pub(crate) fn flushed(evd: &EventDispatcher, ep: &Endpoint) -> Vec<u64> {
+pub(crate) fn flushed(evd: &Evd, ep: &Ep) -> Vec<u64> {
     let cookie = |event| match event {
         Event::Dto(completion) if completion.ep == ep.id() => {
             assert_eq!(completion.status, DtoStatus::Flushed, "{completion:?}");
@@ -233,7 +225,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Waits until an endpoint is in a state.
 #[track_caller]
-pub fn becomes(ep: &Endpoint, wanted: EpState) {
+pub fn becomes(ep: &Ep, wanted: EpState) {
     until(&format!("{ep:?} is {wanted}"), || state(ep) == wanted);
 }
 
@@ -256,12 +248,12 @@ pub fn until_waited_on(cno: &Cno) {
 
 /// The state of an endpoint.
 #[track_caller]
-pub fn state(ep: &Endpoint) -> EpState {
+pub fn state(ep: &Ep) -> EpState {
     ep.status().expect("a live endpoint").state
 }
 
 /// The state of a dispatcher and of endpoints, for the message of a panic.
-fn dump(evd: &EventDispatcher, watched: &[&Endpoint]) -> String {
+fn dump(evd: &Evd, watched: &[&Ep]) -> String {
     let mut text = format!("{evd:?}: {:?}\n", evd.query());
     for ep in watched {
         text += &format!("{ep:?}: {:?}, {:?}\n", ep.status(), ep.query());
@@ -349,10 +341,7 @@ impl<T: Send + 'static> Background<T> {
 }
 
 /// Starts a thread that waits for an event of a dispatcher.
-pub(crate) fn waiter(
-    evd: &EventDispatcher,
-    threshold: u32,
-) -> Background<Result<(WaitResult, Event)>> {
+pub(crate) fn waiter(evd: &Evd, threshold: u32) -> Background<Result<(WaitResult, Event)>> {
     Background::with(evd, move |evd| {
         let mut event = Event::default();
         evd.wait(LIMIT.into(), threshold, &mut event).map(|waited| (waited, event))
@@ -361,7 +350,7 @@ pub(crate) fn waiter(
 
 /// Waits until a thread waits on an empty dispatcher, which then refuses other threads.
 #[track_caller]
-pub(crate) fn until_owned(evd: &EventDispatcher) {
+pub(crate) fn until_owned(evd: &Evd) {
     until("a thread waits on the dispatcher", || evd.dequeue(&mut Event::default()).is_err());
 }
 

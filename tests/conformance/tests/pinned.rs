@@ -7,7 +7,7 @@ use std::thread;
 use dat_conformance::fixture::{Buffer, Node, free_all, link};
 use dat_conformance::wait::expect_dto;
 use dat_conformance::{Target, set_target};
-use dat_core::{CompletionFlags, Endpoint, EvdCounter, EvdFlags, EventDispatcher, Registry};
+use dat_core::{CompletionFlags, Ep, Evd, EvdCounter, EvdFlags, Registry};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
@@ -41,9 +41,9 @@ fn take_precedence() {
 
 /// One side of the round trips.
 struct Side {
-    ep: Endpoint,
-    recv: EventDispatcher,
-    request: EventDispatcher,
+    ep: Ep,
+    recv: Evd,
+    request: Evd,
     buffer: Buffer,
     sends_first: bool,
 }

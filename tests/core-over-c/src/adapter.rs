@@ -20,7 +20,7 @@ use crate::version;
 
 /// An open instance of an adapter (dat_ia_open(3DAT)). Clones refer to the same instance.
 #[derive(Clone)]
-pub struct InterfaceAdapter {
+pub struct Ia {
     adapter: Arc<Adapter>,
 }
 
@@ -100,7 +100,7 @@ impl Drop for Adapter {
     }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// The adapter of a handle that an open just returned.
     pub(crate) fn opened(
         handle: DAT_IA_HANDLE,
@@ -195,15 +195,15 @@ impl InterfaceAdapter {
     }
 }
 
-impl PartialEq for InterfaceAdapter {
+impl PartialEq for Ia {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.adapter, &other.adapter)
     }
 }
 
-impl Eq for InterfaceAdapter {}
+impl Eq for Ia {}
 
-impl fmt::Debug for InterfaceAdapter {
+impl fmt::Debug for Ia {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IA {} ({:?})", self.adapter.number, self.name())
     }

@@ -12,7 +12,7 @@ use super::adapter::Adapter;
 use super::convert::micros;
 use super::handle_type::{Handle as _, handle};
 use super::result::call;
-use super::{EventDispatcher, InterfaceAdapter};
+use super::{Evd, Ia};
 use crate::abi::*;
 use crate::version;
 
@@ -22,7 +22,7 @@ handle! {
 }
 
 /// Called at each trigger (`DAT_OS_WAIT_PROXY_AGENT`).
-pub type ProxyAgent = Arc<dyn Fn(Option<EventDispatcher>) + Send + Sync>;
+pub type ProxyAgent = Arc<dyn Fn(Option<Evd>) + Send + Sync>;
 
 /// The `instance_data` of an agent.
 struct Instance {
@@ -34,7 +34,7 @@ struct Instance {
 unsafe extern "C-unwind" fn run(instance_data: DAT_PVOID, evd: DAT_EVD_HANDLE) {
     // SAFETY: the pointer is the leaked `Instance` of `to_c`, which is never freed.
     let instance = unsafe { &*instance_data.cast::<Instance>() };
-    let evd = instance.ia.upgrade().and_then(|ia| EventDispatcher::named(evd, &ia));
+    let evd = instance.ia.upgrade().and_then(|ia| Evd::named(evd, &ia));
     // A panic must not unwind into the library; the case notices what the agent did not do.
     let _ = catch_unwind(AssertUnwindSafe(|| (instance.agent)(evd)));
 }
@@ -50,7 +50,7 @@ fn to_c(agent: Option<ProxyAgent>, ia: &Arc<Adapter>) -> DAT_OS_WAIT_PROXY_AGENT
     })
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// dat_cno_create(3DAT).
     pub fn cno_create(&self, agent: Option<ProxyAgent>) -> Result<Cno> {
         let mut cno = null_mut();
@@ -70,16 +70,16 @@ impl InterfaceAdapter {
 
 impl Cno {
     /// dat_cno_wait(3DAT).
-    pub fn wait(&self, timeout: Timeout) -> Result<Option<EventDispatcher>> {
+    pub fn wait(&self, timeout: Timeout) -> Result<Option<Evd>> {
         let mut evd = null_mut();
         call!(table.cno_wait_func(self.handle(), micros(timeout), &raw mut evd))?;
-        Ok(EventDispatcher::named(evd, self.object.ia()))
+        Ok(Evd::named(evd, self.object.ia()))
     }
 
     /// dat_cno_trigger of DAT 2.0.
-    pub fn trigger(&self) -> Result<Option<EventDispatcher>> {
+    pub fn trigger(&self) -> Result<Option<Evd>> {
         let evd = version::cno_trigger(self.handle())?;
-        Ok(EventDispatcher::named(evd, self.object.ia()))
+        Ok(Evd::named(evd, self.object.ia()))
     }
 
     /// dat_cno_modify_agent(3DAT).

@@ -5,7 +5,7 @@ use real::error::Result;
 use real::{EpCounter, EvdCounter, IaCounter};
 
 use super::handle_type::Handle as _;
-use super::{Endpoint, EventDispatcher, InterfaceAdapter};
+use super::{Ep, Evd, Ia};
 use crate::version;
 
 macro_rules! counted {
@@ -31,6 +31,6 @@ macro_rules! counted {
     };
 }
 
-counted!(InterfaceAdapter, IaCounter);
-counted!(Endpoint, EpCounter);
-counted!(EventDispatcher, EvdCounter);
+counted!(Ia, IaCounter);
+counted!(Ep, EpCounter);
+counted!(Evd, EvdCounter);

@@ -11,13 +11,13 @@ use super::adapter::Adapter;
 use super::convert::{private_data, to_private_data};
 use super::handle_type::{Handle as _, handle};
 use super::result::call;
-use super::{Endpoint, address};
+use super::{Ep, address};
 use crate::abi::*;
 use crate::version;
 
 handle! {
     /// A connection request. Dropping the last handle of an unanswered request rejects it.
-    ConnectionRequest = Cr
+    Cr = Cr
 }
 
 /// The parameters of a request (dat_cr_query(3DAT)).
@@ -30,10 +30,10 @@ pub struct CrParam {
     /// The private data of the request.
     pub private_data: Arc<[u8]>,
     /// The endpoint to accept on, if the service point supplies it.
-    pub local_ep: Option<Endpoint>,
+    pub local_ep: Option<Ep>,
 }
 
-impl ConnectionRequest {
+impl Cr {
     /// A request that just arrived. It keeps its endpoint alive.
     pub(crate) fn arrived(handle: DAT_CR_HANDLE, ia: &Arc<Adapter>) -> Self {
         let request = Self::made_of(handle, ia);
@@ -53,13 +53,13 @@ impl ConnectionRequest {
                 .expect("every request has a remote address"),
             remote_port: param.remote_port_qual,
             private_data: private_data(param.private_data_size, param.private_data),
-            local_ep: Endpoint::named(param.local_ep_handle, self.object.ia()),
+            local_ep: Ep::named(param.local_ep_handle, self.object.ia()),
         })
     }
 
     /// dat_cr_accept(3DAT).
-    pub fn accept(&self, endpoint: Option<&Endpoint>, private_data: &[u8]) -> Result<()> {
-        let ep = endpoint.map_or(null_mut(), Endpoint::handle);
+    pub fn accept(&self, endpoint: Option<&Ep>, private_data: &[u8]) -> Result<()> {
+        let ep = endpoint.map_or(null_mut(), Ep::handle);
         let (size, data) = to_private_data(private_data);
         self.object.end(|handle| call!(table.cr_accept_func(handle, ep, size, data)))
     }

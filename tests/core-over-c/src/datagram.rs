@@ -5,7 +5,7 @@ use std::fmt;
 use real::error::Result;
 use real::{Address, CompletionFlags, LmrTriplet};
 
-use super::Endpoint;
+use super::Ep;
 use super::handle_type::Handle as _;
 use super::segments::segments;
 use crate::version;
@@ -39,7 +39,7 @@ impl fmt::Debug for DatagramAddress {
     }
 }
 
-impl Endpoint {
+impl Ep {
     /// dat_ib_post_send_ud of the extensions.
     pub fn post_send_datagram(
         &self,

@@ -11,7 +11,7 @@ use real::{
 
 use super::adapter::Adapter;
 use super::convert::{count, id, micros, private_data, status, to_count};
-use super::evd::EventDispatcher;
+use super::evd::Evd;
 use super::event::{CrArrival, Event};
 use super::handle_type::Handle as _;
 use super::result::call;
@@ -25,7 +25,7 @@ fn nothing() -> DAT_EVENT {
     unsafe { mem::zeroed() }
 }
 
-impl EventDispatcher {
+impl Evd {
     /// dat_evd_dequeue(3DAT).
     ///
     /// # Errors

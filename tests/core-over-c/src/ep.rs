@@ -16,13 +16,13 @@ use super::ep_spec::{EpSpec, EpUpdate};
 use super::handle_type::{Handle as _, handle};
 use super::result::call;
 use super::result::missing;
-use super::{EventDispatcher, InterfaceAdapter, ProtectionZone, SharedReceiveQueue};
+use super::{Evd, Ia, Pz, Srq};
 use crate::abi::*;
 use crate::version;
 
 handle! {
     /// An endpoint (dat_ep_create(3DAT)).
-    Endpoint = Ep
+    Ep = Ep
 }
 
 /// The parameters of an endpoint (dat_ep_query(3DAT)).
@@ -39,22 +39,22 @@ pub struct EpParam {
     /// The remote port or connection qualifier; `None` if unconnected.
     pub remote_port: Option<u64>,
     /// The protection zone.
-    pub pz: Option<ProtectionZone>,
+    pub pz: Option<Pz>,
     /// The dispatcher for completions of receives.
-    pub recv_evd: Option<EventDispatcher>,
+    pub recv_evd: Option<Evd>,
     /// The dispatcher for completions of requests.
-    pub request_evd: Option<EventDispatcher>,
+    pub request_evd: Option<Evd>,
     /// The dispatcher for connection events.
-    pub connect_evd: Option<EventDispatcher>,
+    pub connect_evd: Option<Evd>,
     /// The shared receive queue.
-    pub srq: Option<SharedReceiveQueue>,
+    pub srq: Option<Srq>,
     /// The attributes.
     pub attributes: EpAttributes,
 }
 
 /// The handle of a dispatcher for a call; NULL for none.
-fn of(evd: Option<&EventDispatcher>) -> DAT_EVD_HANDLE {
-    evd.map_or(null_mut(), EventDispatcher::handle)
+fn of(evd: Option<&Evd>) -> DAT_EVD_HANDLE {
+    evd.map_or(null_mut(), Evd::handle)
 }
 
 /// Converts a state that the library returned.
@@ -69,13 +69,13 @@ fn nothing() -> DAT_EP_PARAM {
     unsafe { mem::zeroed() }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// dat_ep_create(3DAT), or dat_ep_create_with_srq(3DAT) if the specification has a shared queue.
-    pub fn ep_create(&self, spec: &EpSpec) -> Result<Endpoint> {
+    pub fn ep_create(&self, spec: &EpSpec) -> Result<Ep> {
         let mut ep = null_mut();
         let wanted = spec.attributes.as_ref().map(EndpointAttributes::new);
         let attributes = wanted.as_ref().map_or(null(), |it| &raw const *it.get());
-        let (ia, pz) = (self.handle(), spec.pz.as_ref().map_or(null_mut(), ProtectionZone::handle));
+        let (ia, pz) = (self.handle(), spec.pz.as_ref().map_or(null_mut(), Pz::handle));
         let recv = of(spec.recv_evd.as_ref());
         let request = of(spec.request_evd.as_ref());
         let connect = of(spec.connect_evd.as_ref());
@@ -91,17 +91,17 @@ impl InterfaceAdapter {
                 ))?;
             }
         }
-        Ok(Endpoint::made_of(ep, self.adapter()))
+        Ok(Ep::made_of(ep, self.adapter()))
     }
 }
 
-impl Endpoint {
+impl Ep {
     /// The C API has no such call; dat_error_detail() has the failure as text.
     ///
     /// # Errors
     /// Always.
     pub fn failure(&self) -> Result<Option<Failure>> {
-        Err(missing("Endpoint::failure"))
+        Err(missing("Ep::failure"))
     }
 
     /// dat_ep_get_status(3DAT).
@@ -135,11 +135,11 @@ impl Endpoint {
             local_port: param.local_port_qual,
             remote_address: remote,
             remote_port: remote.map(|_| param.remote_port_qual),
-            pz: ProtectionZone::named(param.pz_handle, ia),
-            recv_evd: EventDispatcher::named(param.recv_evd_handle, ia),
-            request_evd: EventDispatcher::named(param.request_evd_handle, ia),
-            connect_evd: EventDispatcher::named(param.connect_evd_handle, ia),
-            srq: SharedReceiveQueue::named(param.srq_handle, ia),
+            pz: Pz::named(param.pz_handle, ia),
+            recv_evd: Evd::named(param.recv_evd_handle, ia),
+            request_evd: Evd::named(param.request_evd_handle, ia),
+            connect_evd: Evd::named(param.connect_evd_handle, ia),
+            srq: Srq::named(param.srq_handle, ia),
             attributes: attributes::endpoint(&param.ep_attr),
         })
     }

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use real::error::Result;
 use real::{EvdFlags, ObjectKind};
 
-use super::adapter::InterfaceAdapter;
+use super::adapter::Ia;
 use super::cno::Cno;
 use super::convert::{count, to_count};
 use super::handle_type::{Handle as _, handle};
@@ -17,7 +17,7 @@ use crate::abi::*;
 
 handle! {
     /// An event dispatcher (dat_evd_create).
-    EventDispatcher = Evd
+    Evd = Evd
 }
 
 /// Options for creating an event dispatcher.
@@ -65,19 +65,19 @@ pub struct EvdParam {
     pub cno: Option<Cno>,
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// dat_evd_create.
-    pub fn evd_create(&self, options: &EvdOptions) -> Result<EventDispatcher> {
+    pub fn evd_create(&self, options: &EvdOptions) -> Result<Evd> {
         let mut evd = null_mut();
         let cno = options.cno.as_ref().map_or(null_mut(), Cno::handle);
         let (qlen, flags) = (to_count(options.min_qlen), options.flags.bits());
         call!(table.evd_create_func(self.handle(), qlen, cno, flags, &raw mut evd))?;
-        Ok(EventDispatcher::made_of(evd, self.adapter()))
+        Ok(Evd::made_of(evd, self.adapter()))
     }
 
     /// The dispatcher of asynchronous errors.
     #[must_use]
-    pub fn async_evd(&self) -> Option<EventDispatcher> {
+    pub fn async_evd(&self) -> Option<Evd> {
         let mut evd: DAT_EVD_HANDLE = null_mut();
         let (no_ia, no_provider) = (null_mut(), null_mut());
         let handle = self.handle();
@@ -86,11 +86,11 @@ impl InterfaceAdapter {
             return None;
         }
         let object = Object::named(evd, ObjectKind::Evd, self.adapter(), false)?;
-        Some(EventDispatcher { object })
+        Some(Evd { object })
     }
 }
 
-impl EventDispatcher {
+impl Evd {
     /// dat_evd_post_se(3DAT).
     pub fn post_software_event(&self, value: u64) -> Result<()> {
         // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
@@ -163,7 +163,7 @@ impl EventDispatcher {
     /// # Errors
     /// Always.
     pub fn arm(&self) -> Result<bool> {
-        const ARM: &str = "EventDispatcher::arm";
+        const ARM: &str = "Evd::arm";
         self.query().map_err(|error| error.during(ARM))?;
         Err(missing(ARM))
     }
@@ -176,11 +176,11 @@ impl EventDispatcher {
     /// # Errors
     /// Always.
     pub fn fd(&self) -> Result<BorrowedFd<'_>> {
-        Err(missing("EventDispatcher::fd"))
+        Err(missing("Evd::fd"))
     }
 }
 
-impl AsFd for EventDispatcher {
+impl AsFd for Evd {
     /// # Panics
     /// The C API has no descriptors of dispatchers.
     fn as_fd(&self) -> BorrowedFd<'_> {

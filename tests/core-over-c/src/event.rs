@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use real::flags::EvdFlags;
 use real::{
-    AsyncError, ConnectionEvent, DatagramEventKind, DtoCompletion, EndpointId, RmrBindCompletion,
+    AsyncError, ConnectionEvent, DatagramEventKind, DtoCompletion, EpId, RmrBindCompletion,
     ServicePoint,
 };
 
 use super::adapter::Adapter;
-use super::cr::ConnectionRequest;
+use super::cr::Cr;
 use super::datagram::DatagramAddress;
 use super::service_point;
 use crate::abi::*;
@@ -47,7 +47,7 @@ pub struct CrArrival {
     /// Whether the requester is a datagram endpoint.
     pub datagram: bool,
     /// The request, to accept or reject.
-    pub request: ConnectionRequest,
+    pub request: Cr,
 }
 
 /// An event of a datagram endpoint.
@@ -56,7 +56,7 @@ pub struct DatagramEvent {
     /// The kind of event.
     pub kind: DatagramEventKind,
     /// The endpoint.
-    pub ep: EndpointId,
+    pub ep: EpId,
     /// Whether the endpoint is the passive side.
     pub passive: bool,
     /// The address of the peer, once established.
@@ -109,7 +109,7 @@ impl CrArrival {
             service_point: service_point::of_handle(point),
             qualifier: from.conn_qual,
             datagram,
-            request: ConnectionRequest::arrived(from.cr_handle, ia),
+            request: Cr::arrived(from.cr_handle, ia),
         }
     }
 }

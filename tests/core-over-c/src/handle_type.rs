@@ -71,8 +71,8 @@ macro_rules! handle {
 
             /// The adapter of the object.
             #[must_use]
-            pub fn adapter(&self) -> $crate::api::InterfaceAdapter {
-                $crate::api::InterfaceAdapter::of(self.object.ia())
+            pub fn adapter(&self) -> $crate::api::Ia {
+                $crate::api::Ia::of(self.object.ia())
             }
 
             /// dat_get_consumer_context(3DAT).

@@ -6,10 +6,10 @@ use std::ptr::null_mut;
 use real::ApiVersion;
 use real::error::Result;
 
-use super::adapter::InterfaceAdapter;
+use super::adapter::Ia;
 use super::attributes;
 use super::convert::to_count;
-use super::evd::EventDispatcher;
+use super::evd::Evd;
 use super::handle_type::Handle as _;
 use super::result::call;
 use crate::abi::*;
@@ -33,7 +33,7 @@ pub enum AsyncEvd {
         min_qlen: Option<u32>,
     },
     /// A dispatcher of the consumer.
-    Existing(EventDispatcher),
+    Existing(Evd),
     /// A dispatcher that exists elsewhere (`DAT_EVD_ASYNC_EXISTS`).
     Foreign,
 }
@@ -48,7 +48,7 @@ impl Default for IaOptions {
 const DEFAULT_QLEN: u32 = 4;
 
 /// Opens an adapter by its name.
-pub(crate) fn open(name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
+pub(crate) fn open(name: &str, options: &IaOptions) -> Result<Ia> {
     let (mut evd, qlen) = match &options.async_evd {
         AsyncEvd::Create { min_qlen } => (DAT_HANDLE_NULL, min_qlen.unwrap_or(DEFAULT_QLEN)),
         AsyncEvd::Existing(evd) => (evd.handle(), 1),
@@ -76,5 +76,5 @@ pub(crate) fn open(name: &str, options: &IaOptions) -> Result<InterfaceAdapter> 
             return Err(error);
         }
     };
-    Ok(InterfaceAdapter::opened(handle, attributes, provider, default_ep))
+    Ok(Ia::opened(handle, attributes, provider, default_ep))
 }

@@ -13,7 +13,7 @@ use real::{LmrTriplet, Memory, RmrTriplet};
 use super::handle_type::{Handle as _, handle};
 use super::registration::{OutParameters, Registration};
 use super::result::call;
-use super::{InterfaceAdapter, ProtectionZone};
+use super::{Ia, Pz};
 use crate::abi::*;
 use crate::version;
 
@@ -49,7 +49,7 @@ pub struct LmrParam {
     /// The kind of memory that was registered.
     pub memory_type: MemoryTypes,
     /// The protection zone.
-    pub pz: ProtectionZone,
+    pub pz: Pz,
     /// The privileges.
     pub privileges: Privileges,
     /// The context for local triplets.
@@ -66,12 +66,12 @@ fn address(span: Span) -> DAT_PVOID {
     std::ptr::with_exposed_provenance_mut(span.address() as usize)
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// dat_lmr_create(3DAT).
     pub fn lmr_create(
         &self,
         source: MemorySource<'_>,
-        pz: &ProtectionZone,
+        pz: &Pz,
         privileges: Privileges,
     ) -> Result<Lmr> {
         let mut cookie;
@@ -184,7 +184,7 @@ impl Lmr {
                 DAT_MEM_TYPE_SHARED_VIRTUAL => MemoryTypes::SHARED_VIRTUAL,
                 other => panic!("{other} is not a DAT_MEM_TYPE"),
             },
-            pz: ProtectionZone::named(param.pz_handle, self.object.ia())
+            pz: Pz::named(param.pz_handle, self.object.ia())
                 .expect("every region has a protection zone"),
             privileges: Privileges::from_bits_retain(param.mem_priv),
             lmr_context: param.lmr_context,

@@ -33,32 +33,31 @@ mod rmr;
 mod service_point;
 mod srq;
 
-pub use adapter::InterfaceAdapter;
+pub use adapter::Ia;
 pub use cno::{Cno, ProxyAgent};
-pub use cr::{ConnectionRequest, CrParam};
+pub use cr::{Cr, CrParam};
 pub use datagram::DatagramAddress;
-pub use ep::{Endpoint, EpParam};
+pub use ep::{Ep, EpParam};
 pub use ep_spec::{EpSpec, EpUpdate};
-pub use evd::{EvdOptions, EvdParam, EventDispatcher};
+pub use evd::{Evd, EvdOptions, EvdParam};
 pub use event::{CrArrival, DatagramEvent, Event};
 pub use ia_open::{AsyncEvd, IaOptions};
 pub use library::load;
 pub use lmr::{Lmr, LmrParam, MemorySource};
-pub use pz::ProtectionZone;
+pub use pz::Pz;
 pub use real::counters::Counters;
 pub use registry::{IaQuery, Registry};
 pub use rmr::{Bind, Rmr, RmrParam};
 pub use service_point::{Csp, CspParam, Psp, PspParam, Rsp, RspParam};
-pub use srq::{SharedReceiveQueue, SrqParam};
+pub use srq::{Srq, SrqParam};
 
 // Types that are not handles are those of `dat-core`.
 pub use real::registry::ApiVersion;
 pub use real::{
     Address, AsyncError, AsyncErrorKind, Close, Collective, Comm, Compat, CompletionFlags, Connect,
     ConnectFlags, ConnectionEvent, ConnectionEventKind, DatagramEventKind, DtoCompletion,
-    DtoStatus, EndpointId, EpAttributes, EpCounter, EpProvision, EpState, EpStatus, Error,
-    EvdCounter, EvdFlags, FabricAddress, Failure, IaCounter, LmrTriplet, Memory, ObjectKind,
-    Operation, Privileges, Qos, RecvStatus, Result, ReturnType, RmrBindCompletion, RmrScope,
-    RmrTriplet, ServicePoint, SrqAttributes, Subtype, Timeout, WaitResult, attr, error, flags, mem,
-    provider,
+    DtoStatus, EpAttributes, EpCounter, EpId, EpProvision, EpState, EpStatus, Error, EvdCounter,
+    EvdFlags, FabricAddress, Failure, IaCounter, LmrTriplet, Memory, ObjectKind, Operation,
+    Privileges, Qos, RecvStatus, Result, ReturnType, RmrBindCompletion, RmrScope, RmrTriplet,
+    ServicePoint, SrqAttributes, Subtype, Timeout, WaitResult, attr, error, flags, mem, provider,
 };

@@ -3,13 +3,13 @@
 use real::error::Result;
 use real::{CompletionFlags, LmrTriplet, Operation, RmrTriplet};
 
-use super::Endpoint;
+use super::Ep;
 use super::handle_type::Handle as _;
 use super::result::call;
 use super::segments::segments;
 use crate::version;
 
-impl Endpoint {
+impl Ep {
     /// dat_ep_post_send(3DAT).
     pub fn post_send(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let (mut list, cookie) = (segments(iov), version::cookie(Operation::Send, cookie));

@@ -11,7 +11,7 @@ pub use real::registry::{
     LineVersion, ListedAdapter, MAX_NAME,
 };
 
-use super::adapter::InterfaceAdapter;
+use super::adapter::Ia;
 use super::ia_open::{self, IaOptions};
 use super::result::call;
 use super::result::missing;
@@ -100,12 +100,12 @@ impl Registry {
     }
 
     /// dat_ia_open(3DAT).
-    pub fn open(&self, name: &str) -> Result<InterfaceAdapter> {
+    pub fn open(&self, name: &str) -> Result<Ia> {
         self.open_with(name, &IaOptions::default())
     }
 
     /// dat_ia_open(3DAT), with options.
-    pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
+    pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<Ia> {
         self.check("Registry::open_with")?;
         ia_open::open(name, options)
     }

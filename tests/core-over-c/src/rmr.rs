@@ -12,7 +12,7 @@ use real::{LmrTriplet, RmrScope};
 
 use super::handle_type::{Handle as _, handle};
 use super::result::call;
-use super::{Endpoint, InterfaceAdapter, Lmr, ProtectionZone};
+use super::{Ep, Ia, Lmr, Pz};
 use crate::abi::*;
 use crate::version;
 
@@ -25,7 +25,7 @@ handle! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RmrParam {
     /// The protection zone.
-    pub pz: ProtectionZone,
+    pub pz: Pz,
     /// The connections over which the peer can use it.
     pub scope: RmrScope,
     /// The segment of the last bind; `None` if unbound.
@@ -51,9 +51,9 @@ pub struct Bind<'a> {
     pub flags: CompletionFlags,
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// dat_rmr_create(3DAT).
-    pub fn rmr_create(&self, pz: &ProtectionZone) -> Result<Rmr> {
+    pub fn rmr_create(&self, pz: &Pz) -> Result<Rmr> {
         self.check_zone(pz).map_err(|error| error.during("dat_rmr_create"))?;
         let mut rmr = null_mut();
         call!(table.rmr_create_func(pz.handle(), &raw mut rmr))?;
@@ -61,17 +61,17 @@ impl InterfaceAdapter {
     }
 
     /// dat_rmr_create_for_ep of DAT 2.0.
-    pub fn rmr_create_for_ep(&self, pz: &ProtectionZone) -> Result<Rmr> {
+    pub fn rmr_create_for_ep(&self, pz: &Pz) -> Result<Rmr> {
         self.check_zone(pz).map_err(|error| error.during("dat_rmr_create_for_ep"))?;
         let rmr = version::rmr_create_for_ep(pz.handle())?;
         Ok(Rmr::made_of(rmr, pz.object.ia()))
     }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// Checks that the zone belongs to the adapter: the C call has the zone only, and takes the
     /// adapter from it.
-    fn check_zone(&self, pz: &ProtectionZone) -> Result<()> {
+    fn check_zone(&self, pz: &Pz) -> Result<()> {
         self.check_live()?;
         if pz.adapter() == *self {
             return Ok(());
@@ -90,7 +90,7 @@ pub(crate) fn bound_on(rmr: u64) -> u64 {
 
 impl Rmr {
     /// dat_rmr_bind(3DAT).
-    pub fn bind(&self, endpoint: &Endpoint, bind: &Bind<'_>) -> Result<u32> {
+    pub fn bind(&self, endpoint: &Ep, bind: &Bind<'_>) -> Result<u32> {
         BOUND_ON.lock().insert(self.id(), endpoint.id());
         let (lmr, ep) = (bind.lmr.handle(), endpoint.handle());
         let Bind { triplet, privileges, cookie, flags, .. } = bind;
@@ -105,7 +105,7 @@ impl Rmr {
         assert_eq!(param.ia_handle, self.adapter().handle());
         let triplet = version::from_local(&param.lmr_triplet);
         Ok(RmrParam {
-            pz: ProtectionZone::named(param.pz_handle, self.object.ia())
+            pz: Pz::named(param.pz_handle, self.object.ia())
                 .expect("every region has a protection zone"),
             scope: version::scope(&param),
             lmr_triplet: (triplet != LmrTriplet::default()).then_some(triplet),

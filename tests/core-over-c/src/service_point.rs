@@ -13,7 +13,7 @@ use real::{Comm, EpProvision, ServicePoint};
 use super::convert::number;
 use super::handle_type::{Handle as _, handle};
 use super::result::call;
-use super::{Endpoint, EventDispatcher, InterfaceAdapter};
+use super::{Ep, Evd, Ia};
 use crate::abi::*;
 use crate::version;
 
@@ -38,7 +38,7 @@ pub struct PspParam {
     /// The connection qualifier.
     pub qualifier: u64,
     /// The dispatcher for requests.
-    pub evd: EventDispatcher,
+    pub evd: Evd,
     /// Whether the consumer or the provider creates the endpoints.
     pub ep_provision: EpProvision,
 }
@@ -49,9 +49,9 @@ pub struct RspParam {
     /// The connection qualifier.
     pub qualifier: u64,
     /// The dispatcher for the request.
-    pub evd: EventDispatcher,
+    pub evd: Evd,
     /// The reserved endpoint.
-    pub ep: Endpoint,
+    pub ep: Ep,
 }
 
 /// The parameters of a common service point (dat_csp_query of DAT 2.0).
@@ -62,7 +62,7 @@ pub struct CspParam {
     /// The address and port that it listens on.
     pub address: SocketAddr,
     /// The dispatcher for requests.
-    pub evd: EventDispatcher,
+    pub evd: Evd,
 }
 
 /// The kind of service point of each handle value: the union in an event does not tell the kind,
@@ -97,14 +97,9 @@ const fn flags(ep_provision: EpProvision) -> DAT_PSP_FLAGS {
     }
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// dat_psp_create(3DAT).
-    pub fn psp_create(
-        &self,
-        qualifier: u64,
-        evd: &EventDispatcher,
-        ep_provision: EpProvision,
-    ) -> Result<Psp> {
+    pub fn psp_create(&self, qualifier: u64, evd: &Evd, ep_provision: EpProvision) -> Result<Psp> {
         let mut psp = null_mut();
         let (handle, flags) = (self.handle(), flags(ep_provision));
         call!(table.psp_create_func(handle, qualifier, evd.handle(), flags, &raw mut psp))?;
@@ -113,7 +108,7 @@ impl InterfaceAdapter {
     }
 
     /// dat_psp_create_any(3DAT).
-    pub fn psp_create_any(&self, evd: &EventDispatcher, ep_provision: EpProvision) -> Result<Psp> {
+    pub fn psp_create_any(&self, evd: &Evd, ep_provision: EpProvision) -> Result<Psp> {
         let (mut psp, mut qualifier) = (null_mut(), 0);
         call!(table.psp_create_any_func(
             self.handle(),
@@ -127,14 +122,9 @@ impl InterfaceAdapter {
     }
 
     /// dat_rsp_create(3DAT).
-    pub fn rsp_create(
-        &self,
-        qualifier: u64,
-        endpoint: Option<&Endpoint>,
-        evd: &EventDispatcher,
-    ) -> Result<Rsp> {
+    pub fn rsp_create(&self, qualifier: u64, endpoint: Option<&Ep>, evd: &Evd) -> Result<Rsp> {
         let mut rsp = null_mut();
-        let (handle, ep) = (self.handle(), endpoint.map_or(null_mut(), Endpoint::handle));
+        let (handle, ep) = (self.handle(), endpoint.map_or(null_mut(), Ep::handle));
         call!(table.rsp_create_func(handle, qualifier, ep, evd.handle(), &raw mut rsp))?;
         note(rsp, ServicePoint::Reserved, qualifier);
         let rsp = Rsp::made_of(rsp, self.adapter());
@@ -145,12 +135,7 @@ impl InterfaceAdapter {
     }
 
     /// dat_csp_create of DAT 2.0.
-    pub fn csp_create(
-        &self,
-        comm: Comm,
-        address: SocketAddr,
-        evd: &EventDispatcher,
-    ) -> Result<Csp> {
+    pub fn csp_create(&self, comm: Comm, address: SocketAddr, evd: &Evd) -> Result<Csp> {
         let csp = version::csp_create(self.handle(), comm, address, evd.handle())?;
         note(csp, ServicePoint::Common, address.port().into());
         Ok(Csp::made_of(csp, self.adapter()))
@@ -172,7 +157,7 @@ impl Psp {
         assert_eq!(param.ia_handle, self.adapter().handle());
         Ok(PspParam {
             qualifier: param.conn_qual,
-            evd: EventDispatcher::named(param.evd_handle, self.object.ia())
+            evd: Evd::named(param.evd_handle, self.object.ia())
                 .expect("every service point has one"),
             ep_provision: match param.psp_flags {
                 DAT_PSP_CONSUMER_FLAG => EpProvision::Consumer,
@@ -204,8 +189,8 @@ impl Rsp {
         assert_eq!(param.ia_handle, self.adapter().handle());
         Ok(RspParam {
             qualifier: param.conn_qual,
-            evd: EventDispatcher::named(param.evd_handle, ia).expect("every service point has one"),
-            ep: Endpoint::named(param.ep_handle, ia).expect("every reserved service point has one"),
+            evd: Evd::named(param.evd_handle, ia).expect("every service point has one"),
+            ep: Ep::named(param.ep_handle, ia).expect("every reserved service point has one"),
         })
     }
 
@@ -220,8 +205,7 @@ impl Csp {
     pub fn query(&self) -> Result<CspParam> {
         let (ia, comm, address, evd) = version::csp_query(self.handle())?;
         assert_eq!(ia, self.adapter().handle());
-        let evd =
-            EventDispatcher::named(evd, self.object.ia()).expect("every service point has one");
+        let evd = Evd::named(evd, self.object.ia()).expect("every service point has one");
         Ok(CspParam { comm, address, evd })
     }
 

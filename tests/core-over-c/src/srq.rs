@@ -10,20 +10,20 @@ use super::convert::{count, to_count};
 use super::handle_type::{Handle as _, handle};
 use super::result::call;
 use super::segments::segments;
-use super::{InterfaceAdapter, ProtectionZone};
+use super::{Ia, Pz};
 use crate::abi::*;
 use crate::version;
 
 handle! {
     /// A shared receive queue (dat_srq_create(3DAT)).
-    SharedReceiveQueue = Srq
+    Srq = Srq
 }
 
 /// The parameters of a shared receive queue (dat_srq_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SrqParam {
     /// The protection zone of the buffers.
-    pub pz: ProtectionZone,
+    pub pz: Pz,
     /// The attributes.
     pub attributes: SrqAttributes,
     /// Number of buffers on the queue.
@@ -32,13 +32,9 @@ pub struct SrqParam {
     pub outstanding_dto_count: u32,
 }
 
-impl InterfaceAdapter {
+impl Ia {
     /// dat_srq_create(3DAT).
-    pub fn srq_create(
-        &self,
-        pz: &ProtectionZone,
-        attributes: SrqAttributes,
-    ) -> Result<SharedReceiveQueue> {
+    pub fn srq_create(&self, pz: &Pz, attributes: SrqAttributes) -> Result<Srq> {
         let mut srq = null_mut();
         let mut attributes = DAT_SRQ_ATTR {
             max_recv_dtos: to_count(attributes.max_recv_dtos),
@@ -47,11 +43,11 @@ impl InterfaceAdapter {
         };
         let handle = self.handle();
         call!(table.srq_create_func(handle, pz.handle(), &raw mut attributes, &raw mut srq))?;
-        Ok(SharedReceiveQueue::made_of(srq, self.adapter()))
+        Ok(Srq::made_of(srq, self.adapter()))
     }
 }
 
-impl SharedReceiveQueue {
+impl Srq {
     /// dat_srq_post_recv(3DAT).
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64) -> Result<()> {
         let mut list = segments(iov);
@@ -67,7 +63,7 @@ impl SharedReceiveQueue {
         assert_eq!(param.ia_handle, self.adapter().handle());
         assert_eq!(param.srq_state, DAT_SRQ_STATE_OPERATIONAL);
         Ok(SrqParam {
-            pz: ProtectionZone::named(param.pz_handle, self.object.ia())
+            pz: Pz::named(param.pz_handle, self.object.ia())
                 .expect("every queue has a protection zone"),
             attributes: SrqAttributes {
                 max_recv_dtos: count(param.max_recv_dtos),

@@ -4,9 +4,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use dat_core::{
-    Connect, ConnectionEventKind, DtoStatus, Endpoint, EpProvision, EpSpec, EvdFlags, EvdOptions,
-    Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, Registry,
-    Timeout,
+    Connect, ConnectionEventKind, DtoStatus, Ep, EpProvision, EpSpec, Evd, EvdFlags, EvdOptions,
+    Event, Ia, Lmr, Memory, MemorySource, Privileges, Registry, Timeout,
 };
 
 /// Size of a message, in bytes. An end has memory for two.
@@ -18,16 +17,16 @@ pub(crate) type Failure = Box<dyn Error>;
 
 /// One end of a connection.
 pub(crate) struct End {
-    ia: InterfaceAdapter,
-    pub(crate) ep: Endpoint,
-    pub(crate) recv: EventDispatcher,
-    pub(crate) send: EventDispatcher,
-    connection: EventDispatcher,
+    ia: Ia,
+    pub(crate) ep: Ep,
+    pub(crate) recv: Evd,
+    pub(crate) send: Evd,
+    connection: Evd,
     pub(crate) lmr: Lmr,
 }
 
 impl End {
-    pub(crate) fn new(ia: &InterfaceAdapter) -> Result<Self, Failure> {
+    pub(crate) fn new(ia: &Ia) -> Result<Self, Failure> {
         let pz = ia.pz_create()?;
         let evd = |flags| ia.evd_create(&EvdOptions::new(8, flags));
         let (recv, send) = (evd(EvdFlags::DTO)?, evd(EvdFlags::DTO)?);
@@ -48,7 +47,7 @@ impl End {
     }
 }
 
-fn wait(evd: &EventDispatcher) -> Result<Event, Failure> {
+fn wait(evd: &Evd) -> Result<Event, Failure> {
     let mut event = Event::default();
     if evd.wait(Timeout::After(PATIENCE), 1, &mut event)?.is_event() {
         return Ok(event);
@@ -57,7 +56,7 @@ fn wait(evd: &EventDispatcher) -> Result<Event, Failure> {
 }
 
 /// The adapter.
-pub(crate) fn loopback() -> Result<InterfaceAdapter, Failure> {
+pub(crate) fn loopback() -> Result<Ia, Failure> {
     let registry = Registry::new();
     registry.add_provider(dat_provider_loopback::provider())?;
     Ok(registry.open("loopback")?)
@@ -78,7 +77,7 @@ pub(crate) fn connect(from: &End, to: &End) -> Result<(), Failure> {
 
 /// Dequeues the completion that is already there and checks its cookie.
 #[inline]
-pub(crate) fn reap(evd: &EventDispatcher, cookie: u64, event: &mut Event) -> Result<(), Failure> {
+pub(crate) fn reap(evd: &Evd, cookie: u64, event: &mut Event) -> Result<(), Failure> {
     let found = evd.dequeue(event)?;
     match event {
         Event::Dto(done) if found && done.status == DtoStatus::Success && done.cookie == cookie => {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use dat_core::{
-    Close, CompletionFlags, Connect, EpProvision, EvdFlags, EvdOptions, Event, EventDispatcher,
-    MemorySource, Privileges, Timeout,
+    Close, CompletionFlags, Connect, EpProvision, Evd, EvdFlags, EvdOptions, Event, MemorySource,
+    Privileges, Timeout,
 };
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, alarm, fork};
@@ -56,7 +56,7 @@ fn call_adapter(process: &Process) -> Option<&'static str> {
     let Process { node, shared, .. } = process;
     let mut event = Event::default();
     // It finds nothing in the thread that dequeued before; the completions that were there at the fork are in the child too.
-    let is_refused = |queue: &EventDispatcher| queue.dequeue(&mut Event::default()) != Ok(true);
+    let is_refused = |queue: &Evd| queue.dequeue(&mut Event::default()) != Ok(true);
     let now = Timeout::After(Duration::ZERO);
     let buffer = crate::memory::block(64);
     let calls = [

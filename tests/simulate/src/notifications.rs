@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use dat_core::blocking::{BlockedCnoWait, WaitStep};
-use dat_core::{EventDispatcher, Timeout};
+use dat_core::{Evd, Timeout};
 
 use crate::process::{Blocked, State, Wait};
 use crate::world::{Outcome, World};
@@ -22,7 +22,7 @@ impl World {
         &mut self,
         process: usize,
         deadline: Option<Instant>,
-        step: dat_core::Result<WaitStep<Option<EventDispatcher>, BlockedCnoWait>>,
+        step: dat_core::Result<WaitStep<Option<Evd>, BlockedCnoWait>>,
     ) -> Outcome {
         match step.map_err(|error| format!("a wait is refused: {error}"))? {
             WaitStep::Done(hint) => {

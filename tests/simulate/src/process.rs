@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use dat_conformance::{Buffer, Node};
 use dat_core::blocking::{BlockedCnoWait, BlockedEvdWait, SleepOn, SleepResult};
-use dat_core::{Cno, ConnectionRequest, EventDispatcher, Psp, SharedReceiveQueue};
+use dat_core::{Cno, Cr, Evd, Psp, Srq};
 
 use crate::plan::Habit;
 
 /// The shared receive queue of a process, with its receives that are not complete: cookies and offsets.
 pub(crate) struct Shared {
-    pub(crate) queue: SharedReceiveQueue,
+    pub(crate) queue: Srq,
     pub(crate) buffer: Buffer,
     pub(crate) receives: Vec<(u64, usize)>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Unanswered {
     pub(crate) process: usize,
     /// The number of its connection.
     pub(crate) index: usize,
-    pub(crate) request: ConnectionRequest,
+    pub(crate) request: Cr,
 }
 
 /// A wait in progress.
@@ -67,7 +67,7 @@ pub(crate) struct Wait {
 
 /// What it waits on.
 pub(crate) enum Blocked {
-    Dispatcher(EventDispatcher, BlockedEvdWait),
+    Dispatcher(Evd, BlockedEvdWait),
     Notification(BlockedCnoWait),
 }
 
@@ -82,7 +82,7 @@ impl Blocked {
 
 impl Process {
     /// Its dispatchers.
-    pub(crate) fn queues(&self) -> [&EventDispatcher; 4] {
+    pub(crate) fn queues(&self) -> [&Evd; 4] {
         let node = &self.node;
         [&node.request, &node.recv, &node.connect, &node.requests]
     }

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use dat_core::blocking::{BlockedEvdWait, SleepOn, SleepResult, WaitDeadline, WaitStep};
-use dat_core::{Event, EventDispatcher, WaitResult};
+use dat_core::{Evd, Event, WaitResult};
 use dat_sync::clock;
 use dat_sync::epoll::simulated;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -44,7 +44,7 @@ impl World {
     fn go_on(
         &mut self,
         process: usize,
-        (queue, deadline): (EventDispatcher, Option<Instant>),
+        (queue, deadline): (Evd, Option<Instant>),
         step: dat_core::Result<WaitStep<WaitResult, BlockedEvdWait>>,
         event: Event,
     ) -> Outcome {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dat_conformance::{Buffer, Node};
-use dat_core::{Endpoint, Privileges, Registry, Rmr, RmrTriplet};
+use dat_core::{Ep, Privileges, Registry, Rmr, RmrTriplet};
 use dat_provider_kit::engine;
 use dat_sync::clock;
 use dat_sync::epoll::simulated::Call;
@@ -40,7 +40,7 @@ pub(crate) enum Area {
 /// One side of a connection.
 pub(crate) struct End {
     pub(crate) process: usize,
-    pub(crate) ep: Endpoint,
+    pub(crate) ep: Ep,
     /// A remote memory region, in some workloads, and its context while it is bound.
     pub(crate) window: Option<Rmr>,
     pub(crate) bound: Option<u32>,
@@ -69,7 +69,7 @@ pub(crate) struct Retired {
     /// By which the peer has used it.
     pub(crate) remote: RmrTriplet,
     /// The endpoint whose memory it was.
-    pub(crate) ep: dat_core::EndpointId,
+    pub(crate) ep: dat_core::EpId,
 }
 
 /// The world of a seed.

@@ -5,7 +5,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use dat_conformance::{Node, drain, expect_connection, state, until};
-use dat_core::{Connect, ConnectionEventKind, Endpoint, EpProvision, EpState, Event};
+use dat_core::{Connect, ConnectionEventKind, Ep, EpProvision, EpState, Event};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::process;
@@ -40,7 +40,7 @@ pub fn peer(open: fn(&str) -> Node) {
 struct Full {
     child: Child,
     port: u64,
-    attempts: Vec<Endpoint>,
+    attempts: Vec<Ep>,
 }
 
 impl Full {

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use dat_conformance::{Node, drain, exchange, expect_connection, state, until};
 use dat_core::{
-    AsyncErrorKind, Close, Connect, ConnectionEventKind, Endpoint, EpProvision, EpState, EvdFlags,
-    Event, EventDispatcher, ReturnType, Timeout,
+    AsyncErrorKind, Close, Connect, ConnectionEventKind, Ep, EpProvision, EpState, Evd, EvdFlags,
+    Event, ReturnType, Timeout,
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::MemfdFlags;
@@ -115,11 +115,11 @@ fn is_thread_asleep() -> bool {
 /// An adapter with a connection to itself, one to a peer, a listener, and dispatchers with descriptors.
 struct Site {
     node: Node,
-    errors: EventDispatcher,
+    errors: Evd,
     /// It has a descriptor, which an event makes readable.
-    software: EventDispatcher,
-    pair: (Endpoint, Endpoint),
-    far: Endpoint,
+    software: Evd,
+    pair: (Ep, Ep),
+    far: Ep,
     port: u64,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use dat_conformance::Buffer;
-use dat_core::{CompletionFlags, DtoStatus, Endpoint, Event, EventDispatcher};
+use dat_core::{CompletionFlags, DtoStatus, Ep, Evd, Event};
 
 /// No flags.
 pub const NONE: CompletionFlags = CompletionFlags::empty();
@@ -12,7 +12,7 @@ pub const NONE: CompletionFlags = CompletionFlags::empty();
 ///
 /// # Panics
 /// If the endpoint refuses a post.
-pub fn posts(ep: &Endpoint, buffer: &Buffer, receives: u64, requests: u64) -> Vec<u64> {
+pub fn posts(ep: &Ep, buffer: &Buffer, receives: u64, requests: u64) -> Vec<u64> {
     for cookie in 0..receives {
         ep.post_recv(&[buffer.piece(0, 64)], cookie, NONE).expect("a live endpoint");
     }
@@ -29,7 +29,7 @@ pub fn posts(ep: &Endpoint, buffer: &Buffer, receives: u64, requests: u64) -> Ve
 ///
 /// # Panics
 /// If a cookie arrives twice or not at all.
-pub fn each_once(queues: &[&EventDispatcher], cookies: &[u64]) -> HashMap<u64, DtoStatus> {
+pub fn each_once(queues: &[&Evd], cookies: &[u64]) -> HashMap<u64, DtoStatus> {
     let mut seen = HashMap::new();
     let take = |seen: &mut HashMap<u64, DtoStatus>| {
         for queue in queues {

@@ -1,7 +1,7 @@
 //! Many connection requests at once, as from the ranks of a job that starts.
 
 use dat_conformance::{Node, expect_request, until};
-use dat_core::{Connect, ConnectionEventKind, Endpoint, EpProvision, EvdFlags, EvdOptions, Event};
+use dat_core::{Connect, ConnectionEventKind, Ep, EpProvision, EvdFlags, EvdOptions, Event};
 
 use crate::process::raise_descriptors;
 
@@ -9,7 +9,7 @@ use crate::process::raise_descriptors;
 const CROWD: usize = 1000;
 
 /// Takes the events of a dispatcher until there is one for each attempt, all of which must be establishments.
-fn all_established(node: &Node, connected: &dat_core::EventDispatcher) {
+fn all_established(node: &Node, connected: &dat_core::Evd) {
     let mut established = 0;
     until("every attempt has an event", || {
         for event in dat_conformance::drain(connected) {
@@ -41,7 +41,7 @@ pub fn a_thousand_connects_at_once_are_all_established(open: fn(&str) -> Node) {
         (queue(&near, EvdFlags::CONNECTION), queue(&far, EvdFlags::CONNECTION));
     let psp = far.ia.psp_create_any(&requests, EpProvision::Consumer).expect("a port");
     let ep = |node: &Node, connect| node.ia.ep_create(&node.spec().connect_evd(connect));
-    let eps = |node: &Node, connect| -> Vec<Endpoint> {
+    let eps = |node: &Node, connect| -> Vec<Ep> {
         (0..CROWD).map(|_| ep(node, connect).expect("an endpoint")).collect()
     };
     let (clients, servers) = (eps(&near, &connected), eps(&far, &accepted));

@@ -9,8 +9,8 @@ use dat_conformance::{
     wait::expect_completion,
 };
 use dat_core::{
-    Address, Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes,
-    EpProvision, Event, IaCounter, Operation, ReturnType, Timeout,
+    Address, Connect, DatagramAddress, DatagramEventKind, DtoStatus, Ep, EpAttributes, EpProvision,
+    Event, IaCounter, Operation, ReturnType, Timeout,
 };
 
 use crate::child::Child;
@@ -29,12 +29,12 @@ fn longest(node: &Node) -> usize {
     most.value.parse().expect("a number")
 }
 
-fn endpoint(node: &Node) -> Endpoint {
+fn endpoint(node: &Node) -> Ep {
     node.ep_with(|it| it.service_type = EpAttributes::SERVICE_DATAGRAM)
 }
 
 /// The next address that an endpoint receives.
-fn address(node: &Node, ep: &Endpoint) -> DatagramAddress {
+fn address(node: &Node, ep: &Ep) -> DatagramAddress {
     let Event::Datagram(event) = expect_event(&node.connect, &[ep]) else { panic!("no address") };
     assert_eq!((event.kind, event.ep), (DatagramEventKind::Established, ep.id()));
     event.remote.expect("established")
@@ -43,7 +43,7 @@ fn address(node: &Node, ep: &Endpoint) -> DatagramAddress {
 /// Two endpoints on adapters of their own, each with the address of the other one.
 struct Pair {
     nodes: [Node; 2],
-    eps: [Endpoint; 2],
+    eps: [Ep; 2],
     to: [DatagramAddress; 2],
     buffers: [Buffer; 2],
 }

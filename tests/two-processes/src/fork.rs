@@ -5,8 +5,8 @@ use std::process;
 
 use dat_conformance::{Node, exchange};
 use dat_core::{
-    Close, Connect, Endpoint, EpProvision, EvdFlags, EvdOptions, Event, EventDispatcher,
-    Privileges, Result, ReturnType, Timeout,
+    Close, Connect, Ep, EpProvision, Evd, EvdFlags, EvdOptions, Event, Privileges, Result,
+    ReturnType, Timeout,
 };
 
 use crate::child::Child;
@@ -31,7 +31,7 @@ pub fn a_child_does_not_disturb_the_connections_of_its_parent(open: fn(&str) -> 
     in_child(|| {
         let is_refused = |why: dat_core::Error| why.return_type() == ReturnType::InvalidState;
         let mut event = Event::default();
-        let mut nothing = |evd: &EventDispatcher| evd.dequeue(&mut event).is_err_and(is_refused);
+        let mut nothing = |evd: &Evd| evd.dequeue(&mut event).is_err_and(is_refused);
         client.post_send(&[buffer.piece(0, 8)], 1, NONE).is_err_and(is_refused)
             && nothing(&node.request)
             && nothing(&node.recv)
@@ -93,7 +93,7 @@ type Outcome = (&'static str, Result<()>);
 /// Calls on an adapter and its objects, except connected endpoints.
 fn refusals(
     node: &Node,
-    idle: &Endpoint,
+    idle: &Ep,
     psp: &dat_core::Psp,
     cno: &dat_core::Cno,
     buffer: &dat_conformance::Buffer,
@@ -127,7 +127,7 @@ fn refusals(
 }
 
 /// Calls on a connected endpoint.
-fn endpoint_refusals(client: &Endpoint) -> Vec<Outcome> {
+fn endpoint_refusals(client: &Ep) -> Vec<Outcome> {
     vec![
         ("query of an endpoint", client.query().map(drop)),
         ("disconnect", client.disconnect(Close::Abrupt)),

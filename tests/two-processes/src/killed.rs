@@ -6,7 +6,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use dat_conformance::{Buffer, Node, drain, expect_connection, until};
-use dat_core::{Connect, ConnectionEventKind, DtoStatus, Endpoint, Event, RmrTriplet};
+use dat_core::{Connect, ConnectionEventKind, DtoStatus, Ep, Event, RmrTriplet};
 
 use crate::completions::{NONE, each_once, posts};
 use crate::process::{descriptors, mapped_files, start};
@@ -34,7 +34,7 @@ pub enum Way {
 struct Loaded<'a> {
     node: &'a Node,
     buffer: &'a Buffer,
-    eps: Vec<(Endpoint, Load, RmrTriplet)>,
+    eps: Vec<(Ep, Load, RmrTriplet)>,
     outstanding: HashMap<u64, (usize, bool)>,
     next_cookie: u64,
 }

@@ -3,8 +3,8 @@
 
 use dat_conformance::{Buffer, Node, drain, exchange, expect_dto, link, state, until};
 use dat_core::{
-    ConnectionEventKind, DtoStatus, Endpoint, EpState, Event, Lmr, LmrTriplet, MemorySource,
-    Privileges, RmrTriplet, SharedReceiveQueue,
+    ConnectionEventKind, DtoStatus, Ep, EpState, Event, Lmr, LmrTriplet, MemorySource, Privileges,
+    RmrTriplet, Srq,
 };
 
 use crate::completions::NONE;
@@ -53,15 +53,15 @@ struct Sides {
     owner: Node,
     peer: Node,
     good: Buffer,
-    bystanders: (Endpoint, Endpoint),
+    bystanders: (Ep, Ep),
 }
 
 /// What was posted, and on which memory.
 struct Posted<'a> {
     sides: &'a Sides,
-    owner: Endpoint,
-    peer: Endpoint,
-    srq: Option<SharedReceiveQueue>,
+    owner: Ep,
+    peer: Ep,
+    srq: Option<Srq>,
     lost: LmrTriplet,
     remote: RmrTriplet,
 }

@@ -1,7 +1,7 @@
 //! Many connections of one adapter.
 
 use dat_conformance::{Buffer, Node, expect_connections, link, until};
-use dat_core::{Close, ConnectionEventKind, DtoStatus, Endpoint};
+use dat_core::{Close, ConnectionEventKind, DtoStatus, Ep};
 
 use crate::completions::{NONE, each_once};
 use crate::process::raise_descriptors;
@@ -22,7 +22,7 @@ pub fn hundreds_of_connections_share_dispatchers(open: fn(&str) -> Node) {
     const PAIRS: usize = 120;
     raise_descriptors();
     let (near, far) = (open(""), open(""));
-    let pairs: Vec<(Endpoint, Endpoint)> = (0..PAIRS)
+    let pairs: Vec<(Ep, Ep)> = (0..PAIRS)
         .map(|_| {
             let (client, server) = (near.ep(), far.ep());
             link(&near, &client, &far, &server);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dat_conformance::{Buffer, Node, drain, expect_connection, expect_request, state, until};
 use dat_core::{
-    Address, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpProvision, EpState, RmrTriplet,
+    Address, Connect, ConnectionEventKind, DtoStatus, Ep, EpProvision, EpState, RmrTriplet,
 };
 
 use crate::completions::{NONE, each_once};
@@ -39,7 +39,7 @@ pub fn peer(open: fn(&str) -> Node) {
 
 /// A connection to a peer.
 struct Connected {
-    ep: Endpoint,
+    ep: Ep,
     buffer: Buffer,
     theirs: RmrTriplet,
     child: Child,

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use dat_conformance::{Node, until};
-use dat_core::{Close, Connect, Endpoint, EpProvision, EpState, EvdFlags, Event};
+use dat_core::{Close, Connect, Ep, EpProvision, EpState, EvdFlags, Event};
 
 use crate::completions::{NONE, each_once};
 use crate::process::{descriptors, mapped_files, raise_descriptors};
@@ -50,7 +50,7 @@ pub fn connections(open: fn(&str) -> Node) {
     };
     let (descriptors_before, mapped_before, before) = (descriptors(), mapped_files(), resident());
     let begin = Instant::now();
-    let all: Vec<(Endpoint, Endpoint)> = (0..pairs)
+    let all: Vec<(Ep, Ep)> = (0..pairs)
         .map(|_| (ep(&near, &connected, &sent), ep(&far, &accepted, &received)))
         .collect();
     print("two endpoints", pairs, begin, before);
@@ -60,7 +60,7 @@ pub fn connections(open: fn(&str) -> Node) {
         let request = dat_conformance::expect_request(&far.requests).request;
         request.accept(Some(server), b"").expect("unconnected");
     }
-    let stands = |ep: &Endpoint| dat_conformance::state(ep) == EpState::Connected;
+    let stands = |ep: &Ep| dat_conformance::state(ep) == EpState::Connected;
     until("all are established", || all.iter().all(|(one, other)| stands(one) && stands(other)));
     print("connect and accept", pairs, begin, before);
     let begin = Instant::now();
@@ -76,7 +76,7 @@ pub fn connections(open: fn(&str) -> Node) {
     for (client, _) in &all {
         client.disconnect(Close::Graceful).expect("connected");
     }
-    let has_ended = |ep: &Endpoint| dat_conformance::state(ep) == EpState::Disconnected;
+    let has_ended = |ep: &Ep| dat_conformance::state(ep) == EpState::Disconnected;
     let ended = || all.iter().all(|(one, other)| has_ended(one) && has_ended(other));
     until("all are disconnected", ended);
     print("disconnect", pairs, begin, before);

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use dat_conformance::{Buffer, Node, drain};
-use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpProvision, Event, Result, RmrTriplet};
+use dat_core::{ConnectionEventKind, DtoStatus, Ep, EpProvision, Event, Result, RmrTriplet};
 
 use crate::completions::NONE;
 use crate::process;
@@ -36,13 +36,7 @@ impl Load {
     /// Posts a request.
     ///
     /// # Errors Like the post.
-    pub fn post(
-        self,
-        ep: &Endpoint,
-        buffer: &Buffer,
-        theirs: RmrTriplet,
-        cookie: u64,
-    ) -> Result<()> {
+    pub fn post(self, ep: &Ep, buffer: &Buffer, theirs: RmrTriplet, cookie: u64) -> Result<()> {
         let length = LENGTHS[usize::from(self.length) % LENGTHS.len()];
         let local = [buffer.piece(LONGEST, length)];
         let remote = RmrTriplet { length: length as u64, ..theirs };
@@ -98,7 +92,7 @@ pub fn peer(open: fn(&str) -> Node) {
             panic!("{}", Command::new("sleep").arg("60").exec());
         }
     });
-    let mut loads: HashMap<u64, (Endpoint, Load, RmrTriplet)> = HashMap::new();
+    let mut loads: HashMap<u64, (Ep, Load, RmrTriplet)> = HashMap::new();
     loop {
         for event in drain(&node.requests) {
             let Event::ConnectionRequest(arrival) = event else { panic!("{event:?}") };

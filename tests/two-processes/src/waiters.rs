@@ -10,17 +10,17 @@ use dat_conformance::{
     wait::expect_completion,
 };
 use dat_core::{
-    Close, ConnectionEventKind, DtoStatus, Endpoint, EvdFlags, EvdOptions, Event, EventDispatcher,
-    Timeout, WaitResult,
+    Close, ConnectionEventKind, DtoStatus, Ep, Evd, EvdFlags, EvdOptions, Event, Timeout,
+    WaitResult,
 };
 
 use crate::completions::NONE;
 
 /// A connection whose receiving side has a dispatcher of its own.
 struct Line {
-    client: Endpoint,
-    server: Endpoint,
-    received: EventDispatcher,
+    client: Ep,
+    server: Ep,
+    received: Evd,
 }
 
 impl Line {

@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dat_conformance::Node;
-use dat_core::{InterfaceAdapter, Registry};
+use dat_core::{Ia, Registry};
 use dat_two_processes::lost_memory;
 use dat_two_processes::process::command;
 use libc::{c_int, c_void, siginfo_t};
@@ -17,7 +17,7 @@ const NOWHERE: usize = 0x0500_0000_1008;
 /// The status with which the handlers of these tests end the process.
 const HANDLED: i32 = 42;
 
-fn open(parameters: &str) -> InterfaceAdapter {
+fn open(parameters: &str) -> Ia {
     let registry = Registry::new();
     registry.add_provider(dat_provider_loopback::provider()).expect("a new registry");
     registry.open(&format!("loopback?{parameters}")).expect("an adapter")

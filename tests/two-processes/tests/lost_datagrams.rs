@@ -2,8 +2,8 @@
 
 use dat_conformance::{Node, expect_dto, expect_event, expect_request};
 use dat_core::{
-    Connect, DatagramAddress, DtoStatus, Endpoint, EpAttributes, Event, Lmr, MemorySource,
-    Privileges, Registry,
+    Connect, DatagramAddress, DtoStatus, Ep, EpAttributes, Event, Lmr, MemorySource, Privileges,
+    Registry,
 };
 use dat_two_processes::NONE;
 use dat_two_processes::pages::{Loss, Pages};
@@ -20,7 +20,7 @@ fn node() -> Node {
 }
 
 /// Two endpoints, and the address of the second one.
-fn endpoints(node: &Node) -> (Endpoint, Endpoint, DatagramAddress) {
+fn endpoints(node: &Node) -> (Ep, Ep, DatagramAddress) {
     let ep = || node.ep_with(|it| it.service_type = EpAttributes::SERVICE_DATAGRAM);
     let (from, to) = (ep(), ep());
     let psp = node.psp();

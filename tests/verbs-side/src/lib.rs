@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use dat_core::registry::Configuration;
 use dat_core::{
-    CompletionFlags, Connect, ConnectionEventKind, Endpoint, EpProvision, EpSpec, EvdFlags,
-    EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges,
-    ProtectionZone, Registry, WaitResult,
+    CompletionFlags, Connect, ConnectionEventKind, Ep, EpProvision, EpSpec, Evd, EvdFlags,
+    EvdOptions, Event, Ia, Lmr, Memory, MemorySource, Privileges, Pz, Registry, WaitResult,
 };
 use dat_provider_verbs::VerbsProvider;
 
@@ -30,7 +29,7 @@ pub fn device(test: &str) -> Option<IpAddr> {
 }
 
 /// An instance of the adapter with that address, named as in a line of dat.conf.
-pub fn open(address: IpAddr) -> InterfaceAdapter {
+pub fn open(address: IpAddr) -> Ia {
     let name = VerbsProvider::NAME;
     let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
     let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
@@ -42,13 +41,13 @@ pub fn open(address: IpAddr) -> InterfaceAdapter {
 #[derive(Clone, Debug)]
 pub struct Side {
     /// The adapter.
-    pub ia: InterfaceAdapter,
+    pub ia: Ia,
     /// The zone of its endpoints and memory.
-    pub pz: ProtectionZone,
+    pub pz: Pz,
     /// The dispatcher of all completions.
-    pub done: EventDispatcher,
+    pub done: Evd,
     /// The dispatcher of connection events.
-    pub connect: EventDispatcher,
+    pub connect: Evd,
 }
 
 impl Side {
@@ -65,7 +64,7 @@ impl Side {
     }
 
     /// An endpoint on the dispatchers of this side.
-    pub fn ep(&self) -> Endpoint {
+    pub fn ep(&self) -> Ep {
         let spec = EpSpec::new(&self.pz).recv_evd(&self.done).request_evd(&self.done);
         self.ia.ep_create(&spec.connect_evd(&self.connect)).expect("an endpoint")
     }
@@ -73,7 +72,7 @@ impl Side {
 
 /// Waits for the next event.
 #[track_caller]
-pub fn next(evd: &EventDispatcher) -> Event {
+pub fn next(evd: &Evd) -> Event {
     let mut event = Event::default();
     match evd.wait(LIMIT.into(), 1, &mut event) {
         Ok(WaitResult::Event { .. }) => event,
@@ -83,7 +82,7 @@ pub fn next(evd: &EventDispatcher) -> Event {
 
 /// Waits for the next event, which must be a connection event.
 #[track_caller]
-pub fn connection(evd: &EventDispatcher) -> ConnectionEventKind {
+pub fn connection(evd: &Evd) -> ConnectionEventKind {
     match next(evd) {
         Event::Connection(event) => event.kind,
         other => panic!("no event of a connection: {other:?}"),
@@ -92,7 +91,7 @@ pub fn connection(evd: &EventDispatcher) -> ConnectionEventKind {
 
 impl Side {
     /// Connects two endpoints of this side.
-    pub fn link(&self, active: &Endpoint, passive: &Endpoint) {
+    pub fn link(&self, active: &Ep, passive: &Ep) {
         let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
         let requests = self.ia.evd_create(&requests).expect("a dispatcher");
         let psp =

@@ -2,10 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dat_core::{
-    Address, Close, CompletionFlags, ConnectionEventKind, Event, InterfaceAdapter, ProtectionZone,
-    Registry,
-};
+use dat_core::{Address, Close, CompletionFlags, ConnectionEventKind, Event, Ia, Pz, Registry};
 
 use super::cell::{Cell, Lane};
 use super::control::Control;
@@ -21,8 +18,8 @@ use crate::{address, interrupt};
 
 /// An open adapter with a control connection.
 pub(super) struct Client {
-    pub(crate) ia: InterfaceAdapter,
-    pub(crate) pz: ProtectionZone,
+    pub(crate) ia: Ia,
+    pub(crate) pz: Pz,
     pub(crate) control: Control,
     pub(crate) address: Address,
     pub(crate) port: u64,

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use dat_core::{
-    CompletionFlags, DtoStatus, Event, InterfaceAdapter, Operation, ProtectionZone, Timeout,
-};
+use dat_core::{CompletionFlags, DtoStatus, Event, Ia, Operation, Pz, Timeout};
 
 use super::order::{self, LENGTH, Message, Order};
 use crate::error::CliError;
@@ -20,11 +18,7 @@ pub(super) struct Control {
 
 impl Control {
     /// The objects, with the receive of the first message posted.
-    pub(super) fn create(
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
-        timeout: Duration,
-    ) -> Result<Self, CliError> {
+    pub(super) fn create(ia: &Ia, pz: &Pz, timeout: Duration) -> Result<Self, CliError> {
         let side = Side::create(ia, pz, 1, timeout)?;
         let (out, into) = (Buffer::source(ia, pz, LENGTH)?, Buffer::target(ia, pz, LENGTH)?);
         let control = Self { side, out, into };

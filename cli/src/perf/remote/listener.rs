@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dat_core::{
-    Close, ConnectionEventKind, ConnectionRequest, EpProvision, EpState, Event, EventDispatcher,
-    InterfaceAdapter, ProtectionZone, Psp, Registry, Timeout,
+    Close, ConnectionEventKind, Cr, EpProvision, EpState, Evd, Event, Ia, Psp, Pz, Registry,
+    Timeout,
 };
 use serde::Serialize;
 
@@ -30,13 +30,13 @@ pub(in crate::perf) struct Call {
 
 /// An open adapter that listens.
 struct Listener {
-    ia: InterfaceAdapter,
-    pz: ProtectionZone,
-    arrivals: EventDispatcher,
+    ia: Ia,
+    pz: Pz,
+    arrivals: Evd,
     psp: Psp,
     timeout: Duration,
     /// Clients that asked while another one was served.
-    waiting: VecDeque<ConnectionRequest>,
+    waiting: VecDeque<Cr>,
 }
 
 /// The adapter to listen on, and the time limit for a peer.
@@ -86,7 +86,7 @@ impl Listener {
         Ok(Call { from, connections, error })
     }
 
-    fn arrival(&self, timeout: Timeout) -> Result<ConnectionRequest, CliError> {
+    fn arrival(&self, timeout: Timeout) -> Result<Cr, CliError> {
         let mut event = Event::default();
         loop {
             if !self.arrivals.wait(timeout, 1, &mut event)?.is_event() {
@@ -98,11 +98,7 @@ impl Listener {
         }
     }
 
-    fn serve(
-        &mut self,
-        request: &ConnectionRequest,
-        connections: &mut u64,
-    ) -> Result<(), CliError> {
+    fn serve(&mut self, request: &Cr, connections: &mut u64) -> Result<(), CliError> {
         if !request.query()?.private_data.starts_with(&CONTROL) {
             request.reject(&[])?;
             return Err(order::other_version("private data in the request"));
@@ -161,7 +157,7 @@ impl Listener {
     }
 
     /// The request for the connection of a measurement. Other clients wait.
-    fn data_request(&mut self) -> Result<ConnectionRequest, CliError> {
+    fn data_request(&mut self) -> Result<Cr, CliError> {
         loop {
             let request = self.arrival(Timeout::After(self.timeout))?;
             let data = request.query()?.private_data;

@@ -4,8 +4,8 @@ use std::hint::spin_loop;
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind, ConnectionRequest, DtoStatus, EpState, Event,
-    EventDispatcher, InterfaceAdapter, ProtectionZone, Timeout,
+    Close, CompletionFlags, ConnectionEventKind, Cr, DtoStatus, EpState, Evd, Event, Ia, Pz,
+    Timeout,
 };
 
 use super::order::{self, Mode};
@@ -33,8 +33,8 @@ pub(super) struct Responder {
 impl Responder {
     /// Allocates memory; what a peer may read has a pattern, all else zeros.
     pub(super) fn prepare(
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
+        ia: &Ia,
+        pz: &Pz,
         (op, slots, stride, seed): (Op, u64, u64, u64),
     ) -> Result<Self, CliError> {
         // More than a client of this version asks for.
@@ -64,8 +64,8 @@ impl Responder {
     /// An endpoint for the next connection, with its receives posted.
     pub(super) fn lane(
         &self,
-        ia: &InterfaceAdapter,
-        pz: &ProtectionZone,
+        ia: &Ia,
+        pz: &Pz,
         mode: Mode,
         timeout: Duration,
     ) -> Result<Lane<'_>, CliError> {
@@ -114,7 +114,7 @@ impl Lane<'_> {
     }
 
     /// Accepts the connection, and serves it until the client ends it.
-    pub(super) fn serve(mut self, request: &ConnectionRequest) -> Result<(), CliError> {
+    pub(super) fn serve(mut self, request: &Cr) -> Result<(), CliError> {
         let done = self.accept(request).and_then(|()| match self.mode {
             Mode::Sink => self.sink(),
             Mode::Echo => self.echo(),
@@ -129,7 +129,7 @@ impl Lane<'_> {
         done.and(freed.map_err(CliError::from))
     }
 
-    fn accept(&self, request: &ConnectionRequest) -> Result<(), CliError> {
+    fn accept(&self, request: &Cr) -> Result<(), CliError> {
         request.accept(Some(&self.side.ep), &[])?;
         self.side.await_connection(ConnectionEventKind::Established)?;
         Ok(())
@@ -205,12 +205,12 @@ fn is_success(event: &Event) -> bool {
 
 /// Waits for an event: spins at first, then sleeps.
 #[inline]
-fn next(evd: &EventDispatcher, event: &mut Event) -> Result<(), CliError> {
+fn next(evd: &Evd, event: &mut Event) -> Result<(), CliError> {
     if evd.dequeue(event)? { Ok(()) } else { next_later(evd, event) }
 }
 
 #[cold]
-fn next_later(evd: &EventDispatcher, event: &mut Event) -> Result<(), CliError> {
+fn next_later(evd: &Evd, event: &mut Event) -> Result<(), CliError> {
     let start = Instant::now();
     while start.elapsed() < SPIN {
         for _ in 0..256 {

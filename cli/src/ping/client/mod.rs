@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind, DtoCompletion, DtoStatus, Failure,
-    InterfaceAdapter, Operation, ProtectionZone, Registry, RmrTriplet,
+    Close, CompletionFlags, ConnectionEventKind, DtoCompletion, DtoStatus, Failure, Ia, Operation,
+    Pz, Registry, RmrTriplet,
 };
 
 use super::handshake;
@@ -33,8 +33,8 @@ pub(super) struct Client {
     host: (String, u64),
     timeout: Duration,
     checking: Stopwatch,
-    ia: Option<InterfaceAdapter>,
-    pz: Option<ProtectionZone>,
+    ia: Option<Ia>,
+    pz: Option<Pz>,
     side: Option<Side>,
     buffers: Option<Buffers>,
     answer: Option<Arc<[u8]>>,
@@ -117,7 +117,7 @@ impl Client {
         }
     }
 
-    fn ia(&self) -> Result<&InterfaceAdapter, CliError> {
+    fn ia(&self) -> Result<&Ia, CliError> {
         there(self.ia.as_ref())
     }
 

@@ -1,6 +1,6 @@
 //! Posting atomic operations (the InfiniBand extension of DAT 2.0).
 
-use super::super::{Endpoint, EpInner};
+use super::super::{Ep, EpInner};
 use super::Gathered;
 use super::rdma::READ_ARGUMENTS;
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -14,12 +14,12 @@ const COMPARE_SWAP: &str = "dat_ib_post_cmp_and_swap";
 /// Number of bytes that an atomic operation changes.
 const WORD: u64 = 8;
 
-impl Endpoint {
+impl Ep {
     /// Posts an atomic addition to the first eight bytes of the remote buffer; those of `local`
     /// receive the old value, in the byte order of this machine (dat_ib_post_fetch_and_add).
     ///
     /// # Errors
-    /// As [`Endpoint::post_rdma_read`]; `DAT_INVALID_PARAMETER` unless both buffers have at least
+    /// As [`Ep::post_rdma_read`]; `DAT_INVALID_PARAMETER` unless both buffers have at least
     /// eight bytes and the remote one is aligned to eight; `DAT_MODEL_NOT_SUPPORTED` if the
     /// provider has no atomics.
     pub fn post_fetch_and_add(
@@ -39,7 +39,7 @@ impl Endpoint {
     /// `compare`, they become `swap`; `local` receives the old value (dat_ib_post_cmp_and_swap).
     ///
     /// # Errors
-    /// As [`Endpoint::post_fetch_and_add`].
+    /// As [`Ep::post_fetch_and_add`].
     pub fn post_compare_and_swap(
         &self,
         (compare, swap): (u64, u64),

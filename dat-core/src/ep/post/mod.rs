@@ -10,7 +10,7 @@ pub(crate) use segments::{Gathered, gather};
 
 use super::post_checks::Post;
 use super::table::EpEvent;
-use super::{Endpoint, EpInner};
+use super::{Ep, EpInner};
 use crate::compat::Rule;
 use crate::counters::{CounterSet, EpCounter};
 use crate::error::{Error, Result, Subtype};
@@ -22,14 +22,14 @@ const SEND: &str = "dat_ep_post_send";
 const SEND_INVALIDATE: &str = "dat_ep_post_send_with_invalidate";
 const RECV: &str = "dat_ep_post_recv";
 
-impl Endpoint {
+impl Ep {
     /// Posts a send (dat_ep_post_send(3DAT)).
     ///
     /// ```
-    /// use dat_core::{CompletionFlags, Endpoint, Lmr, Result};
+    /// use dat_core::{CompletionFlags, Ep, Lmr, Result};
     ///
     /// /// Sends two pieces; only the second one completes, unless the first one fails.
-    /// fn send_both(ep: &Endpoint, lmr: &Lmr) -> Result<()> {
+    /// fn send_both(ep: &Ep, lmr: &Lmr) -> Result<()> {
     ///     ep.post_send(&[lmr.triplet(0, 64)?], 1, CompletionFlags::SUPPRESS)?;
     ///     ep.post_send(&[lmr.triplet(64, 64)?], 2, CompletionFlags::empty())
     /// }
@@ -91,7 +91,7 @@ impl Endpoint {
     /// belong to a bound region of the peer's zone, the connection breaks.
     ///
     /// # Errors
-    /// As [`Endpoint::post_send`]; `DAT_MODEL_NOT_SUPPORTED` if the provider does not support it.
+    /// As [`Ep::post_send`]; `DAT_MODEL_NOT_SUPPORTED` if the provider does not support it.
     pub fn post_send_with_invalidate(
         &self,
         iov: &[LmrTriplet],
@@ -109,7 +109,7 @@ impl Endpoint {
     /// flag that a receive has.
     ///
     /// # Errors
-    /// As [`Endpoint::post_send`], but for the local write privilege; `DAT_INVALID_STATE` if the
+    /// As [`Ep::post_send`], but for the local write privilege; `DAT_INVALID_STATE` if the
     /// endpoint has no zone or takes its receives from a shared queue.
     #[inline(always)]
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {

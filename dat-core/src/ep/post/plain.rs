@@ -1,13 +1,13 @@
 //! Posts with the usual completion flags: each completion is reported, and wakes a waiter.
 
-use crate::ep::Endpoint;
+use crate::ep::Ep;
 use crate::error::Result;
 use crate::flags::CompletionFlags;
 use crate::{LmrTriplet, RmrTriplet};
 
 const FLAGS: CompletionFlags = CompletionFlags::empty();
 
-impl Endpoint {
+impl Ep {
     /// [`post_send`](Self::post_send) without completion flags.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use crate::provider::{Buffer, RemoteBuffer, Work};
 use crate::triplet::{LmrTriplet, RmrTriplet};
 
 use super::super::post_checks::Post;
-use super::super::{Endpoint, EpInner};
+use super::super::{Ep, EpInner};
 use super::Gathered;
 
 const READ: &str = "dat_ep_post_rdma_read";
@@ -19,14 +19,14 @@ const TO_RMR_ARGUMENTS: [Subtype; 2] = [Subtype::InvalidArg4, Subtype::InvalidAr
 const WRITE: &str = "dat_ep_post_rdma_write";
 const WRITE_IMMEDIATE: &str = "dat_ib_post_rdma_write_immed";
 
-impl Endpoint {
+impl Ep {
     /// Posts an RDMA write (dat_ep_post_rdma_write(3DAT)).
     ///
     /// ```
-    /// use dat_core::{ConnectionEvent, Endpoint, Lmr, Result, RmrTriplet};
+    /// use dat_core::{ConnectionEvent, Ep, Lmr, Result, RmrTriplet};
     ///
     /// /// Writes to the memory that the server named when it accepted.
-    /// fn write(ep: &Endpoint, established: &ConnectionEvent, region: &Lmr) -> Result<()> {
+    /// fn write(ep: &Ep, established: &ConnectionEvent, region: &Lmr) -> Result<()> {
     ///     let Some(remote) = RmrTriplet::from_bytes(&established.private_data) else {
     ///         return Ok(());
     ///     };
@@ -36,7 +36,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// As [`Endpoint::post_send`]; `DAT_LENGTH_ERROR` if the remote buffer is shorter than the
+    /// As [`Ep::post_send`]; `DAT_LENGTH_ERROR` if the remote buffer is shorter than the
     /// local one.
     #[inline(always)]
     pub fn post_rdma_write(
@@ -78,7 +78,7 @@ impl Endpoint {
     /// the write; the buffer of the receive is unchanged.
     ///
     /// # Errors
-    /// As [`Endpoint::post_rdma_write`]; `DAT_MODEL_NOT_SUPPORTED` if the provider does not support
+    /// As [`Ep::post_rdma_write`]; `DAT_MODEL_NOT_SUPPORTED` if the provider does not support
     /// it.
     pub fn post_rdma_write_immediate(
         &self,
@@ -98,7 +98,7 @@ impl Endpoint {
     /// local one.
     ///
     /// # Errors
-    /// As [`Endpoint::post_send`], but for the local write privilege; `DAT_LENGTH_ERROR` if the
+    /// As [`Ep::post_send`], but for the local write privilege; `DAT_LENGTH_ERROR` if the
     /// local buffer is shorter than the remote one; `DAT_INVALID_PARAMETER` if the endpoint was
     /// created without outgoing RDMA reads.
     #[inline(always)]
@@ -139,7 +139,7 @@ impl Endpoint {
     /// and breaks the connection.
     ///
     /// # Errors
-    /// As [`Endpoint::post_rdma_read`]; `DAT_MODEL_NOT_SUPPORTED` if the provider does not support
+    /// As [`Ep::post_rdma_read`]; `DAT_MODEL_NOT_SUPPORTED` if the provider does not support
     /// it.
     pub fn post_rdma_read_to_rmr(
         &self,

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use dat_core::provider::Provider;
 use dat_core::{
-    AsyncError, Close, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest,
-    DatagramEvent, DtoCompletion, DtoStatus, Endpoint, EpAttributes, EpProvision, EpSpec, EpState,
-    EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet, Memory,
-    MemorySource, Operation, Privileges, ProtectionZone, Psp, Registry, Result, Timeout,
+    AsyncError, Close, CompletionFlags, Connect, ConnectionEventKind, Cr, DatagramEvent,
+    DtoCompletion, DtoStatus, Ep, EpAttributes, EpProvision, EpSpec, EpState, Evd, EvdFlags,
+    EvdOptions, Event, Ia, Lmr, LmrTriplet, Memory, MemorySource, Operation, Privileges, Psp, Pz,
+    Registry, Result, Timeout,
 };
 
 /// A timeout that expires only if a test hangs.
@@ -18,9 +18,9 @@ pub(crate) const LONG: Timeout = Timeout::After(Duration::from_secs(20));
 
 /// An open adapter with an address that no other test uses, and a service point.
 pub(crate) struct Site {
-    pub(crate) ia: InterfaceAdapter,
-    pub(crate) pz: ProtectionZone,
-    pub(crate) requests: EventDispatcher,
+    pub(crate) ia: Ia,
+    pub(crate) pz: Pz,
+    pub(crate) requests: Evd,
     pub(crate) psp: Psp,
     pub(crate) lmr: Lmr,
     pub(crate) memory: Memory,
@@ -33,7 +33,7 @@ fn fresh_address() -> IpAddr {
 }
 
 /// Opens an adapter of a provider with these IA parameters and an address that no other test uses.
-pub(crate) fn open(provider: Arc<dyn Provider>, parameters: &str) -> Result<InterfaceAdapter> {
+pub(crate) fn open(provider: Arc<dyn Provider>, parameters: &str) -> Result<Ia> {
     let registry = Registry::new();
     registry.add_provider(provider)?;
     registry.open(&format!("loopback?address={} {parameters}", fresh_address()))
@@ -49,7 +49,7 @@ impl Site {
         Self::of(open(provider, "").expect("open"))
     }
 
-    pub(crate) fn of(ia: InterfaceAdapter) -> Self {
+    pub(crate) fn of(ia: Ia) -> Self {
         let pz = ia.pz_create().expect("zone");
         let evd = EvdOptions::new(64, EvdFlags::CONNECTION_REQUEST);
         let requests = ia.evd_create(&evd).expect("dispatcher");
@@ -65,7 +65,7 @@ impl Site {
         self.ia.lmr_create(MemorySource::Memory(&self.memory), &self.pz, Privileges::ALL)
     }
 
-    pub(crate) fn evd(&self, flags: EvdFlags) -> EventDispatcher {
+    pub(crate) fn evd(&self, flags: EvdFlags) -> Evd {
         self.ia.evd_create(&EvdOptions::new(256, flags)).expect("dispatcher")
     }
 
@@ -74,11 +74,11 @@ impl Site {
     }
 
     /// An endpoint whose operations complete on this dispatcher.
-    pub(crate) fn end_on(&self, dto: &EventDispatcher) -> End {
+    pub(crate) fn end_on(&self, dto: &Evd) -> End {
         self.end_from(EpSpec::new(&self.pz), dto)
     }
 
-    pub(crate) fn end_from(&self, spec: EpSpec, dto: &EventDispatcher) -> End {
+    pub(crate) fn end_from(&self, spec: EpSpec, dto: &Evd) -> End {
         let events = self.evd(EvdFlags::CONNECTION);
         let spec = spec.recv_evd(dto).request_evd(dto).connect_evd(&events);
         let ep = self.ia.ep_create(&spec).expect("endpoint");
@@ -103,7 +103,7 @@ impl Site {
         end.ep.connect(&Connect::to(address, self.psp.qualifier()).timeout(timeout))
     }
 
-    pub(crate) fn request(&self) -> ConnectionRequest {
+    pub(crate) fn request(&self) -> Cr {
         match next(&self.requests) {
             Event::ConnectionRequest(arrival) => arrival.request,
             other => panic!("{other:?}"),
@@ -148,9 +148,9 @@ impl Site {
 
 /// An endpoint and its dispatchers.
 pub(crate) struct End {
-    pub(crate) ep: Endpoint,
-    pub(crate) dto: EventDispatcher,
-    pub(crate) events: EventDispatcher,
+    pub(crate) ep: Ep,
+    pub(crate) dto: Evd,
+    pub(crate) events: Evd,
 }
 
 /// Operation, cookie and status of a completion.
@@ -203,7 +203,7 @@ impl End {
 }
 
 /// The next event of a dispatcher.
-pub(crate) fn next(evd: &EventDispatcher) -> Event {
+pub(crate) fn next(evd: &Evd) -> Event {
     let mut event = Event::default();
     let waited = evd.wait(LONG, 1, &mut event).expect("wait");
     assert!(waited.is_event(), "no event came to {evd:?}");
@@ -211,7 +211,7 @@ pub(crate) fn next(evd: &EventDispatcher) -> Event {
 }
 
 /// Polls once for a completion.
-pub(crate) fn poll(evd: &EventDispatcher) -> Option<DtoCompletion> {
+pub(crate) fn poll(evd: &Evd) -> Option<DtoCompletion> {
     let mut event = Event::default();
     match (evd.dequeue(&mut event).expect("dequeue"), event) {
         (false, _) => None,
@@ -220,6 +220,6 @@ pub(crate) fn poll(evd: &EventDispatcher) -> Option<DtoCompletion> {
     }
 }
 
-pub(crate) fn drain(evd: &EventDispatcher) -> Vec<DtoCompletion> {
+pub(crate) fn drain(evd: &Evd) -> Vec<DtoCompletion> {
     std::iter::from_fn(|| poll(evd)).collect()
 }

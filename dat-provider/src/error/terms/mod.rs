@@ -14,7 +14,7 @@ use crate::flag_names;
 /// program changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terms {
-    /// `Endpoint::connect`, `EvdFlags::DTO`.
+    /// `Ep::connect`, `EvdFlags::DTO`.
     Rust,
     /// `dat_ep_connect`, `DAT_EVD_DTO_FLAG`, as in the manual pages.
     C,
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn names_become_those_of_rust_and_other_words_stay() {
         let text = "call dat_ep_reset first, or use DAT_CLOSE_ABRUPT_FLAG; dat_xy \u{e9}";
-        let rust = "call Endpoint::reset first, or use Close::Abrupt; dat_xy \u{e9}";
+        let rust = "call Ep::reset first, or use Close::Abrupt; dat_xy \u{e9}";
         assert_eq!(Terms::Rust.text(text), rust);
         assert_eq!(Terms::Rust.text(rust), rust, "twice is the same");
         assert_eq!(Terms::C.text(text), text);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dat_core::error::{Error, Result, ReturnType};
 use dat_core::provider::{Adapter, AdapterSink, AsyncUpcall, OpenRequest};
-use dat_core::{InterfaceAdapter, Registry};
+use dat_core::{Ia, Registry};
 
 mod buffer;
 mod log;
@@ -71,7 +71,7 @@ pub(crate) fn try_open(name: &str, parameters: &str) -> Result<Arc<dyn Adapter>>
 }
 
 /// An adapter of the DAT API.
-pub(crate) fn open_ia() -> InterfaceAdapter {
+pub(crate) fn open_ia() -> Ia {
     let registry = Registry::new();
     registry.add_provider(dat_provider_loopback::provider()).expect("an empty registry");
     registry.open("loopback").expect("its adapter opens")

@@ -41,7 +41,7 @@ cases! {
 }
 
 /// An open adapter, a notification object on it, and a dispatcher that triggers it.
-fn triggering() -> (InterfaceAdapter, Cno, EventDispatcher) {
+fn triggering() -> (Ia, Cno, Evd) {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     let evd = attached(&ia, &cno);
@@ -49,7 +49,7 @@ fn triggering() -> (InterfaceAdapter, Cno, EventDispatcher) {
 }
 
 /// A dispatcher of software events that triggers a notification object.
-fn attached(ia: &InterfaceAdapter, cno: &Cno) -> EventDispatcher {
+fn attached(ia: &Ia, cno: &Cno) -> Evd {
     let options = EvdOptions::new(64, EvdFlags::SOFTWARE).with_cno(cno);
     ia.evd_create(&options).expect("a dispatcher")
 }
@@ -60,11 +60,11 @@ fn not_triggered(cno: &Cno) {
 }
 
 #[track_caller]
-fn triggered_by(cno: &Cno, evd: &EventDispatcher) {
+fn triggered_by(cno: &Cno, evd: &Evd) {
     assert_eq!(cno.wait(LIMIT.into()), Ok(Some(evd.clone())));
 }
 
-fn agent(sender: Sender<Option<EventDispatcher>>) -> ProxyAgent {
+fn agent(sender: Sender<Option<Evd>>) -> ProxyAgent {
     Arc::new(move |evd| sender.send(evd).expect("the test listens"))
 }
 
@@ -133,7 +133,7 @@ fn many_dispatchers_trigger_one_object() {
         evd.modify_cno(Some(&cno)).expect("live");
     }
     // A trigger of an event that is already dequeued may come late: here the events of `pair`.
-    let becomes_triggered_by = |evds: &[&EventDispatcher]| {
+    let becomes_triggered_by = |evds: &[&Evd]| {
         until("the trigger", || {
             let hint = cno.wait(LIMIT.into()).expect("triggered").expect("a dispatcher");
             evds.contains(&&hint)
@@ -212,7 +212,7 @@ fn an_object_of_another_instance_is_refused() {
 }
 
 /// Takes the next event of a dispatcher, for which the caller waits on its notification object.
-fn next_event(evd: &EventDispatcher, cno: &Cno) -> Event {
+fn next_event(evd: &Evd, cno: &Cno) -> Event {
     let mut event = Event::default();
     while !evd.dequeue(&mut event).expect("live") {
         cno.wait(LIMIT.into()).expect("a trigger was lost");
@@ -268,7 +268,7 @@ fn the_proxy_agent_may_dequeue_and_post() {
     let other = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("made");
     let cno = {
         let other = other.clone();
-        ia.cno_create(Some(Arc::new(move |evd: Option<EventDispatcher>| {
+        ia.cno_create(Some(Arc::new(move |evd: Option<Evd>| {
             let mut event = Event::default();
             if let Some(evd) = evd {
                 assert_eq!(evd.dequeue(&mut event), Ok(true));
@@ -288,7 +288,7 @@ fn the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event() {
     let ends = [node.ep(), node.ep()];
     let (sender, told) = unbounded();
     let known = ends.clone();
-    let agent: ProxyAgent = Arc::new(move |evd: Option<EventDispatcher>| {
+    let agent: ProxyAgent = Arc::new(move |evd: Option<Evd>| {
         let (Some(evd), mut event) = (evd, Event::default()) else { return };
         while evd.dequeue(&mut event) == Ok(true) {
             let Event::Connection(event) = &event else { continue };
@@ -307,7 +307,7 @@ fn the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event() {
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     expect_request(&node.requests).request.accept(Some(server), b"").expect("unconnected");
     let expect = |kind, state, reset| {
-        let mut ids: Vec<_> = ends.iter().map(Endpoint::id).collect();
+        let mut ids: Vec<_> = ends.iter().map(Ep::id).collect();
         while !ids.is_empty() {
             let all = told.recv_timeout(LIMIT).expect("the agent returns");
             assert_eq!(all, (all.0, kind, Ok(state), Ok(true), reset, Ok(())));

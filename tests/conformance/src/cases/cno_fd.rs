@@ -23,7 +23,7 @@ cases! {
 }
 
 /// A node, a notification object with a descriptor, and a dispatcher that triggers it.
-fn triggering() -> (Node, Cno, EventDispatcher) {
+fn triggering() -> (Node, Cno, Evd) {
     let node = Node::new();
     let cno = node.ia.cno_fd_create().expect("a notification object");
     let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
@@ -31,7 +31,7 @@ fn triggering() -> (Node, Cno, EventDispatcher) {
 }
 
 /// A dispatcher that triggers a notification object.
-fn watched(node: &Node, cno: &Cno, flags: EvdFlags) -> EventDispatcher {
+fn watched(node: &Node, cno: &Cno, flags: EvdFlags) -> Evd {
     node.ia.evd_create(&EvdOptions::new(16, flags).with_cno(cno)).expect("a dispatcher")
 }
 

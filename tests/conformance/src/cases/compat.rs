@@ -24,7 +24,7 @@ cases! {
 const UNSIGNALLED: CompletionFlags = CompletionFlags::UNSIGNALLED;
 
 /// Opens the adapter under test in a compatibility mode.
-fn try_open_as(words: &str) -> Result<InterfaceAdapter> {
+fn try_open_as(words: &str) -> Result<Ia> {
     let Target { registry, name, .. } = target();
     let mut name = with_parameters(&name, words);
     if takes_parameters() {
@@ -117,7 +117,7 @@ fn shares_completions(user: &Node, owner: &Node) -> bool {
 }
 
 /// An endpoint of one node with the dispatchers of another, as far as the provider allows.
-fn on_dispatchers_of(user: &Node, owner: &Node) -> Endpoint {
+fn on_dispatchers_of(user: &Node, owner: &Node) -> Ep {
     let spec = EpSpec::new(&user.pz).connect_evd(&owner.connect);
     let spec = if shares_completions(user, owner) {
         spec.recv_evd(&owner.recv).request_evd(&owner.request)
@@ -129,7 +129,7 @@ fn on_dispatchers_of(user: &Node, owner: &Node) -> Endpoint {
 
 /// Connects a client to an endpoint of a peer, whose requests come to a dispatcher; takes the event
 /// of the peer.
-fn connect(peer: &Node, requests: &EventDispatcher, client: &Endpoint, server: &Endpoint) {
+fn connect(peer: &Node, requests: &Evd, client: &Ep, server: &Ep) {
     let psp = peer.ia.psp_create_any(requests, EpProvision::Consumer).expect("a service point");
     client.connect(&Connect::to(peer.address(), psp.qualifier())).expect("an attempt to connect");
     expect_request(requests).request.accept(Some(server), b"").expect("an unconnected endpoint");

@@ -28,7 +28,7 @@ cases! {
 
 /// Creates a service point and an endpoint that connects to it, and returns both with the request.
 #[track_caller]
-fn asked(node: &Node, private_data: &[u8]) -> (Psp, Endpoint, ConnectionRequest) {
+fn asked(node: &Node, private_data: &[u8]) -> (Psp, Ep, Cr) {
     let psp = node.psp();
     let client = node.ep();
     let connect = Connect::to(node.address(), psp.qualifier()).private_data(private_data);

@@ -46,7 +46,7 @@ fn listening() -> (Node, SocketAddr, Csp) {
 }
 
 /// An endpoint that connects to an address.
-fn ask(node: &Node, place: SocketAddr) -> Endpoint {
+fn ask(node: &Node, place: SocketAddr) -> Ep {
     let client = node.ep();
     client.common_connect(place, Timeout::Infinite, b"").expect("an attempt to connect");
     client

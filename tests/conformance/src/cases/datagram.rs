@@ -17,7 +17,7 @@ cases! {
 const PREFIX: usize = DatagramAddress::PREFIX as usize;
 
 /// Two endpoints for datagrams with the addresses of the server and of the client.
-fn resolved() -> (Node, [(Endpoint, DatagramAddress); 2]) {
+fn resolved() -> (Node, [(Ep, DatagramAddress); 2]) {
     let node = Node::new();
     let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
     let (to_server, to_client) = resolve(&node, &client, &server);
@@ -25,18 +25,18 @@ fn resolved() -> (Node, [(Endpoint, DatagramAddress); 2]) {
 }
 
 /// Sends eight bytes to an address; the send must succeed.
-fn send(node: &Node, client: &Endpoint, buffer: &Buffer, to: &DatagramAddress, cookie: u64) {
+fn send(node: &Node, client: &Ep, buffer: &Buffer, to: &DatagramAddress, cookie: u64) {
     client.post_send_datagram(&[buffer.piece(0, 8)], to, cookie, NONE).expect("posted");
     expect_completion(&node.request, &[client], cookie, DtoStatus::Success);
 }
 
-fn datagram_endpoint(node: &Node) -> Endpoint {
+fn datagram_endpoint(node: &Node) -> Ep {
     node.need(|it| it.datagrams_supported, "datagrams");
     node.ep_with(|it| it.service_type = EpAttributes::SERVICE_DATAGRAM)
 }
 
 /// Takes the next event, which must be a datagram event of a kind at one of the endpoints.
-fn expect_datagram(node: &Node, eps: &[&Endpoint], kind: DatagramEventKind) -> DatagramEvent {
+fn expect_datagram(node: &Node, eps: &[&Ep], kind: DatagramEventKind) -> DatagramEvent {
     match expect_event(&node.connect, eps) {
         Event::Datagram(event)
             if event.kind == kind && eps.iter().any(|ep| ep.id() == event.ep) =>
@@ -49,11 +49,7 @@ fn expect_datagram(node: &Node, eps: &[&Endpoint], kind: DatagramEventKind) -> D
 
 /// Connects two datagram endpoints and returns the address of the server and of the client, as the
 /// other side received them.
-fn resolve(
-    node: &Node,
-    client: &Endpoint,
-    server: &Endpoint,
-) -> (DatagramAddress, DatagramAddress) {
+fn resolve(node: &Node, client: &Ep, server: &Ep) -> (DatagramAddress, DatagramAddress) {
     let psp = node.psp();
     let connect = Connect::to(node.address(), psp.qualifier()).private_data(b"ask");
     client.connect(&connect).expect("an attempt");
@@ -106,7 +102,7 @@ fn both_sides_get_an_address_and_messages_carry_a_prefix() {
 fn one_endpoint_sends_to_many() {
     let node = Node::new();
     let client = datagram_endpoint(&node);
-    let servers: Vec<Endpoint> = (0..5).map(|_| datagram_endpoint(&node)).collect();
+    let servers: Vec<Ep> = (0..5).map(|_| datagram_endpoint(&node)).collect();
     let addresses: Vec<DatagramAddress> =
         servers.iter().map(|server| resolve(&node, &client, server).0).collect();
     let buffer = node.buffer(1024);

@@ -383,7 +383,7 @@ fn a_remote_access_error_completes_with_a_status_and_breaks_the_connection() {
         let near = node.buffer_of(b"as it is");
         client.post_recv(&[], 5, NONE).expect("connected");
         let local = [near.piece(0, 8)];
-        let post = if is_read { Endpoint::post_rdma_read } else { Endpoint::post_rdma_write };
+        let post = if is_read { Ep::post_rdma_read } else { Ep::post_rdma_write };
         post(&client, &local, 1, remote, NONE).expect("only the peer can see it");
         expect_completion(&node.request, &[&client, &server], 1, DtoStatus::RemoteAccess);
         expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);

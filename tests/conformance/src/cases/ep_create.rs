@@ -71,7 +71,7 @@ fn exchange(mask: u32) {
     let full = full_node.ep();
     link(&bare_node, &bare, &full_node, &full);
     let (memory, other) = (bare_node.buffer(64), full_node.buffer(64));
-    let done = |evd, ep: &Endpoint, cookie, operation| {
+    let done = |evd, ep: &Ep, cookie, operation| {
         let completion = expect_dto(evd, &[&bare, &full]);
         assert_eq!((completion.ep, completion.cookie), (ep.id(), cookie));
         assert_eq!((completion.operation, completion.status), (operation, DtoStatus::Success));

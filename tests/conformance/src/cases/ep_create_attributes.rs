@@ -49,7 +49,7 @@ cases! {
 
 /// A new endpoint with the given attributes, and those that a query returns.
 #[track_caller]
-fn made(node: &Node, wanted: &EpAttributes) -> (Endpoint, EpAttributes) {
+fn made(node: &Node, wanted: &EpAttributes) -> (Ep, EpAttributes) {
     let ep = node.ep_of(&node.spec().attributes(wanted));
     let found = attributes(&ep);
     (ep, found)
@@ -57,7 +57,7 @@ fn made(node: &Node, wanted: &EpAttributes) -> (Endpoint, EpAttributes) {
 
 /// The attributes of an endpoint.
 #[track_caller]
-fn attributes(ep: &Endpoint) -> EpAttributes {
+fn attributes(ep: &Ep) -> EpAttributes {
     ep.query().expect("a live endpoint").attributes
 }
 
@@ -142,10 +142,7 @@ fn the_defaults_allow_every_kind_of_transfer() {
 /// Requests exactly the limit, which must succeed and be what a query returns, and for one more,
 /// which must be refused with the name of the attribute.
 #[track_caller]
-fn at_the_limit_and_one_above(
-    name: &str,
-    set: impl Fn(&InterfaceAdapter, &mut EpAttributes, bool),
-) {
+fn at_the_limit_and_one_above(name: &str, set: impl Fn(&Ia, &mut EpAttributes, bool)) {
     let node = Node::with(SMALL);
     let mut wanted = node.ia.default_ep_attributes().clone();
     set(&node.ia, &mut wanted, false);

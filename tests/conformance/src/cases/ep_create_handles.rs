@@ -20,7 +20,7 @@ cases! {
         a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused;
 }
 
-type Give = fn(EpSpec, &EventDispatcher) -> EpSpec;
+type Give = fn(EpSpec, &Evd) -> EpSpec;
 
 const USES: [(Give, EvdFlags, Subtype); 3] = [
     (|spec, evd| spec.recv_evd(evd), EvdFlags::DTO, Subtype::InvalidHandleEvdRecv),
@@ -29,7 +29,7 @@ const USES: [(Give, EvdFlags, Subtype); 3] = [
 ];
 
 #[track_caller]
-fn not_made(ia: &InterfaceAdapter, spec: &EpSpec, subtype: Subtype) {
+fn not_made(ia: &Ia, spec: &EpSpec, subtype: Subtype) {
     let error = refused(ia.ep_create(spec), subtype);
     let suffix = if subtype == Subtype::InvalidHandleSrq { "_with_srq" } else { "" };
     assert_eq!(error.operation(), format!("dat_ep_create{suffix}"));

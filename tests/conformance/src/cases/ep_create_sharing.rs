@@ -25,20 +25,20 @@ const SOLICITED: CompletionFlags = CompletionFlags::SOLICITED_WAIT;
 const THRESHOLD: CompletionFlags = CompletionFlags::EVD_THRESHOLD;
 
 /// A node with a further dispatcher for completions.
-fn dispatcher() -> (Node, EventDispatcher) {
+fn dispatcher() -> (Node, Evd) {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     (node, evd)
 }
 
 /// An endpoint whose receives complete on a dispatcher, in a mode.
-fn receiving(node: &Node, evd: &EventDispatcher, flags: CompletionFlags) -> Result<Endpoint> {
+fn receiving(node: &Node, evd: &Evd, flags: CompletionFlags) -> Result<Ep> {
     let attributes = node.attributes_with(|it| it.recv_completion_flags = flags);
     node.ia.ep_create(&EpSpec::new(&node.pz).recv_evd(evd).attributes(&attributes))
 }
 
 /// An endpoint whose requests complete on a dispatcher, in a mode.
-fn requesting(node: &Node, evd: &EventDispatcher, flags: CompletionFlags) -> Result<Endpoint> {
+fn requesting(node: &Node, evd: &Evd, flags: CompletionFlags) -> Result<Ep> {
     let attributes = node.attributes_with(|it| it.request_completion_flags = flags);
     node.ia.ep_create(&EpSpec::new(&node.pz).request_evd(evd).attributes(&attributes))
 }
@@ -46,10 +46,10 @@ fn requesting(node: &Node, evd: &EventDispatcher, flags: CompletionFlags) -> Res
 /// An endpoint with both its streams on a dispatcher.
 pub(super) fn both(
     node: &Node,
-    evd: &EventDispatcher,
+    evd: &Evd,
     recv: CompletionFlags,
     request: CompletionFlags,
-) -> Result<Endpoint> {
+) -> Result<Ep> {
     let spec = node.spec_with(|it| {
         it.recv_completion_flags = recv;
         it.request_completion_flags = request;
@@ -58,7 +58,7 @@ pub(super) fn both(
 }
 
 #[track_caller]
-fn no_match(made: Result<Endpoint>, name: &str) {
+fn no_match(made: Result<Ep>, name: &str) {
     refused_naming(made, Subtype::InvalidArg6, name);
 }
 

@@ -44,7 +44,7 @@ cases! {
 }
 
 /// Changes attributes of an endpoint.
-fn change(ep: &Endpoint, set: impl FnOnce(&mut EpAttributes)) -> Result<()> {
+fn change(ep: &Ep, set: impl FnOnce(&mut EpAttributes)) -> Result<()> {
     let mut wanted = ep.query().expect("live").attributes;
     set(&mut wanted);
     ep.modify(&EpUpdate::new().attributes(&wanted))
@@ -199,13 +199,13 @@ macro_rules! items {
     };
 }
 
-fn plain(node: &Node) -> (Endpoint, Option<SharedReceiveQueue>) {
+fn plain(node: &Node) -> (Ep, Option<Srq>) {
     (node.ep(), None)
 }
 
 /// An endpoint with exactly the requested sizes (dat_ep_create_with_srq(3DAT)); other endpoints may
 /// get more.
-fn exact(node: &Node) -> (Endpoint, Option<SharedReceiveQueue>) {
+fn exact(node: &Node) -> (Ep, Option<Srq>) {
     let srq = node.srq(1);
     let ep = node.ep_of(&node.spec().srq(&srq));
     (ep, Some(srq))
@@ -330,7 +330,7 @@ fn the_modes_of_other_endpoints_limit_a_change() {
 
 /// Makes a change that must fail and leave the endpoint as it was.
 #[track_caller]
-fn fails_and_leaves_everything(node: &Node, ep: &Endpoint, change: &EpUpdate) {
+fn fails_and_leaves_everything(node: &Node, ep: &Ep, change: &EpUpdate) {
     let look = || {
         let evds = [&node.recv, &node.request, &node.connect];
         (ep.query().expect("live"), evds.map(|evd| evd.query().expect("live")))

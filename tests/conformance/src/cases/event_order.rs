@@ -26,7 +26,7 @@ const LATE_ON_CONNECT: &str = "fault.late_established=connect";
 
 /// An endpoint whose receives and connection events come to one dispatcher.
 #[track_caller]
-fn merged(node: &Node) -> (EventDispatcher, Endpoint) {
+fn merged(node: &Node) -> (Evd, Ep) {
     let evd = node.evd(EvdFlags::DTO | EvdFlags::CONNECTION);
     let ep = node.ep_of(&node.spec().recv_evd(&evd).connect_evd(&evd));
     (evd, ep)
@@ -34,7 +34,7 @@ fn merged(node: &Node) -> (EventDispatcher, Endpoint) {
 
 /// An adapter that reports an accepted connection late, and a [`merged`] endpoint on it.
 #[track_caller]
-fn late() -> (Node, EventDispatcher, Endpoint) {
+fn late() -> (Node, Evd, Ep) {
     let node = Node::with(LATE_ON_ACCEPT);
     let (evd, ep) = merged(&node);
     (node, evd, ep)
@@ -42,7 +42,7 @@ fn late() -> (Node, EventDispatcher, Endpoint) {
 
 /// Has one endpoint ask and the other accept; takes no event of either.
 #[track_caller]
-fn meet(node: &Node, client: &Endpoint, server: &Endpoint) {
+fn meet(node: &Node, client: &Ep, server: &Ep) {
     let psp = node.psp();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     expect_request(&node.requests).request.accept(Some(server), b"").expect("unconnected");
@@ -51,20 +51,20 @@ fn meet(node: &Node, client: &Endpoint, server: &Endpoint) {
 
 /// Takes the event of the connection and then a receive, which must come in that order.
 #[track_caller]
-fn expect_both(evd: &EventDispatcher, ep: &Endpoint, cookie: u64) {
+fn expect_both(evd: &Evd, ep: &Ep, cookie: u64) {
     expect_established(&expect_event(evd, &[ep]), ep);
     expect_receive(&expect_event(evd, &[ep]), ep, cookie);
 }
 
 #[track_caller]
-fn expect_established(event: &Event, ep: &Endpoint) {
+fn expect_established(event: &Event, ep: &Ep) {
     let Event::Connection(connection) = event else { panic!("{event:?} before the connection") };
     assert_eq!((connection.kind, connection.ep), (ConnectionEventKind::Established, ep.id()));
     assert_eq!(state(ep), EpState::Connected);
 }
 
 #[track_caller]
-fn expect_receive(event: &Event, ep: &Endpoint, cookie: u64) {
+fn expect_receive(event: &Event, ep: &Ep, cookie: u64) {
     let Event::Dto(DtoCompletion { ep: of, cookie: with, status, .. }) = event else {
         panic!("{event:?} instead of a receive")
     };
@@ -74,7 +74,7 @@ fn expect_receive(event: &Event, ep: &Endpoint, cookie: u64) {
 /// A client that is connected and a server that waits for the last word, and has two receives; the
 /// client has sent a message for the first.
 #[track_caller]
-fn half_way(node: &Node, server: &Endpoint) -> Endpoint {
+fn half_way(node: &Node, server: &Ep) -> Ep {
     let client = node.ep();
     post_receives(server, [1, 2]);
     meet(node, &client, server);

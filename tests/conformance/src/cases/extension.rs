@@ -30,7 +30,7 @@ fn word(node: &Node, value: u64) -> Buffer {
 }
 
 /// A node with two connected endpoints; skips the case if the provider has no atomic operations.
-fn pair() -> (Node, Endpoint, Endpoint) {
+fn pair() -> (Node, Ep, Ep) {
     let node = Node::new();
     node.need(|it| it.atomics_supported, "atomic operations");
     node.paired()

@@ -9,7 +9,7 @@ cases! {
 }
 
 /// Returns the recorded failure, which must exist.
-fn failure(ep: &Endpoint) -> Failure {
+fn failure(ep: &Ep) -> Failure {
     match ep.failure().expect("live") {
         Some(failure) => failure,
         None => skip("the provider keeps no account of failures"),
@@ -26,7 +26,7 @@ fn is_that_of(failure: &Failure, done: &DtoCompletion) {
 }
 
 /// Breaks a connection by an RDMA write that the peer refuses.
-fn break_by(node: &Node, near: &Buffer, client: &Endpoint, server: &Endpoint) -> DtoCompletion {
+fn break_by(node: &Node, near: &Buffer, client: &Ep, server: &Ep) -> DtoCompletion {
     let nowhere = RmrTriplet { context: 0xdead_beef, ..node.buffer(8).remote(0, 8) };
     client.post_rdma_write(&[near.piece(0, 8)], 7, nowhere, NONE).expect("only the peer sees it");
     let done = expect_completion(&node.request, &[client, server], 7, DtoStatus::RemoteAccess);

@@ -25,7 +25,7 @@ cases! {
 }
 
 /// A node, a public service point on it, and a dispatcher for the requests of another one.
-fn two_dispatchers() -> (Node, Psp, EventDispatcher) {
+fn two_dispatchers() -> (Node, Psp, Evd) {
     let node = Node::new();
     let from = point(&node, &node.requests);
     let second = node.evd(EvdFlags::CONNECTION_REQUEST);
@@ -33,18 +33,18 @@ fn two_dispatchers() -> (Node, Psp, EventDispatcher) {
 }
 
 /// Hands a request over to a qualifier, whose requests come to a dispatcher; returns its arrival.
-fn hand_over(request: &ConnectionRequest, qualifier: u64, evd: &EventDispatcher) -> CrArrival {
+fn hand_over(request: &Cr, qualifier: u64, evd: &Evd) -> CrArrival {
     request.handoff(qualifier).expect("something listens there");
     expect_request(evd)
 }
 
 /// A public service point whose requests come to a dispatcher.
-fn point(node: &Node, evd: &EventDispatcher) -> Psp {
+fn point(node: &Node, evd: &Evd) -> Psp {
     node.ia.psp_create_any(evd, EpProvision::Consumer).expect("a service point")
 }
 
 /// Connects an endpoint and returns it with the request.
-fn ask(node: &Node, qualifier: u64) -> (Endpoint, ConnectionRequest) {
+fn ask(node: &Node, qualifier: u64) -> (Ep, Cr) {
     let client = node.ep();
     let connect = Connect::to(node.address(), qualifier);
     client.connect(&connect.private_data(b"hand me over")).expect("an attempt");
@@ -53,7 +53,7 @@ fn ask(node: &Node, qualifier: u64) -> (Endpoint, ConnectionRequest) {
 
 /// Accepts on the endpoint of the request, or else on a new one, checks that the connection carries
 /// messages, and returns the endpoint.
-fn accept(node: &Node, request: &ConnectionRequest, client: &Endpoint) -> Endpoint {
+fn accept(node: &Node, request: &Cr, client: &Ep) -> Ep {
     let own = request.query().expect("live").local_ep;
     let given = own.is_none().then(|| node.ep());
     request.accept(given.as_ref(), b"").expect("a good endpoint");
@@ -199,7 +199,7 @@ fn a_full_dispatcher_leaves_the_request_valid() {
     // Once the queue has space, the hand-over succeeds.
     let first = expect_request(&small).request;
     request.handoff(to.qualifier()).expect("the queue has space now");
-    let servers: Vec<Endpoint> = clients
+    let servers: Vec<Ep> = clients
         .iter()
         .chain([&client])
         .zip(std::iter::once(first).chain((0..).map(|_| expect_request(&small).request)))
@@ -222,7 +222,7 @@ fn a_reserved_service_point_takes_only_one_request() {
 }
 
 /// A service point with endpoints of the provider.
-fn provider_point(node: &Node, evd: &EventDispatcher) -> Psp {
+fn provider_point(node: &Node, evd: &Evd) -> Psp {
     match node.ia.psp_create_any(evd, EpProvision::Provider) {
         Err(error) if error.is(ReturnType::ModelNotSupported) => {
             skip("the provider makes no endpoints for requests")

@@ -84,7 +84,7 @@ fn a_closed_adapter_is_refused() {
 }
 
 #[track_caller]
-fn makes_nothing(ia: &InterfaceAdapter) {
+fn makes_nothing(ia: &Ia) {
     refused(ia.pz_create(), Subtype::InvalidHandleIa);
     refused(ia.cno_create(None), Subtype::InvalidHandleIa);
     refused(ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)), Subtype::InvalidHandleIa);
@@ -214,7 +214,7 @@ fn an_abrupt_close_wakes_waiters_on_notification_objects() {
     let calls = Arc::new(AtomicU32::new(0));
     let agent = {
         let calls = Arc::clone(&calls);
-        Arc::new(move |evd: Option<EventDispatcher>| {
+        Arc::new(move |evd: Option<Evd>| {
             assert_eq!(evd, None);
             calls.fetch_add(1, Ordering::Relaxed);
         })

@@ -26,14 +26,14 @@ fn node() -> Node {
 }
 
 /// A remote region with the widest scope whose context a peer can invalidate.
-pub(super) fn region(node: &Node, pz: &ProtectionZone) -> Rmr {
+pub(super) fn region(node: &Node, pz: &Pz) -> Rmr {
     let wide = node.ia.provider_attributes().invalidate_scope_pz_supported;
     let made = if wide { node.ia.rmr_create(pz) } else { node.ia.rmr_create_for_ep(pz) };
     made.expect("a region")
 }
 
 /// Binds a remote region to a whole buffer, for the peer of an endpoint.
-pub(super) fn open(node: &Node, ep: &Endpoint, rmr: &Rmr, buffer: &Buffer) -> u32 {
+pub(super) fn open(node: &Node, ep: &Ep, rmr: &Rmr, buffer: &Buffer) -> u32 {
     let bind = buffer.bind(Privileges::REMOTE_READ | Privileges::REMOTE_WRITE);
     let context = rmr.bind(ep, &bind).expect("connected");
     let done = expect_bind(&node.request, &[ep]);
@@ -44,8 +44,8 @@ pub(super) fn open(node: &Node, ep: &Endpoint, rmr: &Rmr, buffer: &Buffer) -> u3
 /// Two connected endpoints and memory of the server that the client can invalidate.
 struct Opened {
     node: Node,
-    client: Endpoint,
-    server: Endpoint,
+    client: Ep,
+    server: Ep,
     memory: Buffer,
     rmr: Rmr,
     context: u32,
@@ -61,7 +61,7 @@ fn opened() -> Opened {
 }
 
 /// Writes to a context of the peer and returns the status.
-fn write(node: &Node, ep: &Endpoint, target: &Buffer, context: u32) -> DtoStatus {
+fn write(node: &Node, ep: &Ep, target: &Buffer, context: u32) -> DtoStatus {
     let source = node.buffer_of(b"data");
     let remote = RmrTriplet { context, ..target.remote(0, 4) };
     ep.post_rdma_write(&[source.piece(0, 4)], 6, remote, NONE).expect("connected");
@@ -71,7 +71,7 @@ fn write(node: &Node, ep: &Endpoint, target: &Buffer, context: u32) -> DtoStatus
 }
 
 /// Sends a message with invalidate for which the peer has a receive; it must succeed.
-fn invalidate(node: &Node, client: &Endpoint, server: &Endpoint, context: u32) {
+fn invalidate(node: &Node, client: &Ep, server: &Ep, context: u32) {
     let buffer = node.buffer(16);
     server.post_recv(&[buffer.piece(0, 8)], 31, NONE).expect("posted");
     let posted = client.post_send_with_invalidate(&[buffer.piece(8, 8)], 32, NONE, context);
@@ -82,7 +82,7 @@ fn invalidate(node: &Node, client: &Endpoint, server: &Endpoint, context: u32) {
 }
 
 /// Sends with invalidate; the peer must refuse it, and both endpoints must be disconnected.
-fn breaks(node: &Node, client: &Endpoint, server: &Endpoint, context: u32) {
+fn breaks(node: &Node, client: &Ep, server: &Ep, context: u32) {
     let buffer = node.buffer(8);
     server.post_recv(&[buffer.piece(0, 8)], 41, NONE).expect("posted");
     let posted = client.post_send_with_invalidate(&[buffer.piece(0, 8)], 42, NONE, context);

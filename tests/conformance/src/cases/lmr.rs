@@ -238,7 +238,7 @@ fn the_remote_context_of_a_freed_region_breaks_the_connection() {
         let remote = far.remote(0, 8);
         far.lmr.free().expect("unused");
         let local = [near.piece(0, 8)];
-        let post = if read { Endpoint::post_rdma_read } else { Endpoint::post_rdma_write };
+        let post = if read { Ep::post_rdma_read } else { Ep::post_rdma_write };
         post(&client, &local, 1, remote, NONE).expect("only the peer can see it");
         expect_completion(&node.request, &[&client, &server], 1, DtoStatus::RemoteAccess);
         expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);

@@ -25,29 +25,29 @@ cases! {
 /// One object of each kind on an adapter, and the objects that they need.
 struct World {
     node: Node,
-    software: EventDispatcher,
+    software: Evd,
     /// Dispatchers without users.
-    dto: EventDispatcher,
-    connection: EventDispatcher,
-    requests: EventDispatcher,
+    dto: Evd,
+    connection: Evd,
+    requests: Evd,
     cno: Cno,
-    pz: ProtectionZone,
+    pz: Pz,
     /// An unconnected endpoint.
-    ep: Endpoint,
+    ep: Ep,
     /// Connected endpoints, the active side first.
-    client: Endpoint,
-    server: Endpoint,
+    client: Ep,
+    server: Ep,
     buffer: Buffer,
     local: LmrTriplet,
     remote: RmrTriplet,
     rmr: Option<Rmr>,
-    srq: Option<SharedReceiveQueue>,
+    srq: Option<Srq>,
     psp: Psp,
     csp: Option<Csp>,
     rsp: Rsp,
-    reserved: Endpoint,
-    request: ConnectionRequest,
-    asking: Endpoint,
+    reserved: Ep,
+    request: Cr,
+    asking: Ep,
 }
 
 /// The state that a refused call must not change.
@@ -75,7 +75,7 @@ impl World {
         Self::on(&open(""))
     }
 
-    fn on(ia: &InterfaceAdapter) -> Self {
+    fn on(ia: &Ia) -> Self {
         let node = Node::on(ia.clone());
         let offers = ia.provider_attributes();
         let (client, server) = (node.ep(), node.ep());
@@ -116,17 +116,17 @@ impl World {
         self.csp.as_ref().expect("an API with common service points")
     }
 
-    fn ia(&self) -> &InterfaceAdapter {
+    fn ia(&self) -> &Ia {
         &self.node.ia
     }
 
-    fn evds(&self) -> [&EventDispatcher; 8] {
+    fn evds(&self) -> [&Evd; 8] {
         let Node { recv, request, connect, requests, .. } = &self.node;
         let Self { software, dto, connection, requests: spare, .. } = self;
         [recv, request, connect, requests, software, dto, connection, spare]
     }
 
-    fn eps(&self) -> [&Endpoint; 5] {
+    fn eps(&self) -> [&Ep; 5] {
         [&self.ep, &self.client, &self.server, &self.reserved, &self.asking]
     }
 
@@ -359,7 +359,7 @@ const CALLS: &[Row] = rows! {
     "dat_evd_set_unwaitable", EVD, |_, bad| bad.software.set_unwaitable();
     "dat_evd_clear_unwaitable", EVD, |_, bad| bad.software.clear_unwaitable();
     "dat_evd_resize", EVD, |_, bad| bad.dto.resize(2);
-    "EventDispatcher::arm", EVD, |_, bad| bad.dto.arm();
+    "Evd::arm", EVD, |_, bad| bad.dto.arm();
     "dat_evd_free", EVD, |_, bad| bad.software.free();
     "dat_evd_free, of one that was used", EVD, |_, bad| bad.node.recv.free();
     "dat_cno_wait", CNO, |_, bad| bad.cno.wait(Timeout::ZERO);
@@ -451,7 +451,7 @@ const ADAPTER: &[Row] = rows! {
     "dat_ia_close, abrupt", IA, |_, bad| bad.ia().close(Close::Abrupt);
 };
 
-fn srq(world: &World) -> &SharedReceiveQueue {
+fn srq(world: &World) -> &Srq {
     world.srq.as_ref().expect("tried only where there are any")
 }
 
@@ -541,7 +541,7 @@ fn calls_on_a_closed_adapter() {
 }
 
 fn asynchronous_dispatchers() {
-    let open_to = |evd: &EventDispatcher| {
+    let open_to = |evd: &Evd| {
         let Target { registry, mut name, .. } = target();
         if takes_parameters() {
             name = with_parameters(&name, &format!("address={}", fresh_address()));
@@ -550,7 +550,7 @@ fn asynchronous_dispatchers() {
             IaOptions { async_evd: AsyncEvd::Existing(evd.clone()), ..Default::default() };
         registry.open_with(&name, &options)
     };
-    let wrong = |evd: &EventDispatcher| refused(open_to(evd), Subtype::InvalidHandleEvdAsync);
+    let wrong = |evd: &Evd| refused(open_to(evd), Subtype::InvalidHandleEvdAsync);
     let node = Node::new();
     let evd = node.evd(EvdFlags::ASYNC);
     let second = open_to(&evd).expect("a dispatcher of any open instance");

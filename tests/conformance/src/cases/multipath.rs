@@ -21,7 +21,7 @@ fn to(node: &Node, psp: &Psp, flags: ConnectFlags) -> Connect<'static> {
 }
 
 /// Accepts the next request on a new endpoint, which it returns; takes the events of both sides.
-fn accept(node: &Node, client: &Endpoint, psp: &Psp) -> Endpoint {
+fn accept(node: &Node, client: &Ep, psp: &Psp) -> Ep {
     let server = node.ep();
     let arrival = expect_request(&node.requests);
     assert_eq!(arrival.qualifier, psp.qualifier());

@@ -33,15 +33,15 @@ enum Expected {
 
 /// The dispatcher under test, the objects that raise events on it, and the model of its queue.
 struct Bench {
-    evd: EventDispatcher,
+    evd: Evd,
     cno: Cno,
     /// The endpoint whose receives and requests complete on the dispatcher.
-    near: Endpoint,
+    near: Ep,
     /// The peer of `near`, which completes on other dispatchers.
-    far: Endpoint,
+    far: Ep,
     /// The endpoint whose connection events go to the dispatcher.
-    caller: Endpoint,
-    callee: Endpoint,
+    caller: Ep,
+    callee: Ep,
     psp: Psp,
     buffer: Buffer,
     node: Node,

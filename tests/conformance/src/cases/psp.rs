@@ -145,7 +145,7 @@ fn unsupported_endpoint_creators_are_refused() {
 
 fn it_takes_any_number_of_requests() {
     let (node, psp) = with_psp();
-    let clients: Vec<Endpoint> = (0..20).map(|_| node.connecting(psp.qualifier())).collect();
+    let clients: Vec<Ep> = (0..20).map(|_| node.connecting(psp.qualifier())).collect();
     for _ in &clients {
         let server = node.ep();
         let request = expect_request(&node.requests).request;
@@ -196,7 +196,7 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
     for ep_provision in [EpProvision::Consumer, EpProvision::Provider] {
         let psp = node.ia.psp_create_any(&evd, ep_provision).expect("made");
         let qlen = evd.query().expect("live").qlen;
-        let asking: Vec<Endpoint> = (0..=qlen).map(|_| node.connecting(psp.qualifier())).collect();
+        let asking: Vec<Ep> = (0..=qlen).map(|_| node.connecting(psp.qualifier())).collect();
         // There is one request too many: the last to arrive is rejected.
         let rejected = ConnectionEventKind::NonPeerRejected;
         let last = expect_connection_of(&node.connect, &asking, rejected);

@@ -23,7 +23,7 @@ fn node() -> Node {
 }
 
 /// Posts a read that must fail with a status and break the connection.
-fn breaks(node: &Node, client: &Endpoint, to: RmrTriplet, from: RmrTriplet, status: DtoStatus) {
+fn breaks(node: &Node, client: &Ep, to: RmrTriplet, from: RmrTriplet, status: DtoStatus) {
     client.post_rdma_read_to_rmr(to, 71, from, NONE).expect("seen later");
     let done = expect_completion(&node.request, &[client], 71, status);
     assert_eq!(done.operation, Operation::RdmaRead);

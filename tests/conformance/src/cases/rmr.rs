@@ -28,7 +28,7 @@ fn bind<'a>(lmr: &'a Lmr, triplet: LmrTriplet, privileges: Privileges, cookie: u
 
 /// Posts a bind, which must succeed, and returns the bound memory for the peer.
 #[track_caller]
-fn bound(node: &Node, rmr: &Rmr, ep: &Endpoint, bind: &Bind<'_>) -> RmrTriplet {
+fn bound(node: &Node, rmr: &Rmr, ep: &Ep, bind: &Bind<'_>) -> RmrTriplet {
     let context = rmr.bind(ep, bind).expect("connected");
     assert_eq!(expect_bind(&node.request, &[ep]).status, DtoStatus::Success);
     RmrTriplet { address: bind.triplet.address, length: bind.triplet.length, context }
@@ -36,14 +36,14 @@ fn bound(node: &Node, rmr: &Rmr, ep: &Endpoint, bind: &Bind<'_>) -> RmrTriplet {
 
 /// Checks that the peer refuses an operation that was posted, and that it ends the connection.
 #[track_caller]
-fn breaks(node: &Node, client: &Endpoint, server: &Endpoint, posted: Result<()>) {
+fn breaks(node: &Node, client: &Ep, server: &Ep, posted: Result<()>) {
     posted.expect("only the peer can see it");
     assert_eq!(expect_dto(&node.request, &[client, server]).status, DtoStatus::RemoteAccess);
     expect_connections(&node.connect, &[client, server], ConnectionEventKind::Broken);
 }
 
 /// Posts an RDMA read through a remote context.
-fn read(client: &Endpoint, local: LmrTriplet, remote: RmrTriplet) -> Result<()> {
+fn read(client: &Ep, local: LmrTriplet, remote: RmrTriplet) -> Result<()> {
     client.post_rdma_read(&[local], 99, remote, NONE)
 }
 
@@ -118,7 +118,7 @@ fn the_privileges_of_the_bind_limit_the_peer() {
         let rmr = node.rmr();
         let remote = bound(&node, &rmr, &server, &far.bind(privileges));
         let attempt = |is_read| {
-            let post = if is_read { Endpoint::post_rdma_read } else { Endpoint::post_rdma_write };
+            let post = if is_read { Ep::post_rdma_read } else { Ep::post_rdma_write };
             post(&client, &[near.piece(0, 8)], 2, remote, NONE)
         };
         attempt(reads).expect("connected");

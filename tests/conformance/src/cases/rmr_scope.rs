@@ -20,7 +20,7 @@ fn node() -> Node {
 }
 
 /// Reads from and writes to a context of the peer; returns the status of the last attempt.
-fn touch(node: &Node, ep: &Endpoint, target: &Buffer, context: u32) -> DtoStatus {
+fn touch(node: &Node, ep: &Ep, target: &Buffer, context: u32) -> DtoStatus {
     let local = node.buffer(8);
     let remote = RmrTriplet { context, ..target.remote(0, 8) };
     ep.post_rdma_read(&[local.piece(0, 8)], 6, remote, NONE).expect("connected");

@@ -29,7 +29,7 @@ const QUALIFIER: u64 = 42;
 
 /// A node with an endpoint, and the service point that reserves it.
 #[track_caller]
-fn reserved() -> (Node, Endpoint, Rsp) {
+fn reserved() -> (Node, Ep, Rsp) {
     let (node, ep) = unconnected();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
     (node, ep, rsp)
@@ -37,7 +37,7 @@ fn reserved() -> (Node, Endpoint, Rsp) {
 
 /// A node with a service point, and the endpoint that the provider created for it.
 #[track_caller]
-fn reserved_by_the_provider() -> (Node, Endpoint, Rsp) {
+fn reserved_by_the_provider() -> (Node, Ep, Rsp) {
     let node = Node::new();
     let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
     let ep = rsp.query().expect("live").ep;

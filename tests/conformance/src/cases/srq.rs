@@ -39,13 +39,13 @@ fn shape(max_recv_dtos: u32) -> SrqAttributes {
 
 /// A queue of [`shape`].
 #[track_caller]
-fn queue(node: &Node, max_recv_dtos: u32) -> SharedReceiveQueue {
+fn queue(node: &Node, max_recv_dtos: u32) -> Srq {
     node.ia.srq_create(&node.pz, shape(max_recv_dtos)).expect("a queue")
 }
 
 /// A connected pair: a client, and a server that takes its receives from the queue.
 #[track_caller]
-fn pair(node: &Node, srq: &SharedReceiveQueue) -> (Endpoint, Endpoint) {
+fn pair(node: &Node, srq: &Srq) -> (Ep, Ep) {
     let server = node.ep_of(&node.spec().srq(srq));
     let client = node.ep();
     link(node, &client, node, &server);
@@ -53,14 +53,14 @@ fn pair(node: &Node, srq: &SharedReceiveQueue) -> (Endpoint, Endpoint) {
 }
 
 /// The numbers of available and of outstanding receives of a queue.
-pub(super) fn counts(srq: &SharedReceiveQueue) -> (u32, u32) {
+pub(super) fn counts(srq: &Srq) -> (u32, u32) {
     let param = srq.query().expect("live");
     (param.available_dto_count, param.outstanding_dto_count)
 }
 
 /// A node with a queue of [`shape`], and a connected [`pair`] that uses it.
 #[track_caller]
-fn with_queue(max_recv_dtos: u32) -> (Node, SharedReceiveQueue, Endpoint, Endpoint) {
+fn with_queue(max_recv_dtos: u32) -> (Node, Srq, Ep, Ep) {
     let node = Node::new();
     let srq = queue(&node, max_recv_dtos);
     let (client, server) = pair(&node, &srq);

@@ -11,9 +11,8 @@ cases! {
     "dat_lmr_sync_rdma_write(3DAT)": the_data_of_a_write_is_visible_after_a_sync;
 }
 
-type Call = fn(&InterfaceAdapter, &[LmrTriplet]) -> Result<()>;
-const CALLS: [Call; 2] =
-    [InterfaceAdapter::lmr_sync_rdma_read, InterfaceAdapter::lmr_sync_rdma_write];
+type Call = fn(&Ia, &[LmrTriplet]) -> Result<()>;
+const CALLS: [Call; 2] = [Ia::lmr_sync_rdma_read, Ia::lmr_sync_rdma_write];
 
 fn segments_can_belong_to_several_regions_and_zones() {
     let node = Node::new();

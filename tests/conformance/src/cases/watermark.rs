@@ -34,7 +34,7 @@ fn node() -> Node {
 }
 
 /// A node with an endpoint that is not connected.
-fn endpoint() -> (Node, Endpoint) {
+fn endpoint() -> (Node, Ep) {
     let node = node();
     let ep = node.ep();
     (node, ep)
@@ -42,7 +42,7 @@ fn endpoint() -> (Node, Endpoint) {
 
 /// Takes the next asynchronous error, which must be the soft watermark of the endpoint.
 #[track_caller]
-fn expect_soft(node: &Node, ep: &Endpoint) {
+fn expect_soft(node: &Node, ep: &Ep) {
     let evd = node.ia.async_evd().expect("a dispatcher of the adapter's own");
     expect_async(&evd, AsyncErrorKind::EpSoftHighWatermark, ep.id());
 }
@@ -54,7 +54,7 @@ fn expect_no_soft(node: &Node) {
 
 /// Takes the final events of a connection; both endpoints must then be disconnected.
 #[track_caller]
-fn expect_kinds(node: &Node, ep: &Endpoint, peer: &Endpoint, expected: &[ConnectionEventKind]) {
+fn expect_kinds(node: &Node, ep: &Ep, peer: &Ep, expected: &[ConnectionEventKind]) {
     let mut kinds = Vec::new();
     while kinds.len() < expected.len() {
         match expect_event(&node.connect, &[ep, peer]) {
@@ -74,7 +74,7 @@ fn expect_kinds(node: &Node, ep: &Endpoint, peer: &Endpoint, expected: &[Connect
 
 /// The end of an endpoint whose connection its hard watermark breaks.
 #[track_caller]
-fn expect_break(node: &Node, ep: &Endpoint, peer: &Endpoint, cookies: std::ops::Range<u64>) {
+fn expect_break(node: &Node, ep: &Ep, peer: &Ep, cookies: std::ops::Range<u64>) {
     expect_kinds(node, ep, peer, &[ConnectionEventKind::Broken]);
     for cookie in cookies {
         expect_completion(&node.recv, &[ep], cookie, DtoStatus::Flushed);
@@ -202,7 +202,7 @@ fn the_hard_watermark_takes_effect_with_the_connection() {
 }
 
 /// Connects to an endpoint that already has too many receives.
-fn connection_is_established_and_breaks(node: &Node, client: &Endpoint, server: &Endpoint) {
+fn connection_is_established_and_breaks(node: &Node, client: &Ep, server: &Ep) {
     use ConnectionEventKind::{Broken, Established};
     let psp = node.psp();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");

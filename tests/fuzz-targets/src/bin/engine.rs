@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use dat_conformance::{Node, drain, state};
 use dat_core::{
-    Close, CompletionFlags, Connect, DtoStatus, Endpoint, EpState, Event, Lmr, LmrTriplet, Memory,
-    MemorySource, Privileges, Registry, RmrTriplet, SharedReceiveQueue,
+    Close, CompletionFlags, Connect, DtoStatus, Ep, EpState, Event, Lmr, LmrTriplet, Memory,
+    MemorySource, Privileges, Registry, RmrTriplet, Srq,
 };
 use dat_fuzz_targets::Input;
 use dat_provider::error::Result;
@@ -210,8 +210,8 @@ struct World {
     peer: Peer,
     node: Node,
     thread: Option<SimulatedThread>,
-    srq: Option<SharedReceiveQueue>,
-    ep: Endpoint,
+    srq: Option<Srq>,
+    ep: Ep,
     memory: Memory,
     lmr: Option<Lmr>,
     remote: RmrTriplet,

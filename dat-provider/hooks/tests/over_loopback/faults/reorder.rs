@@ -1,10 +1,10 @@
 //! Completions in another order.
 
 use super::*;
-use dat_core::EventDispatcher;
+use dat_core::Evd;
 
 /// Connected pairs, whose second endpoints complete on one dispatcher.
-fn pairs(site: &Site, dto: &EventDispatcher, count: u64) -> Vec<(End, End)> {
+fn pairs(site: &Site, dto: &Evd, count: u64) -> Vec<(End, End)> {
     let pair = |_| {
         let (from, to) = (site.end(), site.end_on(dto));
         site.join(&from, &to);

@@ -211,9 +211,7 @@ pub(super) fn a_duplicate_connects_to_the_same_service_point() {
     expect_request(&far.requests).request.accept(Some(&server), b"").expect("unconnected");
     expect_connection(&near.connect, &client, ConnectionEventKind::Established);
     let (twin, twin_server) = (near.ep(), far.ep());
-    let dup = |ep: &Endpoint, of: &Endpoint, timeout, data| {
-        ep.dup_connect(of, timeout, data, Qos::BEST_EFFORT)
-    };
+    let dup = |ep: &Ep, of: &Ep, timeout, data| ep.dup_connect(of, timeout, data, Qos::BEST_EFFORT);
     // The time-out is argument 3, the size of the private data is argument 4.
     refused(dup(&twin, &client, Timeout::ZERO, b""), Subtype::InvalidArg3);
     refused(dup(&twin, &client, Timeout::Infinite, &[0; 4096]), Subtype::InvalidArg4);

@@ -4,7 +4,7 @@ use crate::prelude::*;
 
 /// Takes the event of the end of a connection at each side, which must then be disconnected.
 #[track_caller]
-fn expect_end(sides: [(&Node, &Endpoint); 2], kind: ConnectionEventKind) {
+fn expect_end(sides: [(&Node, &Ep); 2], kind: ConnectionEventKind) {
     for (node, ep) in sides {
         expect_connection(&node.connect, ep, kind);
         assert_eq!(state(ep), EpState::Disconnected);
@@ -68,7 +68,7 @@ pub(super) fn abandoning_an_attempt_flushes_the_receives_and_voids_the_request()
         let (client, server) = (node.ep(), node.ep());
         post_receives(&client, 0..3);
         client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
-        let request: ConnectionRequest = expect_request(&node.requests).request;
+        let request: Cr = expect_request(&node.requests).request;
         client.disconnect(how).expect("pending");
         assert_eq!(state(&client), EpState::Disconnected);
         expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);

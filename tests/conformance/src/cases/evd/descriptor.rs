@@ -49,7 +49,7 @@ pub(super) fn a_dispatcher_with_a_waiter_cannot_be_armed() {
 
 /// Counts events by the loop of the documentation of `arm`, and fails if a queued event does not
 /// end a sleep. Calls `taken` after each event.
-fn count_by_poll(evd: &EventDispatcher, expected: u64, taken: impl Fn()) {
+fn count_by_poll(evd: &Evd, expected: u64, taken: impl Fn()) {
     let mut event = Event::default();
     let mut seen = 0;
     while seen < expected {

@@ -59,13 +59,13 @@ cases! {
         a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable;
 }
 
-fn software(qlen: u32) -> EventDispatcher {
+fn software(qlen: u32) -> Evd {
     open("").evd_create(&EvdOptions::new(qlen, EvdFlags::SOFTWARE)).expect("a dispatcher")
 }
 
 /// Starts a thread that waits on the dispatcher; returns when it does.
 #[track_caller]
-fn owner(evd: &EventDispatcher, threshold: u32) -> Background<Result<(WaitResult, Event)>> {
+fn owner(evd: &Evd, threshold: u32) -> Background<Result<(WaitResult, Event)>> {
     let thread = waiter(evd, threshold);
     until("the thread waits", || {
         // The queue is below the threshold, so the call fails only if a thread owns the dispatcher.
@@ -75,7 +75,7 @@ fn owner(evd: &EventDispatcher, threshold: u32) -> Background<Result<(WaitResult
 }
 
 /// Starts a thread that posts software events 0, 1, 2 and so on, and retries while the queue is full.
-fn produce(evd: &EventDispatcher, events: u64) -> Background<()> {
+fn produce(evd: &Evd, events: u64) -> Background<()> {
     Background::with(evd, move |evd| {
         for value in 0..events {
             while evd.post_software_event(value).is_err() {

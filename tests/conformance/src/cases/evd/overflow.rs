@@ -3,7 +3,7 @@
 use crate::prelude::*;
 
 /// Posts receives that are flushed at once: the fastest way to get many completions.
-fn flood(node: &Node, evd: &EventDispatcher, count: u64) -> Endpoint {
+fn flood(node: &Node, evd: &Evd, count: u64) -> Ep {
     let ep = node.ep_of(&node.spec().recv_evd(evd));
     post_receives(&ep, 0..count);
     ep.connect(&Connect::to(node.address(), 1)).expect("no service point listens there");

@@ -180,7 +180,7 @@ pub(super) fn no_wake_up_is_lost_to_a_waiter() {
 }
 
 /// An endpoint whose requests are unsignalled, connected with one without a dispatcher for requests.
-fn unsignalled_pair(node: &Node) -> (Endpoint, Endpoint) {
+fn unsignalled_pair(node: &Node) -> (Ep, Ep) {
     let client = node.ep_with(|it| it.request_completion_flags = CompletionFlags::UNSIGNALLED);
     let server = node.ep_of(&EpSpec::new(&node.pz).recv_evd(&node.recv).connect_evd(&node.connect));
     link(node, &client, node, &server);

@@ -60,7 +60,7 @@ impl Bounded {
     }
 
     /// Whether an endpoint has the requested values.
-    fn check(&self, ep: &Endpoint, value: u64) {
+    fn check(&self, ep: &Ep, value: u64) {
         let param = ep.query().expect("live");
         let has = (self.get)(&param.attributes);
         match (self.exact, &param.srq) {

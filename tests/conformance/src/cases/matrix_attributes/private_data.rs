@@ -20,7 +20,7 @@ pub(super) fn private_data_of_a_request_reach_the_limit() {
     let server = node.ep();
     request.accept(Some(&server), b"").expect("unconnected");
     becomes(&base, EpState::Connected);
-    type Call<'a> = &'a dyn Fn(&Endpoint, &[u8]) -> Result<()>;
+    type Call<'a> = &'a dyn Fn(&Ep, &[u8]) -> Result<()>;
     let calls: [(Call<'_>, Subtype); 3] = [
         (&|ep, data| ep.connect(&to.clone().private_data(data)), Subtype::InvalidArg5),
         (

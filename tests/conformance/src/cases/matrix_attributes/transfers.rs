@@ -4,7 +4,7 @@ use super::bounds::{affordable, modest, out_of_bounds, small};
 use crate::prelude::*;
 
 /// A pair whose active side has attributes; the passive side has those of the adapter.
-fn pair_with(node: &Node, attributes: &EpAttributes) -> (Endpoint, Endpoint) {
+fn pair_with(node: &Node, attributes: &EpAttributes) -> (Ep, Ep) {
     let client = node.ep_of(&node.spec().attributes(attributes));
     let server = node.ep();
     link(node, &client, node, &server);

@@ -8,15 +8,15 @@ use crate::prelude::*;
 pub(super) struct Scene {
     pub(super) staged: EpInState,
     /// Another endpoint, unconnected.
-    pub(super) spare: Endpoint,
+    pub(super) spare: Ep,
     /// A qualifier at which no request is answered.
     pub(super) psp: Psp,
     csp: Option<Csp>,
     /// A request of another endpoint, which brought none along.
-    pub(super) request: ConnectionRequest,
-    pub(super) asking: Endpoint,
-    pub(super) zone: ProtectionZone,
-    pub(super) evds: [EventDispatcher; 3],
+    pub(super) request: Cr,
+    pub(super) asking: Ep,
+    pub(super) zone: Pz,
+    pub(super) evds: [Evd; 3],
     pub(super) buffer: Buffer,
     /// Memory for the peer, also for atomic operations if the provider has them.
     pub(super) target: Buffer,
@@ -93,18 +93,18 @@ impl Scene {
         scene
     }
 
-    pub(super) fn ep(&self) -> &Endpoint {
+    pub(super) fn ep(&self) -> &Ep {
         &self.staged.ep
     }
 
-    pub(super) fn dispatchers(&self) -> [&EventDispatcher; 7] {
+    pub(super) fn dispatchers(&self) -> [&Evd; 7] {
         let Node { recv, request, connect, requests, .. } = &self.node;
         let [one, two, three] = &self.evds;
         [recv, request, connect, requests, one, two, three]
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
-        let query = |ep: &Endpoint| ep.query().expect("a live endpoint");
+        let query = |ep: &Ep| ep.query().expect("a live endpoint");
         Snapshot {
             status: self.ep().status().expect("a live endpoint"),
             param: query(self.ep()),

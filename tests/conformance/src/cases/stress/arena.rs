@@ -15,7 +15,7 @@ const SLOTS: usize = 10;
 /// A qualifier without a service point.
 pub(super) const UNUSED_QUALIFIER: u64 = 66;
 
-fn evd(node: &Node, qlen: u32, flags: EvdFlags) -> EventDispatcher {
+fn evd(node: &Node, qlen: u32, flags: EvdFlags) -> Evd {
     let most = node.ia.attributes().max_evd_qlen;
     node.ia.evd_create(&EvdOptions::new(qlen.min(most), flags)).expect("a dispatcher")
 }
@@ -24,12 +24,12 @@ fn evd(node: &Node, qlen: u32, flags: EvdFlags) -> EventDispatcher {
 pub(super) struct Arena {
     pub(super) node: Node,
     pub(super) buffer: Buffer,
-    recv: EventDispatcher,
-    request: EventDispatcher,
-    pub(super) connect: EventDispatcher,
+    recv: Evd,
+    request: Evd,
+    pub(super) connect: Evd,
     /// Long enough for the requests of endpoints that were abandoned meanwhile.
-    pub(super) requests: EventDispatcher,
-    pub(super) slots: Vec<Mutex<Endpoint>>,
+    pub(super) requests: Evd,
+    pub(super) slots: Vec<Mutex<Ep>>,
     pub(super) qualifier: u64,
     /// How many times each cookie completed.
     pub(super) completed: Vec<AtomicU8>,
@@ -66,13 +66,13 @@ impl Arena {
         (Arc::new(arena), psp)
     }
 
-    pub(super) fn endpoint(&self) -> Endpoint {
+    pub(super) fn endpoint(&self) -> Ep {
         let spec = self.node.spec().recv_evd(&self.recv).request_evd(&self.request);
         self.node.ep_of(&spec.connect_evd(&self.connect))
     }
 
     /// Ends the connection of an endpoint and waits until nothing is outstanding.
-    fn calm(&self, ep: &Endpoint, deeds: &mut Deeds) {
+    fn calm(&self, ep: &Ep, deeds: &mut Deeds) {
         let _ = tolerated(ep.disconnect(Close::Abrupt));
         until("the endpoint comes to rest", || {
             matches!(state(ep), EpState::Unconnected | EpState::Disconnected)
@@ -91,7 +91,7 @@ impl Arena {
 
 pub(super) fn shared_endpoints() {
     let (arena, psp) = Arena::new();
-    let take = |evd: fn(&Arena) -> &EventDispatcher| {
+    let take = |evd: fn(&Arena) -> &Evd| {
         let arena = Arc::clone(&arena);
         Background::run(move || arena.take(evd(&arena)))
     };

@@ -18,7 +18,7 @@ pub(super) struct Ends {
 
 impl Arena {
     /// Takes events until the workers are done and no event is left.
-    pub(super) fn take(&self, evd: &EventDispatcher) {
+    pub(super) fn take(&self, evd: &Evd) {
         let mut event = Event::default();
         loop {
             let last = self.all_done.load(Ordering::Acquire);

@@ -43,7 +43,7 @@ pub(super) fn own_endpoints() {
 }
 
 /// A side of a connection, with its memory.
-type Side<'a> = (&'a Node, &'a Endpoint, &'a Buffer);
+type Side<'a> = (&'a Node, &'a Ep, &'a Buffer);
 
 /// Sends messages from one side to the other, and checks their data and order.
 fn exchange(random: &mut Rng, (here, client, near): Side<'_>, (there, server, far): Side<'_>) {
@@ -85,7 +85,7 @@ fn exchange(random: &mut Rng, (here, client, near): Side<'_>, (there, server, fa
 }
 
 /// Ends a connection: from one side, or from both at once.
-fn part(random: &mut Rng, client: &Endpoint, server: &Endpoint) {
+fn part(random: &mut Rng, client: &Ep, server: &Ep) {
     let how = |graceful| if graceful { Close::Graceful } else { Close::Abrupt };
     let (one, other) = (how(random.u32(..2) == 0), how(random.u32(..2) == 0));
     match random.u32(..3) {

@@ -10,7 +10,7 @@ use crate::prelude::*;
 
 /// An endpoint and the service point that reserves it, if its qualifier was unused.
 #[derive(Debug)]
-struct Reserved(Option<Rsp>, Endpoint);
+struct Reserved(Option<Rsp>, Ep);
 
 impl Free for Reserved {
     fn free(&self) -> Result<()> {
@@ -20,7 +20,7 @@ impl Free for Reserved {
 
 /// Creates an object of a random kind.
 fn make(random: &mut Rng, node: &Node, memory: &Memory) -> Result<Box<dyn Free + Send>> {
-    let ia: &InterfaceAdapter = &node.ia;
+    let ia: &Ia = &node.ia;
     let offers = ia.provider_attributes();
     match random.u32(..9) {
         0 => ia.pz_create().map(boxed),

@@ -39,7 +39,7 @@ pub(super) fn an_accept_races_with_a_disconnect() {
             gone.disconnect(Close::Abrupt).expect("an attempt or a connection");
         }
     });
-    let story = |evd: &EventDispatcher, ep: &Endpoint| {
+    let story = |evd: &Evd, ep: &Ep| {
         let mut story = Vec::new();
         until("the end of the connection", || {
             story.extend(drain(evd).into_iter().map(|event| match event {

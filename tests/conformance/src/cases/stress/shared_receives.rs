@@ -63,10 +63,10 @@ pub(super) fn a_shared_receive_queue() {
 }
 
 /// The sender, the receiver, and the dispatcher of the sends.
-type Pair = (Endpoint, Endpoint, EventDispatcher);
+type Pair = (Ep, Ep, Evd);
 
 /// Checks that all buffers are on the queue again, and stay there when the connections end.
-fn finish_shared(srq: &SharedReceiveQueue, depth: u32, pairs: &[Pair]) {
+fn finish_shared(srq: &Srq, depth: u32, pairs: &[Pair]) {
     assert_eq!(counts(srq), (depth, depth));
     for (client, server, requests) in pairs {
         client.disconnect(Close::Abrupt).expect("connected");

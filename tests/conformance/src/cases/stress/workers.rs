@@ -33,12 +33,12 @@ impl Deeds {
 }
 
 impl Arena {
-    fn pick(&self, random: &mut Rng) -> Endpoint {
+    fn pick(&self, random: &mut Rng) -> Ep {
         self.slots[random.usize(..self.slots.len())].lock().clone()
     }
 
     /// Posts with a cookie of its own.
-    fn post(&self, deeds: &mut Deeds, ep: &Endpoint, post: impl FnOnce(u64) -> Result<()>) {
+    fn post(&self, deeds: &mut Deeds, ep: &Ep, post: impl FnOnce(u64) -> Result<()>) {
         let cookie = self.next_cookie.fetch_add(1, Ordering::Relaxed);
         if tolerated(post(cookie)) {
             deeds.posted.push((cookie, ep.id()));
