@@ -147,7 +147,9 @@ pub(crate) fn operation_name(operation: Operation) -> &'static str {
         Operation::Send => "send",
         Operation::RdmaWrite => "RDMA write",
         Operation::RdmaRead => "RDMA read",
-        Operation::Receive | Operation::ReceiveWithInvalidate => "receive",
+        Operation::Receive | Operation::ReceiveWithInvalidate | Operation::ReceiveSendImmediate => {
+            "receive"
+        }
         Operation::Bind => "bind",
         _ => "operation",
     }

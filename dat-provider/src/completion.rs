@@ -18,7 +18,7 @@ pub struct Completion {
     /// Number of bytes moved; meaningful only for a success.
     pub length: u64,
     /// A value that depends on the operation: the tag of the window for a bind, the invalidated key
-    /// for a receive with invalidate, the data of a receive with immediate; otherwise 0.
+    /// for a receive with invalidate, the data of a receive with immediate data; otherwise 0.
     pub extra: u64,
     /// Which operation it was; set for failures too.
     pub operation: Operation,

@@ -65,6 +65,25 @@ pub struct QueuePairSpec {
     pub sink: Arc<dyn ConnectionSink>,
 }
 
+impl QueuePairSpec {
+    /// The parameters of a queue pair without objects and capacity. Complete it with them as
+    /// `QueuePairSpec { domain, ..QueuePairSpec::new(sink) }`, which still compiles with a new field.
+    #[must_use]
+    pub fn new(sink: Arc<dyn ConnectionSink>) -> Self {
+        Self {
+            tag: 0,
+            service: Service::default(),
+            domain: None,
+            request_queue: None,
+            receive_queue: None,
+            shared_receives: None,
+            limits: QueuePairLimits::default(),
+            epochs: Arc::default(),
+            sink,
+        }
+    }
+}
+
 impl std::fmt::Debug for QueuePairSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("QueuePairSpec")

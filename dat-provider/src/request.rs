@@ -75,6 +75,12 @@ pub struct ReceiveRequest<'a> {
 pub enum Work {
     /// Sends the segments as a message.
     Send,
+    /// Sends the segments as a message with immediate data. DAT has no such operation: providers may not support it,
+    /// and the core does not post it.
+    SendImmediate {
+        /// The value that the completion of the receive carries.
+        immediate: u32,
+    },
     /// Sends the segments as a message and invalidates a window of the peer.
     SendInvalidate {
         /// The key of the window.
@@ -128,7 +134,9 @@ impl Work {
     #[must_use]
     pub const fn operation(&self) -> Operation {
         match self {
-            Self::Send | Self::SendInvalidate { .. } => Operation::Send,
+            Self::Send | Self::SendImmediate { .. } | Self::SendInvalidate { .. } => {
+                Operation::Send
+            }
             Self::RdmaWrite { .. } => Operation::RdmaWrite,
             Self::RdmaWriteImmediate { .. } => Operation::RdmaWriteImmediate,
             Self::RdmaRead { .. } | Self::RdmaReadToRmr { .. } => Operation::RdmaRead,

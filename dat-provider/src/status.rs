@@ -28,6 +28,8 @@ pub enum Operation {
     FetchAdd = 10,
     /// An atomic compare-and-swap.
     CompareSwap = 11,
+    /// A receive that a send with immediate data completed.
+    ReceiveSendImmediate = 12,
     /// A datagram sent.
     SendDatagram = 13,
     /// A datagram received.
@@ -43,6 +45,7 @@ impl Operation {
             Self::Receive
                 | Self::ReceiveWithInvalidate
                 | Self::ReceiveImmediate
+                | Self::ReceiveSendImmediate
                 | Self::ReceiveDatagram
         )
     }
@@ -59,6 +62,7 @@ impl fmt::Display for Operation {
             Self::Bind => "bind",
             Self::RdmaWriteImmediate => "RDMA write with immediate data",
             Self::ReceiveImmediate => "receive with immediate data",
+            Self::ReceiveSendImmediate => "receive of a send with immediate data",
             Self::FetchAdd => "atomic fetch and add",
             Self::CompareSwap => "atomic compare and swap",
             Self::SendDatagram => "datagram send",

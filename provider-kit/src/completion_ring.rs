@@ -200,6 +200,7 @@ fn operation(rest: u64) -> Operation {
             Operation::ReceiveImmediate,
             Operation::FetchAdd,
             Operation::CompareSwap,
+            Operation::ReceiveSendImmediate,
             Operation::SendDatagram,
             Operation::ReceiveDatagram,
         ];

@@ -29,6 +29,7 @@ pub(crate) fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
         Operation::CompareSwap => DAT_IB_CMP_AND_SWAP,
         Operation::RdmaWriteImmediate => DAT_IB_RDMA_WRITE_IMMED,
         Operation::ReceiveImmediate => DAT_IB_RDMA_WRITE_IMMED_DATA,
+        Operation::ReceiveSendImmediate => DAT_IB_RECV_IMMED_DATA,
         Operation::SendDatagram => DAT_IB_UD_SEND,
         Operation::ReceiveDatagram => DAT_IB_UD_RECV,
         _ => return,

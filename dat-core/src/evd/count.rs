@@ -30,9 +30,9 @@ impl Receivers {
             return;
         };
         let (received, data) = match done.operation {
-            Operation::Receive | Operation::ReceiveWithInvalidate => {
-                (EpCounter::Recv, EpCounter::RecvData)
-            }
+            Operation::Receive
+            | Operation::ReceiveWithInvalidate
+            | Operation::ReceiveSendImmediate => (EpCounter::Recv, EpCounter::RecvData),
             Operation::ReceiveImmediate => (EpCounter::RecvRdmaImm, EpCounter::RecvRdmaImmData),
             _ => return,
         };

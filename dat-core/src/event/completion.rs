@@ -65,7 +65,8 @@ impl DtoCompletion {
     /// The immediate data that a receive got.
     #[must_use]
     pub fn immediate(&self) -> Option<u32> {
-        (self.operation == Operation::ReceiveImmediate).then_some(self.extra)
+        matches!(self.operation, Operation::ReceiveImmediate | Operation::ReceiveSendImmediate)
+            .then_some(self.extra)
     }
 
     /// The completion in its short form, if it is a success that fits.

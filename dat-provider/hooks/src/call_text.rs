@@ -24,6 +24,7 @@ impl Call<'_> {
             Self::PostReceive(_) => "post_receive",
             Self::PostRequest(request) => match request.work {
                 Work::Send => "post_send",
+                Work::SendImmediate { .. } => "post_send_immediate",
                 Work::SendInvalidate { .. } => "post_send_invalidate",
                 Work::RdmaWrite { .. } => "post_rdma_write",
                 Work::RdmaWriteImmediate { .. } => "post_rdma_write_immediate",

@@ -7,8 +7,8 @@ use super::encode::{
     REJECTED, SOLICITED, kind,
 };
 use super::{
-    Body, Frame, FrameError, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER, MessageHead,
-    Reason, Refusal, Remote, Verdict,
+    Body, Extra, Frame, FrameError, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER,
+    MessageHead, Reason, Refusal, Remote, Verdict,
 };
 
 /// Decodes the head at the start of `bytes`. Returns the frame and the length of its head, or
@@ -51,6 +51,7 @@ const fn head_length(kind: u8) -> Option<usize> {
         | kind::READY
         | kind::SEND
         | kind::SEND_INVALIDATE
+        | kind::SEND_IMMEDIATE
         | kind::DATA
         | kind::MORE
         | kind::RTS
@@ -111,8 +112,11 @@ impl Fields {
             kind::PROOF => Body::Proof { length },
             kind::ANSWER => Body::Answer { verdict: self.verdict()?, length },
             kind::READY => Body::Ready,
-            kind::SEND => Body::Send { length, solicited, invalidate: None },
-            kind::SEND_INVALIDATE => Body::Send { length, solicited, invalidate: Some(word) },
+            kind::SEND => Body::Send { length, solicited, extra: Extra::None },
+            kind::SEND_INVALIDATE => {
+                Body::Send { length, solicited, extra: Extra::Invalidate(word) }
+            }
+            kind::SEND_IMMEDIATE => Body::Send { length, solicited, extra: Extra::Immediate(word) },
             kind::WRITE => Body::Write { length, remote },
             kind::WRITE_IMMEDIATE => {
                 Body::WriteImmediate { length, remote, immediate: word, solicited }
@@ -133,7 +137,9 @@ impl Fields {
     /// Checks flags, word and length against those that the kind allows.
     fn check(&self) -> Result<(), FrameError> {
         let flags = match self.kind {
-            kind::SEND | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE => SOLICITED | QUIET,
+            kind::SEND | kind::SEND_INVALIDATE | kind::SEND_IMMEDIATE | kind::WRITE_IMMEDIATE => {
+                SOLICITED | QUIET
+            }
             kind::WRITE => QUIET,
             kind::OFFER => SOLICITED,
             kind::DATA | kind::MORE => LAST,
@@ -141,7 +147,12 @@ impl Fields {
         };
         let has_word = matches!(
             self.kind,
-            kind::HELLO | kind::ANSWER | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE | kind::END
+            kind::HELLO
+                | kind::ANSWER
+                | kind::SEND_INVALIDATE
+                | kind::SEND_IMMEDIATE
+                | kind::WRITE_IMMEDIATE
+                | kind::END
         );
         let has_operation = self.kind == kind::ATOMIC;
         let is_clean = self.flags & !flags == 0
@@ -154,6 +165,7 @@ impl Fields {
             kind::HELLO | kind::CHALLENGE | kind::PROOF | kind::ANSWER => 0..=MAX_HANDSHAKE,
             kind::SEND
             | kind::SEND_INVALIDATE
+            | kind::SEND_IMMEDIATE
             | kind::WRITE
             | kind::WRITE_IMMEDIATE
             | kind::READ

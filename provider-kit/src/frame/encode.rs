@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::{Body, Frame, MAX_HEAD, Reason, Refusal, Remote, VERSION, Verdict};
+use super::{Body, Extra, Frame, MAX_HEAD, Reason, Refusal, Remote, VERSION, Verdict};
 
 /// The values of the first byte of a head.
 pub(super) mod kind {
@@ -24,6 +24,7 @@ pub(super) mod kind {
     pub(crate) const ACK: u8 = 26;
     pub(crate) const END: u8 = 27;
     pub(crate) const OFFER: u8 = 28;
+    pub(crate) const SEND_IMMEDIATE: u8 = 29;
 }
 
 pub(super) const SOLICITED: u8 = 1;
@@ -127,10 +128,13 @@ impl Body {
                 Fields { word: verdict, ..plain(kind::ANSWER, length) }
             }
             Self::Ready => plain(kind::READY, 0),
-            Self::Send { length, solicited, invalidate } => {
-                let kind = if invalidate.is_some() { kind::SEND_INVALIDATE } else { kind::SEND };
-                let (flags, word) = (flag(solicited, SOLICITED), invalidate.unwrap_or(0));
-                Fields { flags, word, ..plain(kind, length) }
+            Self::Send { length, solicited, extra } => {
+                let (kind, word) = match extra {
+                    Extra::None => (kind::SEND, 0),
+                    Extra::Invalidate(key) => (kind::SEND_INVALIDATE, key),
+                    Extra::Immediate(data) => (kind::SEND_IMMEDIATE, data),
+                };
+                Fields { flags: flag(solicited, SOLICITED), word, ..plain(kind, length) }
             }
             Self::Write { length, remote } => {
                 Fields { remote: Some((remote, 0)), ..plain(kind::WRITE, length) }

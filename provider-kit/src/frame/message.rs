@@ -1,9 +1,9 @@
 //! The head of a plain message, which links can write and read without the other kinds of frames.
 
 use super::encode::{SOLICITED, flag, kind, pair};
-use super::{Body, Frame, MAX_TRANSFER};
+use super::{Body, Extra, Frame, MAX_TRANSFER};
 
-/// The head of a message that invalidates no window. The fields are those of [`Frame`] and [`Body::Send`].
+/// The head of a message without [`Extra`]. The fields are those of [`Frame`] and [`Body::Send`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHead {
     /// Length of the message in bytes.
@@ -50,7 +50,7 @@ impl MessageHead {
     #[must_use]
     pub const fn frame(&self) -> Frame {
         let &Self { length, solicited, done, posted } = self;
-        let body = Body::Send { length, solicited, invalidate: None };
+        let body = Body::Send { length, solicited, extra: Extra::None };
         Frame { done, posted, ..Frame::new(body) }
     }
 }

@@ -75,6 +75,18 @@ pub struct Remote {
     pub address: u64,
 }
 
+/// What a message brings besides its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extra {
+    /// Nothing: a plain message.
+    #[default]
+    None,
+    /// The key of a window of the receiver, to invalidate.
+    Invalidate(u32),
+    /// Immediate data.
+    Immediate(u32),
+}
+
 /// The kind of a frame, with the fields of that kind. Lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -110,8 +122,8 @@ pub enum Body {
         length: u64,
         /// Whether its receive notifies waiters for solicited completions.
         solicited: bool,
-        /// The key to invalidate.
-        invalidate: Option<u32>,
+        /// What it brings besides its bytes.
+        extra: Extra,
     },
     /// An RDMA write, or its first [`MAX_PIECE`] bytes.
     Write {

@@ -45,6 +45,14 @@ fn remote() -> impl Strategy<Value = Remote> {
     (any::<u32>(), any::<u64>()).prop_map(|(context, address)| Remote { context, address })
 }
 
+fn extra() -> impl Strategy<Value = Extra> {
+    prop_oneof![
+        Just(Extra::None),
+        any::<u32>().prop_map(Extra::Invalidate),
+        any::<u32>().prop_map(Extra::Immediate),
+    ]
+}
+
 fn body() -> impl Strategy<Value = Body> {
     let (length, piece, hand) = (0..=MAX_TRANSFER, 1..=MAX_NEXT_PIECE, 0..=MAX_HANDSHAKE);
     let verdict = prop_oneof![
@@ -68,9 +76,8 @@ fn body() -> impl Strategy<Value = Body> {
         hand.clone().prop_map(|length| Body::Proof { length }),
         (verdict, hand).prop_map(|(verdict, length)| Body::Answer { verdict, length }),
         Just(Body::Ready),
-        (length.clone(), any::<bool>(), any::<Option<u32>>()).prop_map(
-            |(length, solicited, invalidate)| Body::Send { length, solicited, invalidate }
-        ),
+        (length.clone(), any::<bool>(), extra())
+            .prop_map(|(length, solicited, extra)| Body::Send { length, solicited, extra }),
         (length.clone(), remote()).prop_map(|(length, remote)| Body::Write { length, remote }),
         (length.clone(), remote(), any::<u32>(), any::<bool>()).prop_map(
             |(length, remote, immediate, solicited)| Body::WriteImmediate {
@@ -110,7 +117,7 @@ proptest! {
         prop_assert_eq!(decode(&head), Ok(Some((frame, head.len()))));
         let [first, second, third, ..] = head.words();
         let message = MessageHead::of([first, second, third]);
-        let plain = matches!(body, Body::Send { invalidate: None, .. }) && !frame.quiet;
+        let plain = matches!(body, Body::Send { extra: Extra::None, .. }) && !frame.quiet;
         let unnumbered = Frame { number: 0, ..frame };
         prop_assert_eq!(message.map(|message| message.frame()), plain.then_some(unnumbered));
         if let Some(message) = message {
@@ -140,6 +147,11 @@ fn the_layout_is_as_documented() {
         0x44, 0x33, 0x22, 0x11, 0, 0, 0, 0, 0xcc, 0xbb, 0xaa, 0x99, 0x88, 0x77, 0x66, 0x55,
     ];
     assert_eq!(*head, expected);
+    let send = Body::Send { length: 9, solicited: true, extra: Extra::Immediate(0xdead_beef) };
+    let head = Frame { number: 0x0102, ..Frame::new(send) }.encode();
+    let expected =
+        [29, 1, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0xef, 0xbe, 0xad, 0xde, 9, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(*head, expected);
     assert_eq!(&Frame::hello(0).encode()[12..16], [VERSION, b'D', b'A', b'T']);
 }
 
@@ -157,7 +169,8 @@ fn each_wrong_byte_is_named() {
     assert_eq!(with(ack, 12, 1), Err(FrameError::Field(26)));
     assert_eq!(with(ack, 16, 1), Err(FrameError::Length(26)));
     assert_eq!(with(Frame::hello(0), 13, b'X'), Err(FrameError::Magic));
-    let send = Frame::new(Body::Send { length: MAX_TRANSFER, solicited: false, invalidate: None });
+    let send =
+        Frame::new(Body::Send { length: MAX_TRANSFER, solicited: false, extra: Extra::None });
     assert_eq!(with(send, 19, 0x80), Err(FrameError::Length(16)));
     assert_eq!(with(send, 1, LAST_FLAG), Err(FrameError::Field(16)));
     let more = Frame::new(Body::More { length: 1, last: true });

@@ -10,7 +10,7 @@ use super::inbound::{
 use super::outbound::{MAX_EAGER, MAX_EAGER_IN_FLIGHT};
 use super::receiver::{Accepted, Receiver};
 use super::transmit::Transmit;
-use crate::frame::{MAX_PIECE, Remote};
+use crate::frame::{Extra, MAX_PIECE, Remote};
 use crate::link::Refused;
 use crate::transfer::{self, AtomicOperation, LocalMemory};
 use crate::window;
@@ -48,16 +48,13 @@ impl<O: Transmit> Receiver<'_, O> {
     }
 
     /// A message begins, and consumes a receive.
-    pub(super) fn begin_message(
-        &mut self,
-        length: u64,
-        solicited: bool,
-        invalidate: Option<u32>,
-    ) -> Accepted {
+    pub(super) fn begin_message(&mut self, length: u64, solicited: bool, extra: Extra) -> Accepted {
         let (domain, number) = (self.queues.domain, self.queues.number);
         let is_next = self.protocol.inbound.unexpected.is_empty();
-        if is_next && invalidate.is_some_and(|key| !window::is_bound(key, domain, number)) {
-            return self.fail(DtoStatus::RemoteAccess);
+        if let Extra::Invalidate(key) = extra {
+            if is_next && !window::is_bound(key, domain, number) {
+                return self.fail(DtoStatus::RemoteAccess);
+            }
         }
         let Some(receive) = self.take_receive(length <= MAX_EAGER) else {
             if self.queues.receives.shared.is_none() || length > MAX_EAGER {
@@ -70,7 +67,7 @@ impl<O: Transmit> Receiver<'_, O> {
             self.protocol.inbound.is_quiet = false;
             let data = vec![0; length as usize];
             self.protocol.inbound.current =
-                CurrentFrame::Unexpected(Unexpected { data, solicited, invalidate });
+                CurrentFrame::Unexpected(Unexpected { data, solicited, extra });
             return Ok(());
         };
         let local = LocalMemory { segments: &receive.segments, domain: receive.domain };
@@ -85,7 +82,7 @@ impl<O: Transmit> Receiver<'_, O> {
             self.queues.receives.fail(receive.posted, status, self.upcalls);
             return self.fail(DtoStatus::RemoteResponder);
         }
-        self.expect_payload(length, InboundKind::Message { receive, solicited, invalidate })
+        self.expect_payload(length, InboundKind::Message { receive, solicited, extra })
     }
 
     /// Whether a message comes in one frame and fits into the oldest receive of the queue pair.
@@ -189,9 +186,9 @@ impl<O: Transmit> Receiver<'_, O> {
             InboundKind::Write { .. } if has_lost_memory => {
                 return self.fail(DtoStatus::RemoteAccess);
             }
-            InboundKind::Message { receive, solicited, invalidate } => {
+            InboundKind::Message { receive, solicited, extra } => {
                 let (queues, upcalls) = (&mut *self.queues, &mut *self.upcalls);
-                queues.complete_message(receive.posted, length, invalidate, solicited, upcalls);
+                queues.complete_message(receive.posted, length, extra, solicited, upcalls);
             }
             InboundKind::Write { immediate: Some((immediate, solicited)), .. } => {
                 let Some(receive) = self.take_receive(false) else {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use dat_provider::status::DtoStatus;
 use dat_provider::triplet::RmrTriplet;
 
-use crate::frame::{Frame, Reason};
+use crate::frame::{Extra, Frame, Reason};
 use crate::work_queues::TakenReceive;
 
 /// An answer that the peer waits for.
@@ -39,7 +39,7 @@ pub(crate) enum InboundKind {
     Message {
         receive: TakenReceive,
         solicited: bool,
-        invalidate: Option<u32>,
+        extra: Extra,
     },
     Write {
         target: RmrTriplet,
@@ -52,7 +52,7 @@ pub(crate) enum InboundKind {
 pub(crate) struct Unexpected {
     pub(crate) data: Vec<u8>,
     pub(crate) solicited: bool,
-    pub(crate) invalidate: Option<u32>,
+    pub(crate) extra: Extra,
 }
 
 /// The destination of the payload of the current frame. Lengths are in bytes.

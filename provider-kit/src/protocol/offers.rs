@@ -15,7 +15,7 @@ use super::state::Protocol;
 use super::transmit::Transmit;
 use crate::bytes;
 use crate::direct::{self, AccessResult, Extent, Offer};
-use crate::frame::{Body, EXTENT, MAX_EXTENTS};
+use crate::frame::{Body, EXTENT, Extra, MAX_EXTENTS};
 use crate::link::Refused;
 use crate::transfer::{self, LocalMemory};
 use crate::work_queues::WorkQueues;
@@ -89,7 +89,7 @@ impl<O: Transmit> Receiver<'_, O> {
         (length, solicited): (u64, bool),
         (extents, epoch): (u32, u64),
     ) -> Accepted {
-        self.begin_message(length, solicited, None)?;
+        self.begin_message(length, solicited, Extra::None)?;
         let list = vec![0; (u64::from(extents) * EXTENT) as usize];
         self.protocol.inbound.current = CurrentFrame::Offer(list, epoch);
         Ok(())

@@ -10,7 +10,7 @@ use super::request::Task;
 use super::state::{EndCause, Protocol, Stage};
 use super::transmit::Transmit;
 use crate::bytes;
-use crate::frame::{AckHead, Body, Frame, MessageHead, Reason};
+use crate::frame::{AckHead, Body, Extra, Frame, MessageHead, Reason};
 use crate::handshake::Step;
 use crate::link::{Destinations, FrameSink, Refused};
 use crate::transfer::{self, AtomicOperation, LocalMemory};
@@ -71,7 +71,7 @@ impl<O: Transmit> FrameSink for Receiver<'_, O> {
             return self.apply_counts(frame.done, frame.posted);
         }
         self.protocol.inbound.is_quiet |= frame.quiet;
-        if let Body::Send { length, solicited, invalidate: None } = frame.body {
+        if let Body::Send { length, solicited, extra: Extra::None } = frame.body {
             if self.fits_oldest_receive(length) {
                 self.apply_counts(frame.done, frame.posted)?;
                 self.protocol.inbound.current =
@@ -274,9 +274,7 @@ impl<O: Transmit> Receiver<'_, O> {
             return Err(Refused);
         }
         match body {
-            Body::Send { length, solicited, invalidate } => {
-                self.begin_message(length, solicited, invalidate)
-            }
+            Body::Send { length, solicited, extra } => self.begin_message(length, solicited, extra),
             Body::Write { length, remote } => self.begin_write(length, remote, None),
             Body::WriteImmediate { length, remote, immediate, solicited } => {
                 self.begin_write(length, remote, Some((immediate, solicited)))

@@ -79,13 +79,21 @@ impl PostedRequest {
     pub(crate) fn consumes_receive(&self) -> bool {
         matches!(
             self.task,
-            Task::Work(Work::Send | Work::SendInvalidate { .. } | Work::RdmaWriteImmediate { .. })
+            Task::Work(
+                Work::Send
+                    | Work::SendImmediate { .. }
+                    | Work::SendInvalidate { .. }
+                    | Work::RdmaWriteImmediate { .. }
+            )
         )
     }
 
     /// Whether it is a send.
     pub(crate) fn is_message(&self) -> bool {
-        matches!(self.task, Task::Work(Work::Send | Work::SendInvalidate { .. }))
+        matches!(
+            self.task,
+            Task::Work(Work::Send | Work::SendImmediate { .. } | Work::SendInvalidate { .. })
+        )
     }
 
     /// What its completion needs.

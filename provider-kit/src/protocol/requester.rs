@@ -10,7 +10,7 @@ use super::outbound::{MAX_EAGER, MAX_EAGER_IN_FLIGHT, Rendezvous};
 use super::request::{PostedRequest, Task};
 use super::state::{EndCause, Protocol};
 use super::transmit::{Transmit, Unreadable};
-use crate::frame::{Body, MAX_PIECE, Reason, Remote};
+use crate::frame::{Body, Extra, MAX_PIECE, Reason, Remote};
 use crate::link::MIN_OFFER;
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
@@ -208,8 +208,13 @@ fn opening(request: &PostedRequest) -> Option<Body> {
     let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
     let remote_of = |at: &RmrTriplet| Remote { context: at.context, address: at.address };
     Some(match work {
-        Work::Send => Body::Send { length, solicited, invalidate: None },
-        Work::SendInvalidate { key } => Body::Send { length, solicited, invalidate: Some(*key) },
+        Work::Send => Body::Send { length, solicited, extra: Extra::None },
+        Work::SendImmediate { immediate } => {
+            Body::Send { length, solicited, extra: Extra::Immediate(*immediate) }
+        }
+        Work::SendInvalidate { key } => {
+            Body::Send { length, solicited, extra: Extra::Invalidate(*key) }
+        }
         Work::RdmaWrite { remote } => Body::Write { length, remote: remote_of(remote) },
         Work::RdmaWriteImmediate { remote, immediate } => Body::WriteImmediate {
             length,

@@ -7,7 +7,7 @@ use super::inbound::{Announced, AnswerData, PendingAnswer, Unexpected};
 use super::state::{EndCause, Protocol};
 use super::transmit::Transmit;
 use crate::bytes;
-use crate::frame::{Body, Reason};
+use crate::frame::{Body, Extra, Reason};
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
 use crate::window;
@@ -24,9 +24,10 @@ impl Protocol {
     ) {
         while let Some(message) = self.inbound.unexpected.front() {
             let length = message.data.len() as u64;
-            let is_invalid = |key| !window::is_bound(key, queues.domain, queues.number);
-            if message.invalidate.is_some_and(is_invalid) {
-                return self.inbound.fail(DtoStatus::RemoteAccess);
+            if let Extra::Invalidate(key) = message.extra {
+                if !window::is_bound(key, queues.domain, queues.number) {
+                    return self.inbound.fail(DtoStatus::RemoteAccess);
+                }
             }
             let Some(receive) = queues.receives.take(upcalls) else { return };
             let Some(message) = self.inbound.unexpected.pop_front() else { return };
@@ -78,13 +79,7 @@ impl Protocol {
             self.inbound.fail(DtoStatus::RemoteResponder);
             return false;
         }
-        queues.complete_message(
-            receive.posted,
-            length,
-            message.invalidate,
-            message.solicited,
-            upcalls,
-        );
+        queues.complete_message(receive.posted, length, message.extra, message.solicited, upcalls);
         self.inbound.note_executed();
         true
     }

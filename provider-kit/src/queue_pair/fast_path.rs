@@ -8,7 +8,7 @@ use dat_provider::{Request, Segment, Work};
 use super::connection::Connection;
 use super::{Phase, QpState, SoftQp};
 use crate::direct::AccessResult;
-use crate::frame::{Body, Frame, MAX_PIECE, Remote};
+use crate::frame::{Body, Extra, Frame, MAX_PIECE, Remote};
 use crate::link::MIN_OFFER;
 use crate::protocol::{Protocol, Transmit};
 use crate::receive_ring::PostedReceive;
@@ -83,7 +83,7 @@ impl SoftQp {
         let body = match work {
             Work::Send if protocol.outbound.has_credit() => {
                 let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
-                Body::Send { length, solicited, invalidate: None }
+                Body::Send { length, solicited, extra: Extra::None }
             }
             Work::RdmaWrite { remote } => {
                 let RmrTriplet { address, context, .. } = remote;

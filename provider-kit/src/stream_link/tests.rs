@@ -2,7 +2,7 @@ use dat_provider::mem::Memory;
 use proptest::prelude::*;
 
 use super::*;
-use crate::frame::{Body, Frame, FrameError, MAX_PIECE};
+use crate::frame::{Body, Extra, Frame, FrameError, MAX_PIECE};
 use crate::link::{Budget, Destinations, FrameSink, Progress, Refused, WriteResult};
 use crate::memory_link::{MemoryLinkConfig, links, pair};
 
@@ -52,7 +52,7 @@ fn message(length: u64) -> Frame {
     Frame::new(if length > MAX_PIECE {
         Body::More { length, last: true }
     } else {
-        Body::Send { length, solicited: false, invalidate: None }
+        Body::Send { length, solicited: false, extra: Extra::None }
     })
 }
 

@@ -14,6 +14,7 @@ use dat_provider::{Completion, CompletionFeatures};
 use crate::completion_queue::Cq;
 use crate::completion_target::CompletionTarget;
 use crate::credits::QueueCredits;
+use crate::frame::Extra;
 use crate::handshake;
 use crate::receive_ring::PostedReceive;
 use crate::ring::Ring;
@@ -103,22 +104,24 @@ impl WorkQueues {
         RemoteMemory { triplet: place, domain: self.domain, queue_pair: self.number }
     }
 
-    /// Completes a receive with a message, after invalidating the window that the message names.
+    /// Completes a receive with a message, after invalidating the window that the message names, if it names one.
     pub(crate) fn complete_message(
         &mut self,
         posted: PostedReceive,
         length: u64,
-        invalidate: Option<u32>,
+        extra: Extra,
         solicited: bool,
         upcalls: &mut Upcalls,
     ) {
-        let (operation, extra) = match invalidate {
-            Some(key) => {
+        let (operation, extra) = match extra {
+            Extra::None => (Operation::Receive, 0),
+            Extra::Invalidate(key) => {
                 window::invalidate(key, self.domain, self.number);
-                (Operation::ReceiveWithInvalidate, u64::from(key))
+                (Operation::ReceiveWithInvalidate, key)
             }
-            None => (Operation::Receive, 0),
+            Extra::Immediate(data) => (Operation::ReceiveSendImmediate, data),
         };
+        let extra = u64::from(extra);
         let (outcome, arrival) = ((length, DtoStatus::Success), (operation, extra, solicited));
         self.receives.complete(posted, outcome, arrival, upcalls);
     }

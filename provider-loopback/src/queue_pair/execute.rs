@@ -64,6 +64,10 @@ fn execute_work(
             let arrival = request.arrival(Operation::Receive, 0);
             (length, send_message(request, local, arrival, receives, upcalls, |_| ())?)
         }
+        Work::SendImmediate { immediate } => {
+            let arrival = request.arrival(Operation::ReceiveSendImmediate, immediate.into());
+            (length, send_message(request, local, arrival, receives, upcalls, |_| ())?)
+        }
         Work::SendInvalidate { key } => {
             if !window::is_bound(key, receives.domain, receives.qp_number) {
                 return Some((0, DtoStatus::RemoteAccess));

@@ -143,6 +143,7 @@ impl World {
                     one.operation,
                     Operation::Receive
                         | Operation::ReceiveImmediate
+                        | Operation::ReceiveSendImmediate
                         | Operation::ReceiveWithInvalidate
                 );
                 if is_receive {

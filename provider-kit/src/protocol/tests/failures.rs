@@ -4,8 +4,8 @@ use super::explore::explore_all;
 use super::scenarios::over_all_links;
 use super::script::{Scenario, Step};
 use Step::{
-    Add, Disconnect, Read, Receive, Send, SendInvalidate, Write, WriteImmediate, WrongKey,
-    WrongMemory,
+    Add, Disconnect, Read, Receive, Send, SendImmediate, SendInvalidate, Write, WriteImmediate,
+    WrongKey, WrongMemory,
 };
 
 fn over_all(scenarios: &[Scenario]) -> Vec<Scenario> {
@@ -24,6 +24,11 @@ fn a_short_receive_breaks_the_connection() {
     explore_all(
         &over_all(&[
             Scenario::new("a short receive", &sends, &[Receive(10), Receive(10), Send(3)]),
+            Scenario::new(
+                "a short receive of a send with immediate data",
+                &[SendImmediate { length: 11, value: 42 }, Send(3)],
+                &[Receive(10), Receive(10)],
+            ),
             Scenario::new("reads before", &[Add { slot: 1, add: 1 }, Send(3)], &[Receive(2)]),
             shared,
             long,

@@ -55,6 +55,7 @@ impl Direction {
     fn next(&mut self, step: Step, space: &[usize]) -> Fate {
         let receive = match step {
             Step::Send(_) => Operation::Receive,
+            Step::SendImmediate { .. } => Operation::ReceiveSendImmediate,
             Step::SendInvalidate(_) => Operation::ReceiveWithInvalidate,
             Step::WriteImmediate { .. } => Operation::ReceiveImmediate,
             _ => return alone(step),
@@ -67,6 +68,7 @@ impl Direction {
             Step::WriteImmediate { length, value, .. } => {
                 (length, value.into(), Operation::RdmaWriteImmediate)
             }
+            Step::SendImmediate { length, value } => (length, value.into(), Operation::Send),
             Step::Send(length) | Step::SendInvalidate(length) => (length, 0, Operation::Send),
             _ => return Fate::Never,
         };
@@ -127,7 +129,9 @@ pub(super) fn memory(scenario: &Scenario, places: [&Place; 2], counts: [usize; 2
                 all[to.0][to.1..to.1 + length].copy_from_slice(&bytes);
             };
             match step {
-                Step::Send(length) | Step::SendInvalidate(length) => {
+                Step::Send(length)
+                | Step::SendInvalidate(length)
+                | Step::SendImmediate { length, .. } => {
                     let to = far.offset(Area::Receive, receive);
                     put((side, source), (1 - side, to), length);
                     receive += 1;

@@ -124,6 +124,9 @@ impl Side {
                 let work = Work::RdmaWrite { remote: in_window(at(length, slot)) };
                 (work, Area::Source, length)
             }
+            Step::SendImmediate { length, value } => {
+                (Work::SendImmediate { immediate: value }, Area::Source, length)
+            }
             Step::SendInvalidate(length) => {
                 (Work::SendInvalidate { key: window }, Area::Source, length)
             }

@@ -4,7 +4,10 @@ use dat_provider::flags::CompletionFlags;
 
 use super::explore::explore_all;
 use super::script::{Acks, Scenario, Step};
-use Step::{Add, After, Bind, Read, Receive, Send, SendInvalidate, Swap, Write, WriteImmediate};
+use Step::{
+    Add, After, Bind, Read, Receive, Send, SendImmediate, SendInvalidate, Swap, Write,
+    WriteImmediate,
+};
 
 /// A scenario over links that behave in different ways.
 pub(super) fn over_all_links(scenario: &Scenario) -> Vec<Scenario> {
@@ -49,11 +52,13 @@ fn messages_wait_for_receives() {
     let mut before = Scenario::new("receives before the connection", &sends, &receives);
     before.before = [0, 2];
     let immediate = [WriteImmediate { length: 9, slot: 1, value: 42 }, Send(1)];
+    let sent = [SendImmediate { length: 9, value: 42 }, SendImmediate { length: 0, value: 0 }];
     explore_all(
         &over_all(&[
             Scenario::new("three messages, three receives", &sends, &receives),
             Scenario::new("fewer receives than messages", &sends, &receives[..1]),
             Scenario::new("a write with immediate data", &immediate, &receives[..2]),
+            Scenario::new("sends with immediate data", &sent, &receives[..2]),
             Scenario::new("ping and pong", &[Receive(32), Send(7), Send(8)], &mixed),
             before,
         ]),
@@ -98,6 +103,7 @@ fn a_shared_receive_queue_gets_short_and_long_messages() {
     };
     let write = Write { length: 8, slot: 1 };
     let immediate = WriteImmediate { length: 9, slot: 1, value: 42 };
+    let sent = [4097, 9].map(|length| SendImmediate { length, value: 42 });
     let mut both = shared("both sides", &[Receive(9), Send(7)], &[Receive(9), Send(5000)]);
     both.shared = [true, true];
     explore_all(
@@ -107,6 +113,7 @@ fn a_shared_receive_queue_gets_short_and_long_messages() {
             shared("a long one behind a short one", &[Send(10), Send(5000)], &receives[..2]),
             shared("a write behind a message", &[Send(10), write], &receives[..1]),
             shared("immediate data", &[Send(1), immediate], &receives[..2]),
+            shared("sends with immediate data", &sent, &receives[..2]),
             shared("no receive", &[Send(10), Send(10)], &[]),
             shared("no receive for a long message", &[Send(5000), write], &[]),
             both,

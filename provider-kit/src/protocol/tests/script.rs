@@ -13,6 +13,10 @@ pub(super) enum Step {
         length: usize,
         slot: usize,
     },
+    SendImmediate {
+        length: usize,
+        value: u32,
+    },
     WriteImmediate {
         length: usize,
         slot: usize,

@@ -19,7 +19,7 @@ use crate::attached_srq::AttachedSrq;
 use crate::bytes;
 use crate::completion_queue::{self, CqPoller, IgnoringSink};
 use crate::completion_target::CompletionTarget;
-use crate::frame::{AckHead, Body, Frame, MAX_PIECE, MessageHead};
+use crate::frame::{AckHead, Body, Extra, Frame, MAX_PIECE, MessageHead};
 use crate::link::{End, FrameSink, Refused};
 use crate::protocol::counts::Counts;
 use crate::protocol::{EndCause, Ending, Protocol, Receiver, Stage, Transmit};
@@ -261,7 +261,7 @@ fn feed(
 ) -> Result<(), Refused> {
     let &Frame { body, done, posted, .. } = frame;
     let is_taken = match body {
-        Body::Send { length, solicited, invalidate: None } if is_fast && length <= MAX_PIECE => {
+        Body::Send { length, solicited, extra: Extra::None } if is_fast && length <= MAX_PIECE => {
             sink.message(&MessageHead { length, solicited, done, posted }, bytes::source(payload))?
         }
         Body::Ack if is_fast => sink.ack(&AckHead { done, posted })?,

@@ -147,7 +147,13 @@ impl Oracle {
     fn consumed(&self, scenario: &Scenario, side: usize, count: usize) -> usize {
         use super::script::Step;
         let takes = |step: &Step| {
-            matches!(step, Step::Send(_) | Step::SendInvalidate(_) | Step::WriteImmediate { .. })
+            matches!(
+                step,
+                Step::Send(_)
+                    | Step::SendImmediate { .. }
+                    | Step::SendInvalidate(_)
+                    | Step::WriteImmediate { .. }
+            )
         };
         let fates = &self.directions[side].requests;
         let all = scenario.requests(side).zip(fates).take(count);

@@ -79,8 +79,7 @@ impl Side {
             receive_queue: setup.with_receives.then(|| Arc::clone(&parts.queue)),
             shared_receives: setup.shared,
             limits: setup.limits,
-            epochs: Arc::default(),
-            sink: Arc::clone(&recorder) as Arc<dyn ConnectionSink>,
+            ..QueuePairSpec::new(Arc::clone(&recorder) as Arc<dyn ConnectionSink>)
         };
         let qp = world.adapter.create_queue_pair(spec.clone()).expect("queue pair");
         Self { qp: qp.into(), recorder, ready, spec, attempts: AtomicU64::new(1) }

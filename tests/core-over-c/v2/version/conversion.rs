@@ -138,6 +138,7 @@ fn extended_operation(operation: DAT_DTOS) -> Operation {
     match operation {
         DAT_IB_DTO_RDMA_WRITE_IMMED => Operation::RdmaWriteImmediate,
         DAT_IB_DTO_RECV_IMMED => Operation::ReceiveImmediate,
+        DAT_IB_DTO_RECV_MSG_IMMED => Operation::ReceiveSendImmediate,
         DAT_IB_DTO_FETCH_ADD => Operation::FetchAdd,
         DAT_IB_DTO_CMP_SWAP => Operation::CompareSwap,
         DAT_IB_DTO_SEND_UD => Operation::SendDatagram,

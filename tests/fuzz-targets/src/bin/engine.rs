@@ -26,7 +26,8 @@ use dat_provider_kit::engine::{
     self, Acceptor, Attempt, ConnectError, Connected, Identity, SimulatedThread, Transport,
 };
 use dat_provider_kit::frame::{
-    Body, Frame, MAX_NEXT_PIECE, MAX_PIECE, MAX_TRANSFER, Reason, Remote, VERSION, Verdict, decode,
+    Body, Extra, Frame, MAX_NEXT_PIECE, MAX_PIECE, MAX_TRANSFER, Reason, Remote, VERSION, Verdict,
+    decode,
 };
 use dat_provider_kit::handshake::{Active, ConnectionParameters, Hello, Message, Secret};
 use dat_provider_kit::link::End;
@@ -310,9 +311,11 @@ impl World {
             2 => Body::Proof { length: any },
             3 => Body::Answer { verdict: Verdict::Accepted, length: any },
             4 => Body::Ready,
-            5 | 6 => Body::Send { length: any, solicited: last, invalidate: None },
+            5 => Body::Send { length: any, solicited: last, extra: Extra::None },
+            6 => Body::Send { length: any, solicited: last, extra: Extra::Immediate(1) },
             7 => {
-                Body::Send { length: any, solicited, invalidate: Some(self.remote(input).context) }
+                let extra = Extra::Invalidate(self.remote(input).context);
+                Body::Send { length: any, solicited, extra }
             }
             8 => Body::Write { length: any, remote: self.remote(input) },
             9 => {

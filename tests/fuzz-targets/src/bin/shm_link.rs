@@ -5,7 +5,7 @@
 
 use dat_fuzz_targets::{Input, Sink};
 use dat_provider::mem::Memory;
-use dat_provider_kit::frame::{Body, Frame};
+use dat_provider_kit::frame::{Body, Extra, Frame};
 use dat_provider_kit::link::{Armed, Budget, End, WriteResult};
 use dat_provider_shm::fuzz::HostileLink;
 
@@ -73,7 +73,7 @@ fn run(bytes: &[u8]) {
             }
             6 => {
                 let length = u64::from(input.half());
-                let body = Body::Send { length, solicited: false, invalidate: None };
+                let body = Body::Send { length, solicited: false, extra: Extra::None };
                 let span = payload.part(0..length as usize).expect("inside");
                 let _ = match input.byte() % 4 {
                     0 => link.writer.hold(&Frame::new(body), &[span], 4096),

@@ -3,8 +3,8 @@
 use dat_provider::status::DtoStatus;
 
 use crate::frame::{
-    Body, EXTENT, Frame, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_PIECE, MAX_TRANSFER,
-    Reason, Refusal, Remote, VERSION, Verdict,
+    Body, EXTENT, Extra, Frame, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_PIECE,
+    MAX_TRANSFER, Reason, Refusal, Remote, VERSION, Verdict,
 };
 use crate::protocol::tests::place::{Area, Place};
 
@@ -61,8 +61,9 @@ pub(super) fn all_bodies(place: &Place) -> Vec<Body> {
     }
     for length in LENGTHS {
         all.push(Body::Rts { length });
-        for invalidate in [None, Some(0), Some(place.key)] {
-            all.push(Body::Send { length, solicited: true, invalidate });
+        let extras = [Extra::None, Extra::Invalidate(0), Extra::Invalidate(place.key)];
+        for extra in extras.into_iter().chain([0, 1].map(Extra::Immediate)) {
+            all.push(Body::Send { length, solicited: true, extra });
         }
         for last in [false, true] {
             all.extend([Body::Data { length, last }, Body::More { length, last }]);
@@ -85,7 +86,7 @@ pub(super) fn all_bodies(place: &Place) -> Vec<Body> {
 /// One or two frames of each kind.
 pub(super) fn some_bodies(place: &Place) -> Vec<Body> {
     let [valid, wrong, ..] = remotes(place);
-    let send = |length| Body::Send { length, solicited: false, invalidate: None };
+    let send = |length| Body::Send { length, solicited: false, extra: Extra::None };
     let offer = |length| Body::Offer { length, solicited: false, extents: 1, epoch: 1 };
     let write = |length, remote| Body::Write { length, remote };
     let immediate =
@@ -99,7 +100,8 @@ pub(super) fn some_bodies(place: &Place) -> Vec<Body> {
         send(40),
         send(5000),
         send(MAX_PIECE + 1),
-        Body::Send { length: 8, solicited: false, invalidate: Some(place.key) },
+        Body::Send { length: 8, solicited: false, extra: Extra::Invalidate(place.key) },
+        Body::Send { length: 40, solicited: false, extra: Extra::Immediate(7) },
         write(8, valid),
         write(8, wrong),
         write(MAX_PIECE + 1, valid),

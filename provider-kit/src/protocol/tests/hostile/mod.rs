@@ -11,7 +11,7 @@ use super::choices::Choices;
 use super::place::Place;
 use super::side::Side;
 use super::world::World;
-use crate::frame::{self, Body, Frame};
+use crate::frame::{self, Body, Extra, Frame};
 use crate::link::End;
 use crate::protocol::{EndCause, Stage};
 use frames::{all_bodies, all_counts, payload, some_bodies};
@@ -200,7 +200,7 @@ fn counts_that_go_back_or_cover_unsent_requests_are_refused() {
 /// The consumer may make registered memory inaccessible at any time. Its side of the operation ends with that status.
 #[test]
 fn memory_that_is_lost_during_a_transfer_breaks_the_connection() {
-    let send = Body::Send { length: 40, solicited: false, invalidate: None };
+    let send = Body::Send { length: 40, solicited: false, extra: Extra::None };
     let more = Body::More { length: 40, last: true };
     let cases = [
         ("a receive", send, 1),

@@ -1,6 +1,6 @@
 //! The stages in which a connection receives hostile frames.
 
-use crate::frame::{Body, Frame, MAX_PIECE};
+use crate::frame::{Body, Extra, Frame, MAX_PIECE};
 use crate::protocol::EndCause;
 use crate::protocol::tests::script::{Scenario, Step};
 use crate::protocol::tests::world::{Action, World};
@@ -43,8 +43,8 @@ fn owe_answers(world: &mut World<'_>) {
     receive(world, Body::Read { length: 40, remote });
 }
 
-const LONG: Body = Body::Send { length: MAX_PIECE + 40, solicited: false, invalidate: None };
-const SHORT: Body = Body::Send { length: 8, solicited: false, invalidate: None };
+const LONG: Body = Body::Send { length: MAX_PIECE + 40, solicited: false, extra: Extra::None };
+const SHORT: Body = Body::Send { length: 8, solicited: false, extra: Extra::None };
 
 /// All stages. The scenario of a connected one lets side 1 post the steps; side 0 has a receive.
 pub(super) fn stages() -> Vec<Prepared> {

@@ -1,0 +1,4 @@
+//! What the provider contract has and DAT has no call for, on the adapters in software.
+
+mod immediate;
+mod world;
