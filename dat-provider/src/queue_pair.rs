@@ -21,6 +21,24 @@ pub enum Service {
     Datagram,
 }
 
+/// What becomes of the posted receives when a connection or an attempt ends that the owner of the queue pair did not
+/// [disconnect](QueuePair::disconnect).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LossPolicy {
+    /// They are flushed like everything else that is outstanding, as DAT demands.
+    #[default]
+    Flush,
+    /// They stay posted, and more can be posted: the queue pair is lost, and not disconnected, as with verbs. They are
+    /// flushed by [`QueuePair::disconnect`], [`QueuePair::reset`] or [`QueuePair::shutdown`]. A lost queue pair can also
+    /// be connected, or accept a request, as an unconnected one; the new connection then uses them. The same applies to
+    /// a receive of a shared queue that an incomplete message has taken.
+    ///
+    /// The oldest outstanding request completes with [`DtoStatus::Transport`](crate::status::DtoStatus::Transport), unless
+    /// this side has caused the end or a request has failed; if none was outstanding, the next one that is posted does.
+    /// The others are flushed.
+    KeepReceives,
+}
+
 /// The capacity of a queue pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuePairLimits {
@@ -59,6 +77,9 @@ pub struct QueuePairSpec {
     pub shared_receives: Option<Arc<dyn SharedReceiveQueue>>,
     /// Its capacity.
     pub limits: QueuePairLimits,
+    /// What becomes of its receives when a connection is lost. Providers may have only the default, and refuse the others
+    /// with `DAT_MODEL_NOT_SUPPORTED`.
+    pub losses: LossPolicy,
     /// Tells how long the segment checks of posts on this queue pair stay valid.
     pub epochs: Arc<Epochs>,
     /// Receives its connection events.
@@ -78,9 +99,21 @@ impl QueuePairSpec {
             receive_queue: None,
             shared_receives: None,
             limits: QueuePairLimits::default(),
+            losses: LossPolicy::default(),
             epochs: Arc::default(),
             sink,
         }
+    }
+
+    /// For a provider that offers only what DAT needs.
+    ///
+    /// # Errors
+    /// `DAT_MODEL_NOT_SUPPORTED` if the specification has anything else.
+    pub fn check_needed_by_dat(&self) -> Result<()> {
+        if self.losses != LossPolicy::Flush {
+            return Err(unsupported("receives that stay posted after a connection is lost"));
+        }
+        Ok(())
     }
 }
 
@@ -111,7 +144,7 @@ pub const DATAGRAM_PREFIX: u64 = 40;
 /// Its states: unconnected after creation; connecting, after [`QueuePair::connect`] or
 /// [`Responder::accept`](super::Responder::accept); connected; and disconnected, after any failure or
 /// end of the connection. While it is disconnected, posts complete at once as flushed. Only
-/// [`QueuePair::reset`] makes it unconnected again.
+/// [`QueuePair::reset`] makes it unconnected again. [`LossPolicy::KeepReceives`] changes the last state.
 pub trait QueuePair: Downcast {
     /// Posts a receive; allowed in every state.
     ///

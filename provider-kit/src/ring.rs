@@ -85,6 +85,29 @@ impl<T: Default> Ring<T> {
         Some(Segment::default())
     }
 
+    /// Puts an entry that was removed back in front of the others.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_front(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
+        let fits = self.len < self.slots.len() || self.allocate();
+        if !fits || segments.len() > self.stride {
+            return Err(entry);
+        }
+        let index = self.index(self.slots.len() - 1);
+        let single = match segments {
+            [segment] => *segment,
+            _ => match self.store_others(index, segments) {
+                Some(placeholder) => placeholder,
+                None => return Err(entry),
+            },
+        };
+        self.slots[index] = Slot { entry, single, segments: segments.len() as u32 };
+        self.head = index;
+        self.len += 1;
+        Ok(())
+    }
+
     /// The oldest entry.
     #[inline]
     pub fn front(&self) -> Option<(&T, &[Segment])> {
@@ -216,6 +239,24 @@ mod tests {
         let mut none = Ring::<u64>::new(0, 4);
         assert_eq!(none.push(1, &[]), Err(1));
         assert_eq!((none.pop(), none.len()), (None, 0));
+    }
+
+    #[test]
+    fn an_entry_that_is_put_back_is_the_oldest_again() {
+        let mut ring = Ring::new(3, 2);
+        assert_eq!(ring.push_front(5, &segments(5)), Ok(()), "into an empty ring");
+        for round in 5..50 {
+            while ring.push(round + ring.len() as u64, &segments(round + ring.len() as u64)).is_ok()
+            {
+            }
+            assert_eq!(ring.push_front(9, &[]), Err(9), "it is full");
+            assert_eq!(ring.pop(), Some(round));
+            assert_eq!(ring.push_front(round, &segments(4)), Ok(()));
+            assert_eq!(ring.front(), Some((&round, &segments(4)[..])));
+            assert_eq!(ring.pop(), Some(round));
+            let next = round + 1;
+            assert_eq!(ring.front(), Some((&next, &segments(next)[..])));
+        }
     }
 
     #[test]

@@ -61,6 +61,7 @@ impl Adapter for VerbsAdapter {
     }
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
+        spec.check_needed_by_dat()?;
         queue_pair::create(&self.device, &spec)
     }
 

@@ -148,7 +148,7 @@ impl Config {
             shared_receives: self.srq.as_ref().map(|srq| Arc::clone(&srq.queue)),
             limits: attributes::limits(&self.attributes, self.srq.is_some()),
             epochs: Arc::clone(epochs),
-            sink: Arc::new(Sink(SlabWeak::clone(endpoint))),
+            ..QueuePairSpec::new(Arc::new(Sink(SlabWeak::clone(endpoint))))
         }
     }
 

@@ -59,6 +59,7 @@ fn below<H: Hooks>(
         receive_queue: spec.receive_queue.as_ref().map(Queue::<H>::below),
         shared_receives: spec.shared_receives.as_ref().map(SharedReceives::<H>::below),
         limits: spec.limits,
+        losses: spec.losses,
         epochs: spec.epochs,
         sink: Arc::new(EventSink { layer: Arc::clone(layer), object, end, outer: spec.sink }),
     }

@@ -1,4 +1,5 @@
 //! What the provider contract has and DAT has no call for, on the adapters in software.
 
 mod immediate;
+mod losses;
 mod world;

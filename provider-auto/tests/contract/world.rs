@@ -264,6 +264,14 @@ impl Side {
         self.completions(count).iter().map(brief).collect()
     }
 
+    /// Nothing completes within some milliseconds.
+    pub(crate) fn expect_nothing(&self) {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(30) {
+            assert_eq!(self.poll(), []);
+        }
+    }
+
     /// The next event.
     pub(crate) fn event(&self) -> Event {
         self.events.recv_timeout(PATIENCE).expect("an event")

@@ -183,6 +183,14 @@ impl Inbound {
         }
     }
 
+    /// Takes the receive of the message that is arriving.
+    pub(super) fn take_arriving(&mut self) -> Option<TakenReceive> {
+        match self.arriving.take()?.kind {
+            InboundKind::Message { receive, .. } => Some(receive),
+            InboundKind::Write { .. } => None,
+        }
+    }
+
     /// Records that the current request of the peer failed, which breaks the connection.
     pub(super) fn fail(&mut self, status: DtoStatus) {
         let request = self.executed;

@@ -320,6 +320,7 @@ impl<O: Transmit> Receiver<'_, O> {
             }
             Body::Ack => Ok(()),
             Body::End { reason } => {
+                self.protocol.note_end(reason);
                 match reason {
                     Reason::Graceful => {
                         self.protocol.end(EndCause::Disconnected, Some(Reason::Graceful))

@@ -1,11 +1,10 @@
 //! The requester: writes posted requests to the link, completes and flushes them.
 
-use dat_provider::Work;
 use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::status::DtoStatus;
 use dat_provider::triplet::RmrTriplet;
+use dat_provider::{LossPolicy, Work};
 
-use super::inbound::{InboundKind, InboundRequest};
 use super::outbound::{MAX_EAGER, MAX_EAGER_IN_FLIGHT, Rendezvous};
 use super::request::{PostedRequest, Task};
 use super::state::{EndCause, Protocol};
@@ -181,23 +180,38 @@ impl Protocol {
         queues: &mut WorkQueues,
         upcalls: &mut Upcalls,
     ) {
-        if let Some(InboundRequest { kind: InboundKind::Message { receive, .. }, .. }) =
-            self.inbound.arriving.take()
-        {
-            queues.receives.fail(receive.posted, DtoStatus::Flushed, upcalls);
-        }
-        if let Some(receive) = self.inbound.take_announced() {
-            queues.receives.fail(receive.posted, DtoStatus::Flushed, upcalls);
+        let keeps_receives = queues.losses == LossPolicy::KeepReceives;
+        let announced = self.inbound.take_announced();
+        if keeps_receives {
+            // The older one last, so that it is the first again.
+            let taken = announced.into_iter().chain(self.inbound.take_arriving());
+            taken.for_each(|receive| queues.receives.put_back(receive));
+        } else {
+            for receive in self.inbound.take_arriving().into_iter().chain(announced) {
+                queues.receives.fail(receive.posted, DtoStatus::Flushed, upcalls);
+            }
         }
         // The peer may have executed later requests: the head of the frame that answers a read may count them, and the
         // rest of it be lost.
         let mut has_failed = self.outbound.has_failed;
         while let Some((request, extra, status)) = self.outbound.sends.pop_flushed(failed) {
-            let status = if has_failed { DtoStatus::Flushed } else { status };
+            let status = match status {
+                _ if has_failed => DtoStatus::Flushed,
+                DtoStatus::Flushed if keeps_receives && self.has_lost_peer => DtoStatus::Transport,
+                status => status,
+            };
             has_failed = status != DtoStatus::Success;
             queues.complete_request(&request, extra, status, upcalls);
         }
-        queues.receives.flush(upcalls);
+        self.outbound.has_failed = has_failed;
+        if !keeps_receives {
+            queues.receives.flush(upcalls);
+        }
+    }
+
+    /// Whether a request has completed with the reason of the end, or needs none: the peer did not cause it.
+    pub(crate) fn has_reported_loss(&self) -> bool {
+        self.outbound.has_failed || !self.has_lost_peer
     }
 }
 

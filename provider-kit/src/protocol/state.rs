@@ -80,6 +80,8 @@ pub(crate) struct Protocol {
     /// The connection was established, which is still to be reported.
     pub(crate) established: Option<Established>,
     pub(crate) ending: Option<Ending>,
+    /// The peer or the link has caused the end, and no request of this side.
+    pub(crate) has_lost_peer: bool,
     /// What the peer may access directly.
     pub(crate) grant: Option<Grant>,
 }
@@ -107,6 +109,7 @@ impl Protocol {
             has_read_plain: false,
             established: None,
             ending: None,
+            has_lost_peer: false,
             grant: None,
         }
     }
@@ -163,6 +166,7 @@ impl Protocol {
     /// A read found the end of the link; `is_peer_lost` says that a write has found the peer lost before.
     #[cold]
     pub(crate) fn note_read_end(&mut self, end: &End, is_peer_lost: bool) {
+        self.has_lost_peer |= !self.inbound.has_failed();
         match end {
             _ if self.inbound.has_failed() => {}
             End::Closed | End::Gone if !is_peer_lost => self.end(EndCause::Disconnected, None),
@@ -172,6 +176,13 @@ impl Protocol {
                 self.end(EndCause::Broken, Some(reason));
             }
         }
+    }
+
+    /// The peer ends the connection.
+    pub(super) fn note_end(&mut self, reason: Reason) {
+        let by_request = |status| status != DtoStatus::Flushed;
+        let is_own = matches!(reason, Reason::Broken { status, .. } if by_request(status));
+        self.has_lost_peer |= !is_own;
     }
 
     /// Writes a message of the handshake. A new link has space for it; if it had none, the handshake
@@ -331,6 +342,7 @@ impl Protocol {
     fn note_not_sent(&mut self, sent: Sent) {
         self.writes_at_once = false;
         if sent == Sent::Lost {
+            self.has_lost_peer = true;
             self.end(EndCause::Broken, None);
         }
     }

@@ -56,8 +56,7 @@ impl SoftQp {
                 }
                 attempt => attempt,
             };
-            state.attempt = request.attempt;
-            state.phase = Phase::Connecting;
+            state.begin_attempt(request.attempt, Phase::Connecting);
             let peer = Peer { address: address.into(), port: request.qualifier };
             let request = Request { peer, private_data: request.private_data.to_vec() };
             Ok(self.attempted(state, upcalls, attempt, self.core.token(), request))
@@ -132,9 +131,8 @@ impl SoftQp {
         self.with_state(|state, _| {
             state.check_connectable()?;
             let incoming = take()?;
-            state.attempt = attempt;
+            state.begin_attempt(attempt, Phase::Connected);
             self.announce_link(token, incoming.link.reader.liveness());
-            state.phase = Phase::Connected;
             let side = state.queues.connection_parameters(private_data.to_vec());
             let ends = (incoming.peer(), incoming.qualifier);
             let Incoming { link, hello, .. } = incoming;
@@ -156,8 +154,7 @@ impl QpState {
         failure: ConnectError,
     ) {
         core.submit_without_wakeup(Job::Forget(token));
-        self.phase = Phase::Disconnected;
-        self.queues.receives.flush(upcalls);
+        self.conclude(false, upcalls);
         self.push_event(failed(failure));
     }
 

@@ -78,6 +78,7 @@ impl Connection {
             Ok(Progress::Drained(has_arrived)) => return has_arrived,
             Ok(Progress::More) => self.has_unread = true,
             Err(end) if self.link.note_read_end(&end) => {
+                self.protocol.has_lost_peer = true;
                 self.protocol.end(EndCause::Broken, None);
             }
             Err(end) => self.protocol.note_read_end(&end, self.link.is_peer_lost()),
@@ -127,6 +128,7 @@ impl Connection {
     #[cold]
     pub(super) fn lose_descriptor(&mut self) {
         self.link.lose_descriptor();
+        self.protocol.has_lost_peer = true;
         self.protocol.writes_at_once = false;
         self.protocol.end(EndCause::Broken, None);
     }

@@ -139,6 +139,10 @@ impl QueuePair for QpHandle {
             let is_attempt = matches!(state.phase, Phase::Connecting)
                 || state.conn.as_ref().is_some_and(|conn| !conn.protocol.is_open());
             match &mut state.conn {
+                _ if matches!(state.phase, Phase::Lost { .. }) => {
+                    state.phase = Phase::Disconnected;
+                    state.queues.receives.flush(upcalls);
+                }
                 _ if !matches!(state.phase, Phase::Connecting | Phase::Connected) => {}
                 Some(conn)
                     if !is_attempt
@@ -154,6 +158,7 @@ impl QueuePair for QpHandle {
                     };
                     let ending = Ending { cause: EndCause::Disconnected, reason: Some(reason) };
                     conn.protocol.ending = None;
+                    state.is_closing = true;
                     let before = state.events.len();
                     state.end_connection(ending, &self.0.core, upcalls);
                     if is_attempt {
@@ -162,8 +167,8 @@ impl QueuePair for QpHandle {
                 }
                 None => {
                     state.stop_dialling(&self.0.core);
-                    state.phase = Phase::Disconnected;
-                    state.queues.receives.flush(upcalls);
+                    state.is_closing = true;
+                    state.conclude(true, upcalls);
                 }
             }
         });
@@ -171,14 +176,17 @@ impl QueuePair for QpHandle {
 
     fn reset(&self) -> Result<()> {
         self.0.core.owner_process.check()?;
-        let mut state = self.0.state.lock();
-        if state.is_retired || state.phase != Phase::Disconnected {
-            return Err(state.state_error());
-        }
-        state.phase = Phase::Unconnected;
-        state.queues.requests.clear_failure();
-        state.queues.receives.target.clear_failure();
-        Ok(())
+        self.0.with_state(|state, upcalls| {
+            let is_over = matches!(state.phase, Phase::Lost { .. } | Phase::Disconnected);
+            if state.is_retired || !is_over {
+                return Err(state.state_error());
+            }
+            // Those of a lost connection.
+            state.queues.receives.flush(upcalls);
+            state.phase = Phase::Unconnected;
+            state.forget_failures();
+            Ok(())
+        })
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Weak};
 
 use dat_provider::error::{Error, Result, Subtype};
-use dat_provider::{ConnectionSink, RefusalCause};
+use dat_provider::{ConnectionSink, LossPolicy, RefusalCause};
 use dat_sync::Mutex;
 use dat_sync::biased::{BiasedGuard, BiasedLock};
 use rustix::io::Errno;
@@ -100,6 +100,11 @@ enum Phase {
     Connecting,
     /// Accepted, or established.
     Connected,
+    /// The connection or the attempt has ended, and the receives stay posted.
+    Lost {
+        /// No request has to complete with the reason any more.
+        is_reported: bool,
+    },
     Disconnected,
 }
 
@@ -122,7 +127,7 @@ struct QpState {
     dialling: Option<Box<Dialling>>,
     conn: Option<Box<Connection>>,
     queues: WorkQueues,
-    /// True if a graceful disconnect waits for outstanding requests.
+    /// The consumer disconnects; a graceful disconnect waits for outstanding requests.
     is_closing: bool,
     /// True if the core has dropped the queue pair, which reports no more events.
     is_retired: bool,
@@ -167,20 +172,46 @@ impl QpState {
             Phase::Connecting => Subtype::InvalidStateEpActconnpending,
             Phase::Connected if self.is_closing => Subtype::InvalidStateEpDiscpending,
             Phase::Connected => Subtype::InvalidStateEpConnected,
-            Phase::Disconnected => Subtype::InvalidStateEpDisconnected,
+            Phase::Lost { .. } | Phase::Disconnected => Subtype::InvalidStateEpDisconnected,
         })
     }
 
     /// # Errors
     /// The queue pair cannot be connected in its current state.
     fn check_connectable(&self) -> Result<()> {
-        if self.is_retired || self.phase != Phase::Unconnected {
+        if self.is_retired || !matches!(self.phase, Phase::Unconnected | Phase::Lost { .. }) {
             return Err(self.state_error());
         }
         if self.queues.domain == 0 {
             return Err(wrong_state(Subtype::InvalidStateEpUnconfigured));
         }
         Ok(())
+    }
+
+    /// An attempt begins, which can be connected.
+    fn begin_attempt(&mut self, attempt: u64, phase: Phase) {
+        if matches!(self.phase, Phase::Lost { .. }) {
+            self.forget_failures();
+        }
+        self.attempt = attempt;
+        self.phase = phase;
+    }
+
+    fn forget_failures(&self) {
+        self.queues.requests.clear_failure();
+        self.queues.receives.target.clear_failure();
+    }
+
+    /// The connection or the attempt is over: flushes the receives, unless they stay posted. `is_reported` is that of
+    /// [`Phase::Lost`].
+    fn conclude(&mut self, is_reported: bool, upcalls: &mut Upcalls) {
+        let is_lost = !self.is_retired && !std::mem::take(&mut self.is_closing);
+        if is_lost && self.queues.losses == LossPolicy::KeepReceives {
+            self.phase = Phase::Lost { is_reported };
+        } else {
+            self.phase = Phase::Disconnected;
+            self.queues.receives.flush(upcalls);
+        }
     }
 
     fn push_event(&mut self, event: Event) {
@@ -234,9 +265,7 @@ impl QpState {
         let protocol = &mut conn.protocol;
         protocol.grant = None;
         protocol.end_requests(&mut self.queues, upcalls);
-        self.queues.receives.flush(upcalls);
-        self.phase = Phase::Disconnected;
-        self.is_closing = false;
+        self.conclude(protocol.has_reported_loss(), upcalls);
         let event = match (protocol.stage, ending.cause) {
             (Stage::AwaitAnswer, EndCause::Rejected(private_data)) => {
                 Event::PeerRejected(private_data)

@@ -32,6 +32,19 @@ impl QpState {
     }
 }
 
+impl QpState {
+    /// The status of a request that is posted after the end of a connection.
+    fn status_without_connection(&mut self) -> DtoStatus {
+        match self.phase {
+            Phase::Lost { is_reported: false } => {
+                self.phase = Phase::Lost { is_reported: true };
+                DtoStatus::Transport
+            }
+            _ => DtoStatus::Flushed,
+        }
+    }
+}
+
 impl SoftQp {
     /// Posts the request that `make` builds.
     pub(super) fn post(&self, make: impl Fn(&QpState) -> Result<PostedRequest>) -> Result<()> {
@@ -54,7 +67,7 @@ impl SoftQp {
         self.with_state(|state, upcalls| {
             match state.phase {
                 Phase::Connected if !state.is_closing && !state.is_retired => {}
-                Phase::Disconnected => {}
+                Phase::Lost { .. } | Phase::Disconnected => {}
                 _ => return PostOutcome::Done(Err(state.state_error())),
             }
             if !state.queues.credits.try_take() {
@@ -87,7 +100,7 @@ impl SoftQp {
                     }
                 }
                 _ => {
-                    let (extra, status) = (request.extra(), DtoStatus::Flushed);
+                    let (extra, status) = (request.extra(), state.status_without_connection());
                     state.queues.complete_request(&request.in_flight(), extra, status, upcalls);
                 }
             }

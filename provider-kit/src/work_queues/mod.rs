@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
-use dat_provider::{Completion, CompletionFeatures};
+use dat_provider::{Completion, CompletionFeatures, LossPolicy};
 
 use crate::completion_queue::Cq;
 use crate::completion_target::CompletionTarget;
@@ -50,6 +50,8 @@ pub(crate) struct WorkQueues {
     pub(crate) domain: u32,
     /// Identifies the queue pair to memory windows.
     pub(crate) number: u32,
+    /// What becomes of the receives when a connection is lost.
+    pub(crate) losses: LossPolicy,
     /// Maximum number of reads and atomics in flight: inbound and outbound.
     pub(crate) max_reads: (u32, u32),
     memberships: Memberships,
@@ -66,11 +68,13 @@ impl WorkQueues {
                 credits: QueueCredits::new(0),
                 target: CompletionTarget::discarding(),
                 shared: None,
+                interrupted: Vec::new(),
                 domain: 0,
                 epochs: Arc::default(),
             },
             domain: 0,
             number,
+            losses: LossPolicy::Flush,
             max_reads: (0, 0),
             memberships: [None, None],
         }

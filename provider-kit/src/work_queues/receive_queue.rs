@@ -23,6 +23,8 @@ pub(crate) struct ReceiveQueue {
     pub(crate) credits: QueueCredits,
     pub(crate) target: CompletionTarget,
     pub(crate) shared: Option<AttachedSrq>,
+    /// Receives of the shared queue that messages of a lost connection have taken; the next messages take them.
+    pub(crate) interrupted: Vec<TakenReceive>,
     /// The protection domain of the queue pair.
     pub(crate) domain: u32,
     /// The epochs in which the core validates segments.
@@ -46,6 +48,9 @@ impl ReceiveQueue {
             self.ring.pop();
             return Some(taken);
         };
+        if let Some(taken) = self.interrupted.pop() {
+            return Some(taken);
+        }
         let (mut inline, mut heap) = ([Segment::default(); 8], Vec::new());
         let max = shared.max_segments();
         let space = if max <= inline.len() {
@@ -114,8 +119,20 @@ impl ReceiveQueue {
         self.complete(posted, (0, status), (Operation::Receive, 0, false), upcalls);
     }
 
-    /// Flushes the receives that were not taken; those of a shared queue remain.
+    /// The message that took a receive does not arrive: the next one takes it.
+    pub(crate) fn put_back(&mut self, taken: TakenReceive) {
+        if self.shared.is_some() {
+            return self.interrupted.push(taken);
+        }
+        // Its place is free, because its credit is taken.
+        let _ = self.ring.push_front(taken.posted, &taken.segments);
+    }
+
+    /// Flushes the receives that were not taken; those of a shared queue stay.
     pub(crate) fn flush(&mut self, upcalls: &mut Upcalls) {
+        while let Some(taken) = self.interrupted.pop() {
+            self.fail(taken.posted, DtoStatus::Flushed, upcalls);
+        }
         if self.shared.is_some() {
             return;
         }

@@ -88,6 +88,7 @@ struct ResolvedSpec {
 
 impl ResolvedSpec {
     fn new(spec: &QueuePairSpec, number: u32, weak_self: &SlabWeak<LoopbackQp>) -> Result<Self> {
+        spec.check_needed_by_dat()?;
         let SpecObjects { domains, request_cq, receive_cq, shared } = SpecObjects::new(spec)?;
         let user = Arc::new(QpRef(SlabWeak::clone(weak_self)));
         let request_attachment = request_cq.attach();

@@ -132,6 +132,7 @@ impl QueuePair for VerbsQp {
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
+        spec.check_needed_by_dat()?;
         self.modify(&spec)
     }
 

@@ -12,6 +12,7 @@ mod choices;
 mod explore;
 mod failures;
 mod hostile;
+mod losses;
 mod oracle;
 mod place;
 mod post;

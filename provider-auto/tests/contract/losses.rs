@@ -1,0 +1,207 @@
+//! Receives that stay posted when a connection is lost.
+
+use std::sync::Arc;
+
+use dat_provider::flags::{Close, CompletionFlags};
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{
+    Epoch, LossPolicy, QueuePairSpec, ReceiveRequest, SharedReceiveLimits, SharedReceiveQueue,
+    SharedReceiveSink, Work,
+};
+
+use crate::world::{Event, Side, World, over_links};
+
+fn keeps_receives(spec: &mut QueuePairSpec) {
+    spec.losses = LossPolicy::KeepReceives;
+}
+
+/// Two connected queue pairs, the second of which has receives with the cookies 1 and 2.
+fn pair(world: &World) -> [Side; 2] {
+    let sides = world.pair_with(keeps_receives);
+    [1, 2].into_iter().for_each(|cookie| sides[1].receive(cookie, sides[1].segment(0, 64)));
+    sides
+}
+
+const FLUSHED: [(Operation, u64, DtoStatus); 2] =
+    [(Operation::Receive, 1, DtoStatus::Flushed), (Operation::Receive, 2, DtoStatus::Flushed)];
+
+/// The ways in which the peer of a queue pair ends the connection.
+fn lose(peer: Side, way: u8) {
+    match way {
+        0 => peer.qp.disconnect(Close::Abrupt),
+        1 => peer.qp.disconnect(Close::Graceful),
+        _ => drop(peer),
+    }
+}
+
+#[test]
+fn receives_are_flushed_when_their_owner_says_so() {
+    for world in over_links() {
+        for way in 0..3_u8 {
+            let [peer, side] = pair(&world);
+            lose(peer, way);
+            assert_eq!(side.event(), Event::Disconnected);
+            side.receive(3, side.segment(0, 64));
+            side.expect_nothing();
+            assert_eq!(side.qp.outstanding().receives, 3);
+            match way {
+                0 => side.qp.disconnect(Close::Abrupt),
+                1 => side.qp.reset().expect("it is over"),
+                _ => side.qp.shutdown(),
+            }
+            let done = side.done(3);
+            assert_eq!(done[..2], FLUSHED);
+            assert_eq!(done[2], (Operation::Receive, 3, DtoStatus::Flushed));
+        }
+    }
+}
+
+#[test]
+fn a_disconnect_of_the_own_side_flushes_at_once() {
+    for world in over_links() {
+        let [peer, side] = pair(&world);
+        side.qp.disconnect(Close::Graceful);
+        assert_eq!(side.done(2), FLUSHED);
+        assert_eq!(side.event(), Event::Disconnected);
+        side.receive(3, side.segment(0, 64));
+        assert_eq!(side.done(1), [(Operation::Receive, 3, DtoStatus::Flushed)]);
+        side.request(Work::Send, 4, side.segment(0, 8));
+        assert_eq!(side.done(1), [(Operation::Send, 4, DtoStatus::Flushed)]);
+        drop(peer);
+    }
+}
+
+#[test]
+fn the_oldest_request_fails_and_the_others_are_flushed() {
+    for world in over_links() {
+        let [peer, side] = pair(&world);
+        // The peer has no receive.
+        for cookie in 4..7 {
+            let flags = CompletionFlags::SUPPRESS;
+            side.request_with(Work::Send, cookie, side.segment(0, 8), flags);
+        }
+        drop(peer);
+        let expected = [DtoStatus::Transport, DtoStatus::Flushed, DtoStatus::Flushed];
+        let expected: Vec<_> =
+            (4..7).map(|n| (Operation::Send, n, expected[n as usize - 4])).collect();
+        assert_eq!(side.done(3), expected);
+        assert_eq!(side.event(), Event::Disconnected);
+        side.request(Work::Send, 7, side.segment(0, 8));
+        assert_eq!(side.done(1), [(Operation::Send, 7, DtoStatus::Flushed)]);
+        side.expect_nothing();
+    }
+}
+
+#[test]
+fn the_first_request_after_a_loss_fails() {
+    for world in over_links() {
+        let [peer, side] = pair(&world);
+        drop(peer);
+        assert_eq!(side.event(), Event::Disconnected);
+        for (cookie, status) in [(4, DtoStatus::Transport), (5, DtoStatus::Flushed)] {
+            side.request(Work::Send, cookie, side.segment(0, 8));
+            assert_eq!(side.done(1), [(Operation::Send, cookie, status)]);
+        }
+        side.expect_nothing();
+    }
+}
+
+#[test]
+fn a_request_that_fails_at_the_peer_keeps_its_status() {
+    for world in over_links() {
+        let [one, side] = pair(&world);
+        one.receive(9, one.segment(0, 4));
+        side.request(Work::Send, 4, side.segment(0, 8));
+        assert_eq!(side.done(1), [(Operation::Send, 4, DtoStatus::RemoteResponder)]);
+        assert_eq!(one.done(1), [(Operation::Receive, 9, DtoStatus::LocalLength)]);
+        assert_eq!([&one, &side].map(Side::event), [Event::Broken; 2]);
+        for cookie in 5..7 {
+            side.request(Work::Send, cookie, side.segment(0, 8));
+            assert_eq!(side.done(1), [(Operation::Send, cookie, DtoStatus::Flushed)]);
+        }
+        // The side that has refused the request has caused the end.
+        one.request(Work::Send, 5, one.segment(0, 8));
+        assert_eq!(one.done(1), [(Operation::Send, 5, DtoStatus::Flushed)]);
+        side.qp.disconnect(Close::Abrupt);
+        assert_eq!(side.done(2), FLUSHED);
+    }
+}
+
+#[test]
+fn the_receives_serve_the_next_connection() {
+    for world in over_links() {
+        for accepts in [false, true] {
+            let [peer, side] = pair(&world);
+            drop(peer);
+            assert_eq!(side.event(), Event::Disconnected);
+            let next = world.side_with(keeps_receives);
+            let sides = if accepts { [next, side] } else { [side, next] };
+            world.join(&sides);
+            let [one, other] = &sides;
+            let (peer, side) = if accepts { (one, other) } else { (other, one) };
+            for cookie in [1, 2] {
+                peer.request(Work::Send, cookie, peer.segment(0, 8));
+                assert_eq!(side.done(1), [(Operation::Receive, cookie, DtoStatus::Success)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn receives_survive_an_attempt_that_fails() {
+    for world in over_links() {
+        let side = world.side_with(keeps_receives);
+        side.receive(1, side.segment(0, 64));
+        world.connect(&side);
+        drop(world.request());
+        assert_eq!(side.event(), Event::Failed);
+        world.connect(&side);
+        world.request().responder.reject(&[]).expect("it waits");
+        assert_eq!(side.event(), Event::Failed);
+        side.expect_nothing();
+        let peer = world.side_with(keeps_receives);
+        let sides = [side, peer];
+        world.join(&sides);
+        sides[1].request(Work::Send, 2, sides[1].segment(0, 8));
+        assert_eq!(sides[0].done(1), [(Operation::Receive, 1, DtoStatus::Success)]);
+    }
+}
+
+struct NoWatermark;
+
+impl SharedReceiveSink for NoWatermark {
+    fn low_watermark_reached(&self) {}
+}
+
+#[test]
+fn a_shared_queue_serves_a_lost_queue_pair_again() {
+    for world in over_links() {
+        let limits = SharedReceiveLimits { max_receives: 8, max_segments: 1 };
+        let (domain, sink) = (Arc::clone(&world.domain), Arc::new(NoWatermark));
+        let queue: Arc<dyn SharedReceiveQueue> =
+            world.adapter.create_shared_receive_queue(domain, limits, sink).expect("a queue");
+        let side = world.side_with(|spec| {
+            keeps_receives(spec);
+            spec.shared_receives = Some(Arc::clone(&queue));
+        });
+        for cookie in [1, 2] {
+            let (flags, checked) = (CompletionFlags::empty(), Epoch::default());
+            let segments = &[side.segment(0, 64)];
+            let receive = ReceiveRequest { segments, cookie, flags, checked };
+            queue.post_receive(&receive).expect("space");
+        }
+        let mut sides = [world.side_with(keeps_receives), side];
+        for cookie in [1, 2] {
+            world.join(&sides);
+            let [peer, side] = &sides;
+            peer.request(Work::Send, 5, peer.segment(0, 8));
+            assert_eq!(peer.done(1), [(Operation::Send, 5, DtoStatus::Success)]);
+            assert_eq!(side.done(1), [(Operation::Receive, cookie, DtoStatus::Success)]);
+            peer.qp.disconnect(Close::Abrupt);
+            assert_eq!(side.event(), Event::Disconnected);
+            assert_eq!(queue.counts(), (2 - cookie as u32, 2 - cookie as u32));
+            side.expect_nothing();
+            sides[0] = world.side_with(keeps_receives);
+        }
+    }
+}
