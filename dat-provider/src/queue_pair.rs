@@ -17,6 +17,12 @@ pub enum Service {
     /// A reliable connection with one other queue pair.
     #[default]
     Connection,
+    /// An unreliable connection with one other queue pair, which has no RDMA reads and atomics; DAT has none. A request
+    /// completes as soon as the transport has its memory no more to read. The other side drops a message for which
+    /// no receive is posted, one that a receive cannot hold (this receive fails and the connection goes on), and a write to
+    /// memory that it does not grant. [`DeviceCounters::dropped_datagrams`](super::DeviceCounters::dropped_datagrams)
+    /// counts them.
+    UnreliableConnection,
     /// Unreliable datagrams to and from any number of other queue pairs.
     Datagram,
 }
@@ -112,6 +118,9 @@ impl QueuePairSpec {
     pub fn check_needed_by_dat(&self) -> Result<()> {
         if self.losses != LossPolicy::Flush {
             return Err(unsupported("receives that stay posted after a connection is lost"));
+        }
+        if self.service == Service::UnreliableConnection {
+            return Err(unsupported("unreliable connections"));
         }
         Ok(())
     }

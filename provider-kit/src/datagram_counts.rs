@@ -34,9 +34,9 @@ impl DatagramCounts {
         })
     }
 
-    /// A datagram found no receive, or one that is too short.
-    pub(crate) fn count_dropped(&self) {
-        self.dropped.fetch_add(1, Ordering::Relaxed);
+    /// Datagrams, or messages of unreliable connections, found no receive, or one that is too short.
+    pub(crate) fn count_dropped(&self, count: u32) {
+        self.dropped.fetch_add(count.into(), Ordering::Relaxed);
     }
 
     /// A packet came from an unknown sender.

@@ -167,7 +167,7 @@ fn receives_survive_an_attempt_that_fails() {
     }
 }
 
-struct NoWatermark;
+pub(crate) struct NoWatermark;
 
 impl SharedReceiveSink for NoWatermark {
     fn low_watermark_reached(&self) {}

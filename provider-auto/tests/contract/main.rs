@@ -2,4 +2,5 @@
 
 mod immediate;
 mod losses;
+mod unreliable;
 mod world;

@@ -106,6 +106,15 @@ impl World {
         self.requests.recv_timeout(PATIENCE).expect("a request of a connection")
     }
 
+    /// Waits until a condition that depends on other threads is true.
+    pub(crate) fn eventually(&self, condition: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !condition() {
+            assert!(begun.elapsed() < PATIENCE, "it never becomes true");
+            std::thread::yield_now();
+        }
+    }
+
     /// Connects the first queue pair to the second.
     pub(crate) fn join(&self, [one, other]: &[Side; 2]) {
         self.connect(one);
@@ -262,6 +271,11 @@ impl Side {
     pub(crate) fn done(&self, count: usize) -> Vec<(Operation, u64, DtoStatus)> {
         let brief = |one: &Completion| (one.operation, one.cookie, one.status);
         self.completions(count).iter().map(brief).collect()
+    }
+
+    /// Nothing has completed.
+    pub(crate) fn expect_none(&self) {
+        assert_eq!(self.poll(), []);
     }
 
     /// Nothing completes within some milliseconds.

@@ -5,7 +5,7 @@ use dat_provider::error::Result;
 use super::secret::{NONCE, PROOF, Role, nonce};
 use super::{
     AUTHENTICATED, ConnectionParameters, DATAGRAMS, DatagramPort, HELLO, Hello, Message, Nonce,
-    SHARED, Secret, Step, private, take,
+    SHARED, Secret, Step, UNRELIABLE, private, take,
 };
 use crate::frame::{Body, Frame, Refusal, VERSION, Verdict};
 
@@ -84,10 +84,10 @@ fn accepted(frame: &Frame, mut payload: &[u8]) -> Option<ConnectionParameters> {
     let reads = u32::from_le_bytes(take(&mut payload)?);
     let datagrams = DatagramPort::read(flags, &mut payload)?;
     let private_data = private(payload)?;
-    let is_shared = flags & SHARED != 0;
-    (flags & !(SHARED | DATAGRAMS) == 0).then_some(ConnectionParameters {
+    (flags & !(SHARED | DATAGRAMS | UNRELIABLE) == 0).then_some(ConnectionParameters {
         posted: frame.posted,
-        is_shared,
+        is_shared: flags & SHARED != 0,
+        is_unreliable: flags & UNRELIABLE != 0,
         reads,
         datagrams,
         private_data,

@@ -32,6 +32,8 @@ pub struct ConnectionParameters {
     pub posted: u32,
     /// True if it uses a shared receive queue.
     pub is_shared: bool,
+    /// Whether the connection is an unreliable one.
+    pub is_unreliable: bool,
     /// Maximum number of reads and atomics of the peer in flight.
     pub reads: u32,
     /// The port where it receives datagrams; `None` for a connection.
@@ -108,6 +110,8 @@ const SHARED: u32 = 1;
 const AUTHENTICATED: u32 = 2;
 /// The request, or its acceptance, is for datagrams: a [`DatagramPort`] precedes the private data.
 const DATAGRAMS: u32 = 4;
+/// The connection is an unreliable one.
+const UNRELIABLE: u32 = 8;
 /// Length of a [`DatagramPort`], in bytes.
 const PORT: usize = 2 + 8;
 /// Maximum lengths of a `HELLO` and of an `ANSWER` before the private data, in bytes.
@@ -150,8 +154,10 @@ impl Message {
 
 impl ConnectionParameters {
     fn flags(&self) -> u32 {
-        let shared = if self.is_shared { SHARED } else { 0 };
-        shared | if self.datagrams.is_some() { DATAGRAMS } else { 0 }
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        flag(self.is_shared, SHARED)
+            | flag(self.datagrams.is_some(), DATAGRAMS)
+            | flag(self.is_unreliable, UNRELIABLE)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::secret::{NONCE, Role, nonce};
 use super::{
     AUTHENTICATED, ConnectionParameters, DATAGRAMS, DatagramPort, Hello, Message, Nonce, SHARED,
-    Secret, Step, private, take,
+    Secret, Step, UNRELIABLE, private, take,
 };
 use crate::frame::{Body, Frame, Refusal, VERSION};
 
@@ -80,13 +80,18 @@ fn parse(frame: &Frame, mut payload: &[u8]) -> Option<(Hello, Nonce, bool)> {
     let flags = u32::from_le_bytes(take(bytes)?);
     let reads = u32::from_le_bytes(take(bytes)?);
     let nonce = take::<NONCE>(bytes)?;
-    if flags & !(SHARED | AUTHENTICATED | DATAGRAMS) != 0 {
+    if flags & !(SHARED | AUTHENTICATED | DATAGRAMS | UNRELIABLE) != 0 {
         return None;
     }
     let datagrams = DatagramPort::read(flags, bytes)?;
     let private_data = private(payload)?;
-    let is_shared = flags & SHARED != 0;
-    let side =
-        ConnectionParameters { posted: frame.posted, is_shared, reads, datagrams, private_data };
+    let side = ConnectionParameters {
+        posted: frame.posted,
+        is_shared: flags & SHARED != 0,
+        is_unreliable: flags & UNRELIABLE != 0,
+        reads,
+        datagrams,
+        private_data,
+    };
     Some((Hello { qualifier, port, side }, nonce, flags & AUTHENTICATED != 0))
 }

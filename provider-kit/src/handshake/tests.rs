@@ -10,8 +10,15 @@ const PORT_OF_DATAGRAMS: DatagramPort = DatagramPort { port: 0x1234, key: 0x0123
 
 fn hello() -> Hello {
     let (datagrams, private_data) = (None, b"hello".to_vec());
-    let side =
-        ConnectionParameters { posted: 3, is_shared: true, reads: 4, datagrams, private_data };
+    let (is_shared, is_unreliable) = (true, false);
+    let side = ConnectionParameters {
+        posted: 3,
+        is_shared,
+        is_unreliable,
+        reads: 4,
+        datagrams,
+        private_data,
+    };
     Hello { qualifier: 0x1_2345_6789, port: 99, side }
 }
 
@@ -80,9 +87,16 @@ fn the_active_side_checks_the_passive_one_and_the_other_way_round() {
 fn answers_arrive_as_they_were_sent() {
     let active = || Active::new(&hello(), None).expect("random numbers").0;
     for datagrams in [None, Some(PORT_OF_DATAGRAMS)] {
-        let private_data = vec![7; 512];
-        let side =
-            ConnectionParameters { posted: 9, is_shared: true, reads: 1, datagrams, private_data };
+        let (private_data, is_unreliable) = (vec![7; 512], datagrams.is_none());
+        let (is_shared, reads) = (true, 1);
+        let side = ConnectionParameters {
+            posted: 9,
+            is_shared,
+            is_unreliable,
+            reads,
+            datagrams,
+            private_data,
+        };
         let answer = Message::acceptance(&side);
         let ready = Message { frame: Frame::new(Body::Ready), payload: Vec::new() };
         let result = active().receive(&answer.frame, &answer.payload);
@@ -101,6 +115,7 @@ fn a_request_for_datagrams_arrives_with_the_port_and_the_key() {
     for secret in [None, secret("0123456789abcdef")] {
         let mut hello = hello();
         hello.side.datagrams = Some(PORT_OF_DATAGRAMS);
+        hello.side.is_unreliable = secret.is_some();
         let (mut active, message) = Active::new(&hello, secret.clone()).expect("random numbers");
         let mut passive = Passive::new(hello.qualifier, secret);
         let mut step = passive.receive(&message.frame, &message.payload);

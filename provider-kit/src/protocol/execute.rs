@@ -26,6 +26,23 @@ impl<O: Transmit> Receiver<'_, O> {
         Err(Refused)
     }
 
+    /// The current request of the peer, whose payload of this length arrives, failed: it breaks the connection, or is
+    /// dropped if the connection is unreliable.
+    #[cold]
+    fn fail_or_drop(&mut self, status: DtoStatus, length: u64) -> Accepted {
+        if !self.protocol.is_unreliable() {
+            return self.fail(status);
+        }
+        self.note_dropped();
+        self.expect_payload(length, InboundKind::Dropped)
+    }
+
+    #[cold]
+    fn note_dropped(&mut self) {
+        let dropped = &mut self.protocol.inbound.dropped;
+        *dropped = dropped.saturating_add(1);
+    }
+
     /// Queues an answer. The handshake limits how many the peer may wait for.
     fn answer_later(&mut self, data: AnswerData) -> Accepted {
         let inbound = &mut self.protocol.inbound;
@@ -53,12 +70,13 @@ impl<O: Transmit> Receiver<'_, O> {
         let is_next = self.protocol.inbound.unexpected.is_empty();
         if let Extra::Invalidate(key) = extra {
             if is_next && !window::is_bound(key, domain, number) {
-                return self.fail(DtoStatus::RemoteAccess);
+                return self.fail_or_drop(DtoStatus::RemoteAccess, length);
             }
         }
         let Some(receive) = self.take_receive(length <= MAX_EAGER) else {
-            if self.queues.receives.shared.is_none() || length > MAX_EAGER {
-                return self.fail(DtoStatus::ReceiverNotReady);
+            let has_own = self.queues.receives.shared.is_none();
+            if has_own || length > MAX_EAGER || self.protocol.is_unreliable() {
+                return self.fail_or_drop(DtoStatus::ReceiverNotReady, length);
             }
             if self.protocol.inbound.unexpected.len() >= MAX_EAGER_IN_FLIGHT {
                 return Err(Refused);
@@ -80,7 +98,7 @@ impl<O: Transmit> Receiver<'_, O> {
         };
         if let Some(status) = error {
             self.queues.receives.fail(receive.posted, status, self.upcalls);
-            return self.fail(DtoStatus::RemoteResponder);
+            return self.fail_or_drop(DtoStatus::RemoteResponder, length);
         }
         self.expect_payload(length, InboundKind::Message { receive, solicited, extra })
     }
@@ -108,7 +126,12 @@ impl<O: Transmit> Receiver<'_, O> {
         self.protocol.counts.note_taken();
         if has_lost_memory {
             receives.fail(posted, DtoStatus::LocalProtection, upcalls);
-            return self.fail(DtoStatus::RemoteResponder);
+            if !self.protocol.is_unreliable() {
+                return self.fail(DtoStatus::RemoteResponder);
+            }
+            self.note_dropped();
+            self.protocol.inbound.note_executed();
+            return Ok(());
         }
         receives.succeed(posted, length, solicited, upcalls);
         self.protocol.inbound.note_executed();
@@ -133,7 +156,7 @@ impl<O: Transmit> Receiver<'_, O> {
     ) -> Accepted {
         let target = remote_range(remote, length);
         if !transfer::is_permitted(self.queues.remote(&target), Privileges::REMOTE_WRITE) {
-            return self.fail(DtoStatus::RemoteAccess);
+            return self.fail_or_drop(DtoStatus::RemoteAccess, length);
         }
         self.expect_payload(length, InboundKind::Write { target, immediate })
     }
@@ -149,7 +172,7 @@ impl<O: Transmit> Receiver<'_, O> {
     /// was taken when the peer announced the message.
     fn take_receive(&mut self, is_eager: bool) -> Option<TakenReceive> {
         let is_shared = self.queues.receives.shared.is_some();
-        let receive = if is_shared && !is_eager {
+        let receive = if is_shared && !is_eager && !self.protocol.is_unreliable() {
             self.take_granted()
         } else if self.protocol.inbound.unexpected.is_empty() {
             self.queues.receives.take(self.upcalls)
@@ -169,10 +192,28 @@ impl<O: Transmit> Receiver<'_, O> {
         }
     }
 
+    /// The memory of the inbound request is lost, and the connection is unreliable: its receive fails, and what is left
+    /// of it is dropped.
+    #[cold]
+    fn drop_rest(&mut self, arriving: &mut InboundRequest) {
+        arriving.has_lost_memory = false;
+        match std::mem::replace(&mut arriving.kind, InboundKind::Dropped) {
+            InboundKind::Dropped => return,
+            InboundKind::Write { .. } => {}
+            InboundKind::Message { receive, .. } => {
+                self.queues.receives.fail(receive.posted, DtoStatus::LocalProtection, self.upcalls);
+            }
+        }
+        self.note_dropped();
+    }
+
     /// A piece of the inbound request is complete; completes the request after the last one.
     pub(super) fn finish_piece(&mut self, length: u64) -> Accepted {
         let Some(mut arriving) = self.protocol.inbound.arriving.take() else { return Err(Refused) };
         arriving.received += length;
+        if arriving.has_lost_memory && self.protocol.is_unreliable() {
+            self.drop_rest(&mut arriving);
+        }
         if !arriving.has_lost_memory && arriving.received < arriving.length {
             self.protocol.inbound.arriving = Some(arriving);
             return Ok(());
@@ -191,14 +232,17 @@ impl<O: Transmit> Receiver<'_, O> {
                 queues.complete_message(receive.posted, length, extra, solicited, upcalls);
             }
             InboundKind::Write { immediate: Some((immediate, solicited)), .. } => {
-                let Some(receive) = self.take_receive(false) else {
+                if let Some(receive) = self.take_receive(false) {
+                    let outcome = (length, DtoStatus::Success);
+                    let arrival = (Operation::ReceiveImmediate, immediate.into(), solicited);
+                    self.queues.receives.complete(receive.posted, outcome, arrival, self.upcalls);
+                } else if self.protocol.is_unreliable() {
+                    self.note_dropped();
+                } else {
                     return self.fail(DtoStatus::ReceiverNotReady);
-                };
-                let outcome = (length, DtoStatus::Success);
-                let arrival = (Operation::ReceiveImmediate, immediate.into(), solicited);
-                self.queues.receives.complete(receive.posted, outcome, arrival, self.upcalls);
+                }
             }
-            InboundKind::Write { .. } => {}
+            InboundKind::Write { .. } | InboundKind::Dropped => {}
         }
         self.protocol.inbound.note_executed();
         Ok(())

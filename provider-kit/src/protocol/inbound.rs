@@ -46,6 +46,8 @@ pub(crate) enum InboundKind {
         /// Immediate data, and whether the completion is solicited.
         immediate: Option<(u32, bool)>,
     },
+    /// Nowhere: the request came over an unreliable connection and cannot be executed.
+    Dropped,
 }
 
 /// An eager message that arrived when its shared receive queue had no buffer.
@@ -119,6 +121,8 @@ pub(crate) struct Inbound {
     pub(super) announced: Announced,
     /// Eager messages that wait for a buffer of the shared receive queue.
     pub(super) unexpected: VecDeque<Unexpected>,
+    /// Number of requests that were dropped and not counted yet.
+    pub(crate) dropped: u32,
     /// A request of the peer failed. This ends the connection once earlier requests are answered.
     pub(super) failure: Option<Reason>,
 }
@@ -135,6 +139,7 @@ impl Default for Inbound {
             offer_answer: None,
             announced: Announced::Nothing,
             unexpected: VecDeque::new(),
+            dropped: 0,
             failure: None,
         }
     }
@@ -187,7 +192,7 @@ impl Inbound {
     pub(super) fn take_arriving(&mut self) -> Option<TakenReceive> {
         match self.arriving.take()?.kind {
             InboundKind::Message { receive, .. } => Some(receive),
-            InboundKind::Write { .. } => None,
+            InboundKind::Write { .. } | InboundKind::Dropped => None,
         }
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct Outbound {
     pub(super) rendezvous: Rendezvous,
     /// Number of messages in a row that were offered and not fetched.
     unfetched_offers: u8,
+    /// The peer drops what it cannot execute: requests need no receive, and end once they are written.
+    pub(super) is_unreliable: bool,
     /// Whether long messages may be offered.
     pub(crate) can_offer: bool,
     /// A request has ended with an error on this side, so that those after it are flushed.
@@ -57,6 +59,7 @@ impl Outbound {
             unacked_eager: VecDeque::new(),
             rendezvous: Rendezvous::None,
             unfetched_offers: 0,
+            is_unreliable: false,
             can_offer,
             has_failed: false,
         }
@@ -64,13 +67,13 @@ impl Outbound {
 
     /// Applies what the handshake says about the peer.
     pub(crate) fn apply_peer_info(&mut self, side: &ConnectionParameters) {
-        self.peer_uses_srq = side.is_shared;
+        self.peer_uses_srq = side.is_shared && !self.is_unreliable;
         self.max_reads = side.reads.max(1);
         self.peer_posted = side.posted;
     }
 
     /// Applies the counts in a frame of the peer. Returns false if they are impossible: a count went
-    /// back, or requests were executed that were not sent.
+    /// back, or requests were executed that were not sent. Over an unreliable connection they mean nothing.
     #[inline]
     pub(super) fn apply_counts(&mut self, done: u32, posted: u32) -> bool {
         let is_possible =
@@ -81,12 +84,17 @@ impl Outbound {
             while self.unacked_eager.front().is_some_and(is_acked) {
                 self.unacked_eager.pop_front();
             }
+            return true;
         }
-        is_possible
+        self.is_unreliable
     }
 
+    /// Whether a request may be written at once, and left in flight.
     pub(super) fn is_unobstructed(&self) -> bool {
-        self.sends.waiting.is_empty() && self.unacked_eager.is_empty() && !self.peer_uses_srq
+        !self.is_unreliable
+            && self.sends.waiting.is_empty()
+            && self.unacked_eager.is_empty()
+            && !self.peer_uses_srq
     }
 
     /// Whether the peer has a receive for another message.

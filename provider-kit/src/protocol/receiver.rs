@@ -134,6 +134,7 @@ impl<O: Transmit> FrameSink for Receiver<'_, O> {
                             LocalMemory { segments: &receive.segments, domain: receive.domain };
                         transfer::local_spans(local, Privileges::LOCAL_WRITE, range, destinations)
                     }
+                    InboundKind::Dropped => return,
                     InboundKind::Write { target, .. } => {
                         let remote = self.queues.remote(target);
                         transfer::remote_spans(
@@ -243,6 +244,9 @@ impl<O: Transmit> Receiver<'_, O> {
                 protocol.handshake = Some(handshake);
                 return Ok(());
             }
+            Step::Established(_, side) if side.is_unreliable != protocol.is_unreliable() => {
+                EndCause::Refused(RefusalCause::Protocol)
+            }
             Step::Established(ready, side) => {
                 protocol.outbound.apply_peer_info(&side);
                 protocol.open(self.out, self.queues, side.private_data);
@@ -271,6 +275,17 @@ impl<O: Transmit> Receiver<'_, O> {
             && !self.protocol.inbound.unexpected.is_empty()
             && !matches!(body, Body::Send { .. })
         {
+            return Err(Refused);
+        }
+        let is_reliable_only = matches!(
+            body,
+            Body::Read { .. }
+                | Body::FetchAdd { .. }
+                | Body::CompareSwap { .. }
+                | Body::Rts { .. }
+                | Body::Offer { .. }
+        );
+        if is_reliable_only && self.protocol.is_unreliable() {
             return Err(Refused);
         }
         match body {

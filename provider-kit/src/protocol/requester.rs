@@ -103,7 +103,7 @@ impl Protocol {
                     self.announce(length, out);
                     return false;
                 }
-            } else if !self.outbound.has_credit() {
+            } else if !self.outbound.is_unreliable && !self.outbound.has_credit() {
                 return false;
             }
             if length >= MIN_OFFER && self.outbound.can_offer {
@@ -151,6 +151,9 @@ impl Protocol {
         }
         if is_last {
             self.outbound.sends.move_to_flight();
+            if self.outbound.is_unreliable {
+                self.outbound.sends.end_written();
+            }
         }
         true
     }
@@ -197,7 +200,7 @@ impl Protocol {
         while let Some((request, extra, status)) = self.outbound.sends.pop_flushed(failed) {
             let status = match status {
                 _ if has_failed => DtoStatus::Flushed,
-                DtoStatus::Flushed if keeps_receives && self.has_lost_peer => DtoStatus::Transport,
+                DtoStatus::Flushed if keeps_receives && self.has_lost_peer => self.status_of_loss(),
                 status => status,
             };
             has_failed = status != DtoStatus::Success;
@@ -207,6 +210,12 @@ impl Protocol {
         if !keeps_receives {
             queues.receives.flush(upcalls);
         }
+    }
+
+    /// The status of the oldest request that the peer does not execute because it is lost.
+    const fn status_of_loss(&self) -> DtoStatus {
+        // An unreliable connection does not tell.
+        if self.outbound.is_unreliable { DtoStatus::Success } else { DtoStatus::Transport }
     }
 
     /// Whether a request has completed with the reason of the end, or needs none: the peer did not cause it.

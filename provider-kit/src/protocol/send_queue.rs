@@ -119,6 +119,11 @@ impl SendQueue {
         }
     }
 
+    /// The peer will execute what is written, or drop it.
+    pub(super) fn end_written(&mut self) {
+        self.executed = self.first.wrapping_add(self.in_flight.len() as u32);
+    }
+
     /// If the peer has executed the oldest waiting request, which it was offered, that request is in flight
     /// from now on. Returns whether this is so.
     pub(crate) fn settle_offer(&mut self) -> bool {

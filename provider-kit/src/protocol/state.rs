@@ -114,6 +114,17 @@ impl Protocol {
         }
     }
 
+    /// The connection is an unreliable one.
+    pub(crate) fn set_unreliable(&mut self) {
+        let outbound = &mut self.outbound;
+        (outbound.is_unreliable, outbound.can_offer, outbound.peer_uses_srq) = (true, false, false);
+    }
+
+    /// Whether the connection is an unreliable one.
+    pub(crate) const fn is_unreliable(&self) -> bool {
+        self.outbound.is_unreliable
+    }
+
     /// Begins the handshake of the active side.
     pub(crate) fn begin_handshake(
         &mut self,

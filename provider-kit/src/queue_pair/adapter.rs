@@ -83,7 +83,9 @@ impl Adapter for SoftAdapter {
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         self.core.check()?;
         match spec.service {
-            Service::Connection => Ok(Box::new(QpHandle::create(&self.core, &spec)?)),
+            Service::Connection | Service::UnreliableConnection => {
+                Ok(Box::new(QpHandle::create(&self.core, &self.lost, &spec)?))
+            }
             Service::Datagram if self.core.transport.has_datagrams() => {
                 Ok(Box::new(DatagramHandle::create(&self.core, &self.lost, &spec)?))
             }

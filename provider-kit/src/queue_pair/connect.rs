@@ -119,18 +119,18 @@ impl SoftQp {
 }
 
 impl SoftQp {
-    /// Accepts the connection request that `take` returns.
+    /// Accepts the connection request that `take` returns, for a connection that is unreliable or not.
     pub(super) fn accept(
         &self,
         attempt: u64,
         private_data: &[u8],
-        take: impl FnOnce() -> Result<Incoming>,
+        take: impl FnOnce(bool) -> Result<Incoming>,
     ) -> Result<()> {
         self.core.check()?;
         let token = self.core.token();
         self.with_state(|state, _| {
             state.check_connectable()?;
-            let incoming = take()?;
+            let incoming = take(state.queues.is_unreliable)?;
             state.begin_attempt(attempt, Phase::Connected);
             self.announce_link(token, incoming.link.reader.liveness());
             let side = state.queues.connection_parameters(private_data.to_vec());
@@ -202,7 +202,7 @@ fn connection(
     let Connected { reader, writer, local_port, .. } = link;
     let side = state.queues.connection_parameters(private_data);
     let (halves, ports) = ((reader, writer), (peer, local_port));
-    let mut conn = Connection::new(Stage::AwaitAnswer, halves, token, ports, side.posted);
+    let mut conn = Connection::new(Stage::AwaitAnswer, halves, token, ports, &side);
     if let Err(error) = send_hello(&mut conn, (peer.port, local_port), side, secret) {
         let errno = error.raw_os_error().unwrap_or(0);
         let cause = LocalCause { what: "get random numbers from the system", errno };

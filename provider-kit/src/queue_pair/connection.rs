@@ -23,19 +23,23 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection over a new link; `posted` is the number of receives that the handshake reports. Not
-    /// inlined, so that stack frames of callers stay small: consumers have threads with small stacks.
+    /// A connection over a new link; `side` is what the handshake tells about this side. Not inlined, so that
+    /// the frames of callers do not hold it: consumers have threads with small stacks.
     #[inline(never)]
     pub(super) fn new(
         stage: Stage,
         (reader, writer): (Box<dyn Reader>, Box<dyn Writer>),
         token: u64,
         ends: (Peer, u64),
-        posted: u32,
+        side: &ConnectionParameters,
     ) -> Box<Self> {
         let abilities = (writer.can_hold(), writer.can_offer());
+        let mut protocol = Protocol::new(stage, ends, side.posted, abilities);
+        if side.is_unreliable {
+            protocol.set_unreliable();
+        }
         Box::new(Self {
-            protocol: Protocol::new(stage, ends, posted, abilities),
+            protocol,
             link: LinkState::new(writer),
             attention: Attention::new(&*reader),
             reader,
@@ -51,7 +55,7 @@ impl Connection {
         ends: (Peer, u64),
         (peer, side): (&ConnectionParameters, &ConnectionParameters),
     ) -> Box<Self> {
-        let mut conn = Self::new(Stage::AwaitReady, halves, token, ends, side.posted);
+        let mut conn = Self::new(Stage::AwaitReady, halves, token, ends, side);
         conn.protocol.outbound.apply_peer_info(peer);
         let acceptance = Message::acceptance(side);
         conn.protocol.send_handshake(&acceptance, &mut conn.link);

@@ -11,6 +11,7 @@ use dat_sync::biased::BiasedLock;
 
 use super::handle::QpHandle;
 use super::{Phase, QpRef, QpState, SoftQp};
+use crate::datagram_counts::DatagramCounts;
 use crate::progress::Core;
 use crate::regions;
 use crate::work_queues::{ReplacedQueues, WorkQueues};
@@ -24,7 +25,11 @@ impl QpHandle {
     ///
     /// # Errors
     /// An object of the settings belongs to another provider.
-    pub(super) fn create(core: &Arc<Core>, spec: &QueuePairSpec) -> Result<Self> {
+    pub(super) fn create(
+        core: &Arc<Core>,
+        lost: &Arc<DatagramCounts>,
+        spec: &QueuePairSpec,
+    ) -> Result<Self> {
         let number = regions::queue_pair_id();
         let mut outcome = Ok(());
         let queue_pair = Arc::new_cyclic(|weak_self: &Weak<SoftQp>| {
@@ -37,6 +42,7 @@ impl QpHandle {
                 queues: WorkQueues::unconfigured(number),
                 is_closing: false,
                 is_retired: false,
+                lost: Arc::clone(lost),
                 sink: Arc::clone(&spec.sink),
                 events: VecDeque::new(),
                 is_delivering: false,

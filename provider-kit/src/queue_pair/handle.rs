@@ -7,7 +7,7 @@ use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::{
     BindRequest, Buffer, ConnectRequest, Epoch, Failure, Outstanding, QueuePair, QueuePairSpec,
-    ReceiveRequest, Request, Work,
+    ReceiveRequest, Request, Work, unsupported,
 };
 
 use super::{Phase, SoftQp};
@@ -97,7 +97,13 @@ impl QueuePair for QpHandle {
         if self.0.post_request_fast(request) {
             return Ok(());
         }
-        self.0.post(|_| Ok(PostedRequest::new(request)))
+        self.0.post(|state| {
+            let posted = PostedRequest::new(request);
+            if state.queues.is_unreliable && posted.expects_answer() {
+                return Err(unsupported("RDMA reads and atomics over unreliable connections"));
+            }
+            Ok(posted)
+        })
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {

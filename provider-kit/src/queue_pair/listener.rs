@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
-use dat_provider::error::Result;
+use dat_provider::error::{Result, Subtype};
 use dat_provider::{ListenSink, QueuePair};
 use dat_sync::Mutex;
 
 use super::{datagram, handle};
-use crate::errors::already_answered;
+use crate::errors::{already_answered, wrong_state};
 use crate::handshake::Message;
 use crate::progress::{Core, Incoming, Job, ListenerState, RequestSink};
 
@@ -34,6 +34,17 @@ impl PendingRequest {
     fn take(&self) -> Result<Incoming> {
         self.incoming.lock().take().ok_or_else(already_answered)
     }
+
+    /// As [`take`](Self::take), for a queue pair whose connections are unreliable or not.
+    fn take_for(&self, is_unreliable: bool) -> Result<Incoming> {
+        let mut incoming = self.incoming.lock();
+        let is_other = |it: &Incoming| it.hello.side.is_unreliable != is_unreliable;
+        if incoming.as_ref().is_some_and(is_other) {
+            return Err(wrong_state(Subtype::InvalidStateEpNotready)
+                .because("only one of the two queue pairs is for unreliable connections"));
+        }
+        incoming.take().ok_or_else(already_answered)
+    }
 }
 
 impl dat_provider::Responder for PendingRequest {
@@ -41,7 +52,8 @@ impl dat_provider::Responder for PendingRequest {
         if let Some(datagrams) = datagram::downcast(queue_pair) {
             return datagrams.accept(attempt, private_data, &self.incoming);
         }
-        handle::downcast(queue_pair)?.accept(attempt, private_data, || self.take())
+        handle::downcast(queue_pair)?
+            .accept(attempt, private_data, |is_unreliable| self.take_for(is_unreliable))
     }
 
     fn reject(&self, private_data: &[u8]) -> Result<()> {

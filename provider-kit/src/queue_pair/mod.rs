@@ -35,6 +35,7 @@ use connection::Connection;
 use event::Event;
 
 use crate::completion_queue::Cq;
+use crate::datagram_counts::DatagramCounts;
 use crate::domain::DomainUser;
 use crate::errors::wrong_state;
 use crate::frame::Reason;
@@ -131,6 +132,8 @@ struct QpState {
     is_closing: bool,
     /// True if the core has dropped the queue pair, which reports no more events.
     is_retired: bool,
+    /// Counts what unreliable connections drop.
+    lost: Arc<DatagramCounts>,
     sink: Arc<dyn ConnectionSink>,
     /// Events to report, each with its attempt.
     events: VecDeque<(u64, Event)>,
@@ -241,6 +244,10 @@ impl QpState {
         let Some(conn) = &mut self.conn else { return };
         if !conn.is_ending() {
             conn.progress(&mut self.queues, upcalls);
+        }
+        let dropped = std::mem::take(&mut conn.protocol.inbound.dropped);
+        if dropped != 0 {
+            self.lost.count_dropped(dropped);
         }
         if let Some(established) = conn.protocol.established.take() {
             // Polls before the connection do not predict polls of its link.

@@ -36,6 +36,8 @@ impl QpState {
     /// The status of a request that is posted after the end of a connection.
     fn status_without_connection(&mut self) -> DtoStatus {
         match self.phase {
+            // An unreliable connection does not tell.
+            Phase::Lost { .. } if self.queues.is_unreliable => DtoStatus::Success,
             Phase::Lost { is_reported: false } => {
                 self.phase = Phase::Lost { is_reported: true };
                 DtoStatus::Transport

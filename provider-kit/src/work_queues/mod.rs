@@ -50,6 +50,8 @@ pub(crate) struct WorkQueues {
     pub(crate) domain: u32,
     /// Identifies the queue pair to memory windows.
     pub(crate) number: u32,
+    /// Whether its connections are unreliable.
+    pub(crate) is_unreliable: bool,
     /// What becomes of the receives when a connection is lost.
     pub(crate) losses: LossPolicy,
     /// Maximum number of reads and atomics in flight: inbound and outbound.
@@ -74,6 +76,7 @@ impl WorkQueues {
             },
             domain: 0,
             number,
+            is_unreliable: false,
             losses: LossPolicy::Flush,
             max_reads: (0, 0),
             memberships: [None, None],
@@ -100,7 +103,14 @@ impl WorkQueues {
         let is_shared = self.receives.shared.is_some();
         let posted = self.receives.ring.count();
         let reads = self.max_reads.0;
-        handshake::ConnectionParameters { posted, is_shared, reads, datagrams: None, private_data }
+        handshake::ConnectionParameters {
+            posted,
+            is_shared,
+            is_unreliable: self.is_unreliable,
+            reads,
+            datagrams: None,
+            private_data,
+        }
     }
 
     /// Local memory that a request of the peer names.

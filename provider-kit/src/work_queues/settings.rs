@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dat_provider::QueuePairSpec;
 use dat_provider::error::{Error, Result};
+use dat_provider::{QueuePairSpec, Service};
 
 use super::WorkQueues;
 use crate::attached_srq::AttachedSrq;
@@ -67,6 +67,7 @@ impl WorkQueues {
         receives.epochs = Arc::clone(&spec.epochs);
         self.domain = domains.id();
         self.losses = spec.losses;
+        self.is_unreliable = spec.service == Service::UnreliableConnection;
         self.max_reads = (limits.max_reads_in.max(1), limits.max_reads_out.max(1));
         let memberships = std::mem::replace(&mut self.memberships, memberships);
         Ok(ReplacedQueues { _memberships: memberships, _shared: old_srq, _attachments: drained })

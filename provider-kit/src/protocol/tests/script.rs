@@ -94,6 +94,7 @@ pub(super) struct Scenario {
     /// Which sides use a shared receive queue.
     pub(super) shared: [bool; 2],
     pub(super) acks: Acks,
+    pub(super) is_unreliable: bool,
     /// Number of writes of each side that find the link full.
     pub(super) refusals: u32,
     /// Whether the link holds requests while others are in flight.
@@ -127,6 +128,7 @@ impl Scenario {
             slots: 5,
             shared: [false; 2],
             acks: Acks::Now,
+            is_unreliable: false,
             refusals: 0,
             holds: false,
             reads_several: false,

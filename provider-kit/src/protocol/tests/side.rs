@@ -126,6 +126,10 @@ impl Side {
             Protocol::new(stage, ends, first, (scenario.holds, scenario.offers.is_some()));
         let counts = Counts { taken: first, reported_executed: first, ..Counts::new(first) };
         protocol.counts = counts;
+        if scenario.is_unreliable {
+            queues.is_unreliable = true;
+            protocol.set_unreliable();
+        }
         (protocol.inbound.executed, protocol.inbound.executed_urgent) = (first, first);
         let outbound = &mut protocol.outbound;
         (outbound.peer_posted, outbound.peer_receives_used) = (first, first);

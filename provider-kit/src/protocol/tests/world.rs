@@ -90,6 +90,7 @@ impl<'a> World<'a> {
         let infos = [0, 1].map(|side| ConnectionParameters {
             posted: self.sides[side].protocol.counts.posted,
             is_shared: self.scenario.shared[side],
+            is_unreliable: self.scenario.is_unreliable,
             reads: self.scenario.reads,
             datagrams: None,
             private_data: Vec::new(),

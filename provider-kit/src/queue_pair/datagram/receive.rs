@@ -60,10 +60,10 @@ impl DatagramQp {
             Ok((solicited, message)) => (solicited, message.len()),
             Err(Foreign) => return self.lost.count_foreign(),
         };
-        let Some(taken) = queues.receives.take(upcalls) else { return self.lost.count_dropped() };
+        let Some(taken) = queues.receives.take(upcalls) else { return self.lost.count_dropped(1) };
         let total = PREFIX + message;
         let status = if taken.posted.length < total as u64 {
-            self.lost.count_dropped();
+            self.lost.count_dropped(1);
             DtoStatus::LocalLength
         } else {
             buffer.copy_to(&taken, total)

@@ -58,6 +58,10 @@ pub(super) fn stages() -> Vec<Prepared> {
         prepared.scenario.has_handshake = true;
         Prepared { victim, ..prepared }
     };
+    let unreliable = |mut prepared: Prepared| {
+        prepared.scenario.is_unreliable = true;
+        prepared
+    };
     let shared = |name, sides, steps: &[Step], prepare| {
         let mut prepared = open(name, steps, prepare);
         (prepared.scenario.shared, prepared.scenario.slot) = (sides, 9000);
@@ -101,6 +105,12 @@ pub(super) fn stages() -> Vec<Prepared> {
             receive(world, Body::Write { length: MAX_PIECE + 40, remote });
         })),
         offered,
+        unreliable(open("an unreliable connection", &[], |_| {})),
+        unreliable(open("an unreliable connection with a receive", &[Receive(16)], post_all)),
+        unreliable(large(open("a long message is dropped", &[Receive(16)], |world| {
+            post_and_receive(world, LONG);
+        }))),
+        unreliable(shared("an unreliable shared queue", [false, true], &[Receive(9)], post_all)),
         shared("a shared queue", [false, true], &[], |_| {}),
         shared("a shared queue with a receive", [false, true], &[Receive(9000)], post_all),
         shared("a message is stored", [false, true], &[], |world| receive(world, SHORT)),
