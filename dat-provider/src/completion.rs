@@ -18,12 +18,35 @@ pub struct Completion {
     /// Number of bytes moved; meaningful only for a success.
     pub length: u64,
     /// A value that depends on the operation: the tag of the window for a bind, the invalidated key
-    /// for a receive with invalidate, the data of a receive with immediate data; otherwise 0.
+    /// for a receive with invalidate, the data of a receive with immediate data; for a received datagram of a queue pair with a
+    /// [`DatagramBinding`](super::DatagramBinding) the port of the sender, and in the upper half immediate data;
+    /// otherwise 0.
     pub extra: u64,
     /// Which operation it was; set for failures too.
     pub operation: Operation,
     /// How it ended.
     pub status: DtoStatus,
+}
+
+impl Completion {
+    /// The UDP port from which a received datagram came, if the queue pair has a
+    /// [`DatagramBinding`](super::DatagramBinding).
+    #[must_use]
+    pub const fn datagram_port(&self) -> u16 {
+        self.extra as u16
+    }
+
+    /// The immediate data of the message, RDMA write or datagram that completed a receive.
+    #[must_use]
+    pub const fn immediate(&self) -> Option<u32> {
+        match self.operation {
+            Operation::ReceiveImmediate | Operation::ReceiveSendImmediate => {
+                Some(self.extra as u32)
+            }
+            Operation::ReceiveDatagramImmediate => Some((self.extra >> 32) as u32),
+            _ => None,
+        }
+    }
 }
 
 /// The two halves of a completion queue: queue pairs refer to one, the event dispatcher owns the

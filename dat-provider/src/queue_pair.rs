@@ -1,5 +1,6 @@
 //! Queue pairs: what endpoints post to.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{
@@ -45,6 +46,16 @@ pub enum LossPolicy {
     KeepReceives,
 }
 
+/// Where a queue pair receives datagrams that tells its peers itself: they make a [`RemoteAddress`] of it with
+/// [`Adapter::remote_address`](super::Adapter::remote_address), and resolve nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatagramBinding {
+    /// The UDP port, at every address of the machine; 0 if the system chooses one.
+    pub port: u16,
+    /// The key that datagrams must have (Q_Key). [`QueuePair::set_datagram_key`] changes it.
+    pub key: u64,
+}
+
 /// The capacity of a queue pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuePairLimits {
@@ -86,6 +97,10 @@ pub struct QueuePairSpec {
     /// What becomes of its receives when a connection is lost. Providers may have only the default, and refuse the others
     /// with `DAT_MODEL_NOT_SUPPORTED`.
     pub losses: LossPolicy,
+    /// For a queue pair that carries datagrams: where it receives them. Nothing if peers resolve its address, as with DAT;
+    /// the provider then chooses port and key. With a binding, the [prefix](DATAGRAM_PREFIX) of a received datagram is the
+    /// global route header of RoCE v2, and its completion has the [port of the sender](super::Completion::datagram_port).
+    pub binding: Option<DatagramBinding>,
     /// Tells how long the segment checks of posts on this queue pair stay valid.
     pub epochs: Arc<Epochs>,
     /// Receives its connection events.
@@ -106,6 +121,7 @@ impl QueuePairSpec {
             shared_receives: None,
             limits: QueuePairLimits::default(),
             losses: LossPolicy::default(),
+            binding: None,
             epochs: Arc::default(),
             sink,
         }
@@ -121,6 +137,9 @@ impl QueuePairSpec {
         }
         if self.service == Service::UnreliableConnection {
             return Err(unsupported("unreliable connections"));
+        }
+        if self.binding.is_some() {
+            return Err(unsupported("datagrams whose address is not resolved"));
         }
         Ok(())
     }
@@ -249,6 +268,38 @@ pub trait QueuePair: Downcast {
     /// (the default).
     fn post_datagram(&self, _to: &RemoteAddress, _request: &Request<'_>) -> Result<()> {
         Err(unsupported("datagrams"))
+    }
+
+    /// The UDP port of a queue pair with a [`DatagramBinding`]; nothing for another one (the default).
+    fn datagram_port(&self) -> Option<u16> {
+        None
+    }
+
+    /// Changes the key of a queue pair with a [`DatagramBinding`]. Datagrams that arrive later must have it.
+    ///
+    /// # Errors
+    /// `DAT_MODEL_NOT_SUPPORTED` for another queue pair (the default).
+    fn set_datagram_key(&self, _key: u64) -> Result<()> {
+        Err(unsupported("datagrams whose address is not resolved"))
+    }
+
+    /// Makes a queue pair with a [`DatagramBinding`] receive also what is sent to a multicast group, at the network
+    /// interface that has the address `at`; if that is unspecified, the system chooses one. Nothing changes if it is a
+    /// member already.
+    ///
+    /// # Errors
+    /// The error of the system, for example if no interface has the address; `DAT_MODEL_NOT_SUPPORTED` for another queue
+    /// pair (the default).
+    fn join_group(&self, _group: IpAddr, _at: IpAddr) -> Result<()> {
+        Err(unsupported("multicast groups"))
+    }
+
+    /// Reverts [`join_group`](Self::join_group).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` if it is not a member there; as for `join_group`.
+    fn leave_group(&self, _group: IpAddr, _at: IpAddr) -> Result<()> {
+        Err(unsupported("multicast groups"))
     }
 
     /// Posts a bind and returns the new key of the window; the old key becomes invalid when the
@@ -385,6 +436,22 @@ impl<Q: QueuePair> QueuePair for Arc<Q> {
 
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
         (**self).post_datagram(to, request)
+    }
+
+    fn datagram_port(&self) -> Option<u16> {
+        (**self).datagram_port()
+    }
+
+    fn set_datagram_key(&self, key: u64) -> Result<()> {
+        (**self).set_datagram_key(key)
+    }
+
+    fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
+        (**self).join_group(group, at)
+    }
+
+    fn leave_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
+        (**self).leave_group(group, at)
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {

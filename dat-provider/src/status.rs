@@ -34,6 +34,8 @@ pub enum Operation {
     SendDatagram = 13,
     /// A datagram received.
     ReceiveDatagram = 14,
+    /// A datagram with immediate data received.
+    ReceiveDatagramImmediate = 15,
 }
 
 impl Operation {
@@ -47,6 +49,7 @@ impl Operation {
                 | Self::ReceiveImmediate
                 | Self::ReceiveSendImmediate
                 | Self::ReceiveDatagram
+                | Self::ReceiveDatagramImmediate
         )
     }
 }
@@ -67,6 +70,7 @@ impl fmt::Display for Operation {
             Self::CompareSwap => "atomic compare and swap",
             Self::SendDatagram => "datagram send",
             Self::ReceiveDatagram => "datagram receive",
+            Self::ReceiveDatagramImmediate => "receive of a datagram with immediate data",
         })
     }
 }

@@ -203,6 +203,7 @@ fn operation(rest: u64) -> Operation {
             Operation::ReceiveSendImmediate,
             Operation::SendDatagram,
             Operation::ReceiveDatagram,
+            Operation::ReceiveDatagramImmediate,
         ];
         let mut index = 0;
         while index < known.len() {

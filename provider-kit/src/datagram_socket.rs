@@ -2,27 +2,56 @@
 #![allow(unsafe_code, reason = "the counts of a socket are read by a raw system call")]
 
 use std::mem::size_of_val;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{Ipv4PacketInfo, Ipv6RecvPacketInfo};
 use rustix::io::{Errno, Result};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 use crate::datagram_counts::DatagramCounts;
 use crate::fork::Private;
+use crate::network::interface_of;
+use crate::packet_ends::{self, PacketEnds};
 
 /// Requested length of the receive queue, in bytes; `net.core.rmem_max` limits it.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// A socket bound to an address and a port of the system's choice.
+/// The port at which the members of multicast groups receive what is sent to them. All of them need the same one, so it
+/// is none of those that the system assigns.
+pub(crate) const GROUP_PORT: u16 = 17_473;
+
+/// A socket that is bound to a port.
 pub(crate) struct DatagramSocket {
     socket: Arc<Private<OwnedFd>>,
     port: u16,
+    at: At,
     counts: Arc<DatagramCounts>,
 }
 
-/// The result of sending a packet.
+/// Where a socket receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// At one address.
+    Address,
+    /// At every address, also those of IPv6 (`is_dual`).
+    Everywhere { is_dual: bool },
+    /// What is sent to a multicast group.
+    Group(IpAddr),
+}
+
+/// A packet that has arrived, or as much of it as the buffer has space for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// Length in bytes.
+    pub(crate) length: usize,
+    /// Nothing if the socket receives at one address.
+    pub(crate) ends: Option<PacketEnds>,
+}
+
+/// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// The system has accepted it.
@@ -40,17 +69,82 @@ impl DatagramSocket {
     /// The system's error, for example if the address is not of this machine or no descriptor is free.
     pub(crate) fn bind(mut at: SocketAddr, counts: &Arc<DatagramCounts>) -> Result<Self> {
         at.set_port(0);
+        Self::open(at, At::Address, counts, |_| Ok(()))
+    }
+
+    /// Opens a socket at every address, with this port, or one of the system's choice if it is 0.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind), and if another socket has the port.
+    pub(crate) fn bind_everywhere(port: u16, counts: &Arc<DatagramCounts>) -> Result<Self> {
+        let at = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
+        let both = Self::open(at, At::Everywhere { is_dual: true }, counts, |socket| {
+            sockopt::set_ipv6_v6only(socket, false)?;
+            setsockopt(socket, Ipv6RecvPacketInfo, &true).map_err(of_nix)
+        });
+        match both {
+            // The system has no IPv6.
+            Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) => {}
+            both => return both,
+        }
+        let at = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
+        Self::open(at, At::Everywhere { is_dual: false }, counts, |socket| {
+            setsockopt(socket, Ipv4PacketInfo, &true).map_err(of_nix)
+        })
+    }
+
+    /// Opens a socket that receives what is sent to a multicast group, at the network interface with an address, or at
+    /// one of the system's choice if that is unspecified.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind), and if no interface has the address, or the first one is not that of a group.
+    pub(crate) fn bind_group(
+        group: IpAddr,
+        at: IpAddr,
+        counts: &Arc<DatagramCounts>,
+    ) -> Result<Self> {
+        if !group.is_multicast() {
+            return Err(Errno::INVAL);
+        }
+        let place = SocketAddr::new(group, GROUP_PORT);
+        Self::open(place, At::Group(group), counts, |socket| {
+            sockopt::set_socket_reuseaddr(socket, true)?;
+            match (group, at) {
+                (IpAddr::V4(group), IpAddr::V4(at)) => {
+                    receive_own_groups(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_ALL);
+                    sockopt::set_ip_add_membership(socket, &group, &at)
+                }
+                (IpAddr::V6(group), IpAddr::V6(at)) => {
+                    let interface = if at.is_unspecified() { 0 } else { interface_of(at) };
+                    if interface == 0 && !at.is_unspecified() {
+                        return Err(Errno::NODEV);
+                    }
+                    receive_own_groups(socket, libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_ALL);
+                    sockopt::set_ipv6_add_membership(socket, &group, interface)
+                }
+                _ => Err(Errno::AFNOSUPPORT),
+            }
+        })
+    }
+
+    fn open(
+        at: SocketAddr,
+        place: At,
+        counts: &Arc<DatagramCounts>,
+        prepare: impl FnOnce(&Private<OwnedFd>) -> Result<()>,
+    ) -> Result<Self> {
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket =
             Private::create(|| rustix::net::socket_with(family, SocketType::DGRAM, flags, None))?;
         // Otherwise it has the length of the system's default.
         let _ = sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER);
+        prepare(&socket)?;
         rustix::net::bind(&socket, &at)?;
         let own = SocketAddr::try_from(rustix::net::getsockname(&socket)?)?;
         let socket = Arc::new(socket);
         counts.add(&socket);
-        Ok(Self { socket, port: own.port(), counts: Arc::clone(counts) })
+        Ok(Self { socket, port: own.port(), at: place, counts: Arc::clone(counts) })
     }
 
     /// The port at which it receives; not 0.
@@ -62,14 +156,33 @@ impl DatagramSocket {
         (*self.socket).as_fd()
     }
 
-    /// Receives a packet, truncated to the length of the buffer, and returns its length; `None` if there is none.
+    fn try_receive(&self, into: &mut [u8]) -> Result<Received> {
+        match self.at {
+            At::Address => {
+                let (length, _) = rustix::net::recv(&*self.socket, into, RecvFlags::DONTWAIT)?;
+                Ok(Received { length, ends: None })
+            }
+            At::Everywhere { .. } => {
+                let received = packet_ends::receive(self.descriptor(), into);
+                received.map(|(length, ends)| Received { length, ends }).map_err(of_nix)
+            }
+            At::Group(to) => {
+                let (length, _, from) =
+                    rustix::net::recvfrom(&*self.socket, into, RecvFlags::DONTWAIT)?;
+                let from = from.and_then(|from| SocketAddr::try_from(from).ok());
+                Ok(Received { length, ends: from.map(|from| PacketEnds { from, to }) })
+            }
+        }
+    }
+
+    /// Receives a packet, cut off at the length of the buffer. Nothing if there is none.
     ///
     /// # Errors
     /// The program has closed the descriptor.
-    pub(crate) fn receive(&self, into: &mut [u8]) -> Result<Option<usize>> {
+    pub(crate) fn receive(&self, into: &mut [u8]) -> Result<Option<Received>> {
         loop {
-            match rustix::net::recv(&*self.socket, &mut *into, RecvFlags::DONTWAIT) {
-                Ok((length, _)) => return Ok(Some(length)),
+            match self.try_receive(into) {
+                Ok(received) => return Ok(Some(received)),
                 Err(Errno::INTR) => {}
                 Err(errno @ (Errno::BADF | Errno::NOTSOCK)) => return Err(errno),
                 // Nothing has arrived, or the system reports that an earlier packet has not.
@@ -78,14 +191,32 @@ impl DatagramSocket {
         }
     }
 
-    /// Sends a packet.
+    fn try_send(&self, packet: &[u8], from: Option<SocketAddr>, to: &SocketAddr) -> Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let At::Everywhere { is_dual } = self.at else {
+            return rustix::net::sendto(&*self.socket, packet, flags, to);
+        };
+        let to = if is_dual { packet_ends::mapped(*to) } else { *to };
+        match from.filter(|from| !from.ip().is_unspecified()) {
+            None => rustix::net::sendto(&*self.socket, packet, flags, &to),
+            Some(from) => {
+                packet_ends::send(self.descriptor(), is_dual, packet, from, to).map_err(of_nix)
+            }
+        }
+    }
+
+    /// Sends a packet; a socket at every address does so from one of them.
     ///
     /// # Errors
     /// The program has closed the descriptor.
-    pub(crate) fn send(&self, packet: &[u8], to: &SocketAddr) -> Result<Sent> {
+    pub(crate) fn send(
+        &self,
+        packet: &[u8],
+        from: Option<SocketAddr>,
+        to: &SocketAddr,
+    ) -> Result<Sent> {
         loop {
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            match rustix::net::sendto(&*self.socket, packet, flags, to) {
+            match self.try_send(packet, from, to) {
                 Ok(_) => return Ok(Sent::Taken),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(Sent::Full),
@@ -105,7 +236,28 @@ impl Drop for DatagramSocket {
     }
 }
 
-/// The number of packets for which a socket had no space, modulo 2^32; 0 if the system does not report it.
+/// The same error as the other library has it.
+fn of_nix(errno: nix::Error) -> Errno {
+    Errno::from_raw_os_error(errno as i32)
+}
+
+/// Makes a socket receive only from the groups and interfaces that it has joined itself. Without the option, which old
+/// systems do not have, it also receives what is sent to its group at interfaces at which other sockets are members.
+fn receive_own_groups(socket: &Private<OwnedFd>, level: libc::c_int, option: libc::c_int) {
+    let no: libc::c_int = 0;
+    // SAFETY: the call reads the integer, whose size it is given, and nothing else.
+    let _ = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            (&raw const no).cast(),
+            size_of_val(&no) as libc::socklen_t,
+        )
+    };
+}
+
+/// The number of packets for which a socket had no space, modulo 2^32; 0 if the system does not say.
 pub(crate) fn overruns(socket: &Private<OwnedFd>) -> u64 {
     /// The index of the number among those of `SO_MEMINFO` (`SK_MEMINFO_DROPS`).
     const DROPS: usize = 8;
@@ -126,11 +278,11 @@ pub(crate) fn overruns(socket: &Private<OwnedFd>) -> u64 {
 
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
-    use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
+    use std::net::UdpSocket;
 
     use super::*;
 
-    fn at(address: impl Into<std::net::IpAddr>) -> SocketAddr {
+    fn at(address: impl Into<IpAddr>) -> SocketAddr {
         SocketAddr::new(address.into(), 0)
     }
 
@@ -144,12 +296,57 @@ mod tests {
             assert_eq!(other.receive(&mut buffer), Ok(None));
             let to = SocketAddr::new(at.ip(), other.port());
             for (packet, expected) in [(&b"hello"[..], 5), (b"0123456789", 8), (b"", 0)] {
-                assert_eq!(one.send(packet, &to), Ok(Sent::Taken));
-                assert_eq!(other.receive(&mut buffer), Ok(Some(expected)));
+                assert_eq!(one.send(packet, None, &to), Ok(Sent::Taken));
+                let received = Received { length: expected, ends: None };
+                assert_eq!(other.receive(&mut buffer), Ok(Some(received)));
                 assert_eq!(buffer[..expected], packet[..expected]);
             }
         }
         assert_eq!(counts.read(), Default::default());
+    }
+
+    #[test]
+    fn a_socket_at_every_address_knows_both_ends_of_a_packet() {
+        let counts = DatagramCounts::new();
+        let [one, other] =
+            [0; 2].map(|port| DatagramSocket::bind_everywhere(port, &counts).expect("a port"));
+        assert!(DatagramSocket::bind_everywhere(one.port(), &counts).is_err(), "it is in use");
+        let mut buffer = [0; 8];
+        for text in ["127.0.0.1", "127.0.0.2", "::1"] {
+            let to: IpAddr = text.parse().expect("an address");
+            for from in [None, Some(SocketAddr::new(to, 0))] {
+                let peer = SocketAddr::new(to, other.port());
+                assert_eq!(one.send(b"hello", from, &peer), Ok(Sent::Taken));
+                let Ok(Some(Received { length: 5, ends: Some(ends) })) = other.receive(&mut buffer)
+                else {
+                    panic!("nothing from {text}")
+                };
+                assert_eq!((ends.to, ends.from.port()), (to, one.port()));
+                assert!(ends.from.ip() == to || from.is_none(), "{ends:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_member_of_a_group_gets_what_is_sent_to_it() {
+        let counts = DatagramCounts::new();
+        let lo = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let group = IpAddr::from([239, 77, 68, 65]);
+        let [one, other] =
+            [(); 2].map(|()| DatagramSocket::bind_group(group, lo, &counts).expect("a member"));
+        let sender = DatagramSocket::bind_everywhere(0, &counts).expect("a port");
+        let (to, from) = (SocketAddr::new(group, GROUP_PORT), Some(SocketAddr::new(lo, 0)));
+        assert_eq!(sender.send(b"hello", from, &to), Ok(Sent::Taken));
+        let mut buffer = [0; 8];
+        for member in [&one, &other] {
+            let ends = PacketEnds { from: SocketAddr::new(lo, sender.port()), to: group };
+            let received = Received { length: 5, ends: Some(ends) };
+            assert_eq!(member.receive(&mut buffer), Ok(Some(received)));
+        }
+        let another = SocketAddr::new([239, 77, 68, 66].into(), GROUP_PORT);
+        assert_eq!(sender.send(b"hello", from, &another), Ok(Sent::Taken));
+        assert_eq!(one.receive(&mut buffer), Ok(None));
+        assert!(DatagramSocket::bind_group(lo, lo, &counts).is_err(), "not a group");
     }
 
     #[test]
@@ -178,7 +375,7 @@ mod tests {
         let socket = DatagramSocket::bind(at(Ipv4Addr::LOCALHOST), &counts).expect("a port");
         // A socket of the loopback address cannot leave the machine.
         let to = SocketAddr::from(([192, 0, 2, 77], 9));
-        assert_eq!(socket.send(b"hello", &to), Ok(Sent::Refused));
+        assert_eq!(socket.send(b"hello", None, &to), Ok(Sent::Refused));
         assert_eq!(counts.read().transmit_discards, 1);
     }
 }

@@ -50,6 +50,7 @@ mod loom_models;
 mod memory;
 pub mod memory_link;
 pub mod network;
+mod packet_ends;
 pub mod parameters;
 pub mod polled_links;
 pub mod processors;

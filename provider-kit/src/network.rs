@@ -105,7 +105,15 @@ pub fn on_interface(address: IpAddr, port: u16, interface: &str) -> SocketAddr {
     }
 }
 
-/// Returns true if a network interface of this machine has the address.
+/// The index of the network interface that has an address; 0 if none has it.
+#[must_use]
+pub fn interface_of(address: Ipv6Addr) -> u32 {
+    let has = |one: &Interface| one.addresses.iter().any(|own| own.ip() == address);
+    let found = interfaces().into_iter().find(has);
+    found.map_or(0, |one| if_nametoindex(one.name.as_str()).unwrap_or(0))
+}
+
+/// Whether a network interface of this machine has an address.
 ///
 /// # Errors
 /// The system does not list the interfaces, for example because no descriptor is free.

@@ -1,5 +1,6 @@
 //! The layer's adapter, and how it is opened.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::call::Call;
@@ -14,8 +15,8 @@ use dat_provider::error::Result;
 use dat_provider::{
     Adapter, AdapterAttributes, AdapterSink, Address, AsyncUpcall, CompletionQueue,
     CompletionQueueParts, CompletionSink, DeviceCounters, ListenSink, ListenerParts, OpenRequest,
-    ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
-    SharedReceiveSink, WaiterProgress,
+    ProtectionDomain, QueuePair, QueuePairSpec, RemoteAddress, SharedReceiveLimits,
+    SharedReceiveQueue, SharedReceiveSink, WaiterProgress,
 };
 
 /// Opens an adapter with `open` and puts a layer of hooks over it. A decorator calls this in its
@@ -120,6 +121,15 @@ impl<H: Hooks> Adapter for Decorated<H> {
     ) -> Result<ListenerParts> {
         let listen = |sink| self.inner.listen_at(address, qualifier, sink);
         self.listening(Some(qualifier), sink, listen)
+    }
+
+    fn remote_address(
+        &self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        key: u64,
+    ) -> Result<RemoteAddress> {
+        self.inner.remote_address(from, to, key)
     }
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {

@@ -1,5 +1,6 @@
 //! The layer's queue pairs.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::call::Call;
@@ -60,6 +61,7 @@ fn below<H: Hooks>(
         shared_receives: spec.shared_receives.as_ref().map(SharedReceives::<H>::below),
         limits: spec.limits,
         losses: spec.losses,
+        binding: spec.binding,
         epochs: spec.epochs,
         sink: Arc::new(EventSink { layer: Arc::clone(layer), object, end, outer: spec.sink }),
     }
@@ -100,6 +102,22 @@ impl<H: Hooks> QueuePair for Pair<H> {
             ..*bind
         };
         self.post(&call, || self.inner.post_bind(&bind))
+    }
+
+    fn datagram_port(&self) -> Option<u16> {
+        self.inner.datagram_port()
+    }
+
+    fn set_datagram_key(&self, key: u64) -> Result<()> {
+        self.inner.set_datagram_key(key)
+    }
+
+    fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
+        self.inner.join_group(group, at)
+    }
+
+    fn leave_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
+        self.inner.leave_group(group, at)
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {

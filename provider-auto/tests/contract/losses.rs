@@ -57,7 +57,7 @@ fn receives_are_flushed_when_their_owner_says_so() {
 }
 
 #[test]
-fn a_disconnect_of_the_own_side_flushes_at_once() {
+fn a_local_disconnect_flushes_at_once() {
     for world in over_links() {
         let [peer, side] = pair(&world);
         side.qp.disconnect(Close::Graceful);

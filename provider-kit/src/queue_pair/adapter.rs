@@ -1,6 +1,6 @@
 //! An open adapter.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use dat_provider::attr::NamedAttr;
@@ -8,13 +8,13 @@ use dat_provider::error::{Result, Subtype};
 use dat_provider::{
     Adapter, AdapterAttributes, AdapterSink, Address, CompletionQueueParts, CompletionSink,
     DeviceCounters, ListenSink, ListenerParts, LocalCause, ProtectionDomain, QueuePair,
-    QueuePairSpec, Service, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
-    WaiterProgress, unsupported,
+    QueuePairSpec, RemoteAddress, Service, SharedReceiveLimits, SharedReceiveQueue,
+    SharedReceiveSink, WaiterProgress, unsupported,
 };
 use dat_sync::Mutex;
 
 use super::completions;
-use super::datagram::DatagramHandle;
+use super::datagram::{DatagramHandle, Destination};
 use super::handle::QpHandle;
 use super::listener::{Listener, Requests};
 use crate::attributes::{Identity, attributes};
@@ -113,6 +113,18 @@ impl Adapter for SoftAdapter {
         sink: Arc<dyn ListenSink>,
     ) -> Result<ListenerParts> {
         self.listening(sink, |transport| transport.listen_at(ip_address(address)?, qualifier))
+    }
+
+    fn remote_address(
+        &self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        key: u64,
+    ) -> Result<RemoteAddress> {
+        if !self.core.transport.has_datagrams() {
+            return Err(unsupported("datagrams"));
+        }
+        Ok(Destination::at(from, to, key))
     }
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {

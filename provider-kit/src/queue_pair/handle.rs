@@ -187,7 +187,7 @@ impl QueuePair for QpHandle {
             if state.is_retired || !is_over {
                 return Err(state.state_error());
             }
-            // Those of a lost connection.
+            // A lost connection has left them.
             state.queues.receives.flush(upcalls);
             state.phase = Phase::Unconnected;
             state.forget_failures();

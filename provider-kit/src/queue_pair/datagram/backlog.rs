@@ -14,7 +14,7 @@ pub(super) struct SendBacklog(pub(super) VecDeque<Waiting>);
 
 /// A datagram that waits.
 pub(super) struct Waiting {
-    pub(super) from: SocketAddr,
+    pub(super) from: Option<SocketAddr>,
     pub(super) to: SocketAddr,
     pub(super) packet: Box<[u8]>,
     pub(super) request: InFlight,

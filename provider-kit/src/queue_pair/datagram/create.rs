@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
-use dat_provider::QueuePairSpec;
 use dat_provider::error::Result;
+use dat_provider::{DatagramBinding, QueuePairSpec};
 use dat_sync::Mutex;
 
 use super::backlog::SendBacklog;
@@ -24,13 +24,17 @@ impl DatagramHandle {
     /// Creates a queue pair.
     ///
     /// # Errors
-    /// An object of the settings belongs to another provider, or the system has no random numbers or no memory.
+    /// An object of the settings belongs to another provider, the system has no random numbers or no memory, or another
+    /// socket has the port.
     pub(in crate::queue_pair) fn create(
         core: &Arc<Core>,
         lost: &Arc<DatagramCounts>,
         spec: &QueuePairSpec,
     ) -> Result<Self> {
-        let key = u128::from_le_bytes(handshake::nonce()?) as u64;
+        let key = match spec.binding {
+            Some(binding) => binding.key,
+            None => u128::from_le_bytes(handshake::nonce()?) as u64,
+        };
         let buffer = PacketBuffer::new()?;
         let mut outcome = Ok(());
         let queue_pair = Arc::new_cyclic(|weak_self: &Weak<DatagramQp>| {
@@ -57,7 +61,11 @@ impl DatagramHandle {
         });
         outcome?;
         queue_pair.join_completion_queues();
-        Ok(Self(queue_pair))
+        let handle = Self(queue_pair);
+        if let Some(DatagramBinding { port, .. }) = spec.binding {
+            handle.0.open(|sockets, core, this, lost| sockets.bind(port, core, this, lost))?;
+        }
+        Ok(handle)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Queue pairs for datagrams, as the provider contract has them.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::flags::Close;
 use dat_provider::{
     ConnectRequest, Failure, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest, RemoteAddress,
-    Request,
+    Request, unsupported,
 };
 
 use super::DatagramQp;
@@ -15,6 +16,18 @@ use crate::receive_ring::PostedReceive;
 
 /// The core's reference to a queue pair.
 pub(in crate::queue_pair) struct DatagramHandle(pub(super) Arc<DatagramQp>);
+
+impl DatagramHandle {
+    /// # Errors
+    /// The process is a child of the owner, or the queue pair has no port of its own.
+    fn check_binding(&self) -> Result<()> {
+        self.0.core.check()?;
+        match self.datagram_port() {
+            Some(_) => Ok(()),
+            None => Err(unsupported("this for a queue pair whose address is resolved")),
+        }
+    }
+}
 
 impl QueuePair for DatagramHandle {
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
@@ -51,6 +64,31 @@ impl QueuePair for DatagramHandle {
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
         self.0.core.check()?;
         self.0.post(to, request)
+    }
+
+    fn datagram_port(&self) -> Option<u16> {
+        self.0.core.owner_process.check().ok()?;
+        self.0.state.lock().sockets.port()
+    }
+
+    fn set_datagram_key(&self, key: u64) -> Result<()> {
+        self.check_binding()?;
+        self.0.state.lock().key = key;
+        Ok(())
+    }
+
+    fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
+        self.check_binding()?;
+        self.0.open(|sockets, core, this, lost| sockets.join((group, at), core, this, lost))
+    }
+
+    fn leave_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
+        self.check_binding()?;
+        if self.0.with_state(|state, _| state.sockets.leave(group, at, &self.0.core)) {
+            return Ok(());
+        }
+        Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+            .because(format!("the queue pair is not a member of {group} at {at}")))
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {

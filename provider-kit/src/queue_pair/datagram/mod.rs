@@ -8,9 +8,12 @@
 //! To resolve an address, a link to the listener is connected as for a connection. The two sides tell each other port
 //! and key in the handshake, and close the link.
 //!
+//! A queue pair whose owner tells the peers its port and key has one socket for every address instead, and one for each
+//! multicast group, all of which receive at the same port: a datagram for a group reaches all of them.
+//!
 //! # Modules
 //! - `handle`, `create`: the object of the contract; `address`: a destination; `sockets`: the sockets.
-//! - `send` (`backlog`) and `receive`: datagrams, in the memory of `packet`;
+//! - `send` (`backlog`) and `receive`: datagrams, in the memory of `packet`; `route_header`: what precedes a message;
 //! - `lease`: whether the driver or pollers receive them, with `driven` and `polled`.
 //! - `resolve`, and `resolution`: an attempt of the active side.
 
@@ -25,13 +28,14 @@ mod polled;
 mod receive;
 mod resolution;
 mod resolve;
+mod route_header;
 mod send;
 mod sockets;
 
 use std::sync::{Arc, Weak};
 
-use dat_provider::ConnectionSink;
 use dat_provider::error::{Result, Subtype};
+use dat_provider::{ConnectionSink, LocalCause};
 use dat_sync::Mutex;
 use rustix::event::epoll::EventFlags;
 
@@ -50,6 +54,7 @@ use crate::shared_receive::Resume;
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
+pub(super) use address::Destination;
 pub(super) use handle::{DatagramHandle, downcast};
 
 /// A queue pair for datagrams. The crate documentation has the order of its locks.
@@ -100,6 +105,28 @@ impl DatagramQp {
     fn driven(&self) -> Weak<dyn Driven> {
         let weak: Weak<Self> = Weak::clone(&self.weak_self);
         weak
+    }
+
+    /// Opens a socket.
+    ///
+    /// # Errors
+    /// The queue pair was retired, or what keeps this side from the socket.
+    fn open(
+        &self,
+        open: impl FnOnce(
+            &mut Sockets,
+            &Core,
+            &Weak<dyn Driven>,
+            &Arc<DatagramCounts>,
+        ) -> std::result::Result<(), LocalCause>,
+    ) -> Result<()> {
+        self.with_state(|state, _| {
+            if state.is_retired {
+                return Err(wrong_state(Subtype::InvalidStateEpNotready));
+            }
+            open(&mut state.sockets, &self.core, &self.driven(), &self.lost)
+                .map_err(|cause| cause.error(Subtype::ResourceDevice))
+        })
     }
 
     /// Runs `act` under the lock, and makes the upcalls after releasing it.

@@ -4,14 +4,14 @@ use dat_provider::error::{Error, Result};
 use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::mem::Span;
 use dat_provider::status::DtoStatus;
-use dat_provider::{DATAGRAM_PREFIX, Request};
+use dat_provider::{DATAGRAM_PREFIX, Request, Work};
 
 use crate::bytes;
-use crate::protocol::datagram::{HEAD, MAX_DATAGRAM, head};
+use crate::protocol::datagram::{HEAD, Head, IMMEDIATE, MAX_DATAGRAM};
 use crate::transfer::{self, LocalMemory};
 use crate::work_queues::TakenReceive;
 
-/// Length of the global route header, in whose place a receive gets zeros.
+/// Length of the global route header, in whose place a receive gets zeros if the addresses are not known.
 pub(super) const PREFIX: usize = DATAGRAM_PREFIX as usize;
 
 /// A packet, so that prefix and message are adjacent.
@@ -27,7 +27,7 @@ impl PacketBuffer {
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` if there is no memory.
     pub(super) fn new() -> Result<Self> {
-        let (mut bytes, length) = (Vec::new(), PREFIX + MAX_DATAGRAM + 1);
+        let (mut bytes, length) = (Vec::new(), PREFIX + IMMEDIATE + MAX_DATAGRAM + 1);
         if bytes.try_reserve_exact(length).is_err() {
             return Err(Error::no_memory("a packet of the endpoint"));
         }
@@ -40,16 +40,21 @@ impl PacketBuffer {
         &mut self.bytes[PREFIX - HEAD..]
     }
 
-    /// Copies prefix and message, of `total` bytes, to a receive.
-    pub(super) fn copy_to(&mut self, taken: &TakenReceive, total: usize) -> DtoStatus {
-        // The head.
-        self.bytes[PREFIX - HEAD..PREFIX].fill(0);
+    /// Copies this prefix, and the message of a packet with this head, together `total` bytes, to a receive.
+    pub(super) fn copy_to(
+        &mut self,
+        taken: &TakenReceive,
+        (prefix, head): (&[u8; PREFIX], Head),
+        total: usize,
+    ) -> DtoStatus {
+        let start = head.len() - HEAD;
+        self.bytes[start..start + PREFIX].copy_from_slice(prefix);
         let local = LocalMemory { segments: &taken.segments, domain: taken.domain };
         self.spans.clear();
         let range = (0, total as u64);
         let is_valid =
             transfer::local_spans(local, Privileges::LOCAL_WRITE, range, &mut self.spans);
-        match is_valid.then(|| bytes::scatter(&self.bytes[..total], &self.spans)) {
+        match is_valid.then(|| bytes::scatter(&self.bytes[start..start + total], &self.spans)) {
             Some(Ok(_)) => DtoStatus::Success,
             _ => DtoStatus::LocalProtection,
         }
@@ -62,11 +67,17 @@ impl PacketBuffer {
         spans.clear();
         let range = (0, request.length);
         let is_valid = transfer::local_spans(local, Privileges::LOCAL_READ, range, &mut spans);
-        let packet = &mut self.packet()[..HEAD + request.length as usize];
-        let (first, message) = packet.split_at_mut(HEAD);
-        first.copy_from_slice(&head(key, request.flags.contains(CompletionFlags::SOLICITED_WAIT)));
-        let is_copied = is_valid && bytes::gather_into(&spans, message).is_ok();
+        let immediate = match request.work {
+            Work::SendImmediate { immediate } => Some(immediate),
+            _ => None,
+        };
+        let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
+        let head = Head { solicited, immediate };
+        let total = head.len() + request.length as usize;
+        let packet = &mut self.packet()[..total];
+        head.write(key, packet);
+        let is_copied = is_valid && bytes::gather_into(&spans, &mut packet[head.len()..]).is_ok();
         self.spans = spans;
-        is_copied.then(|| &self.packet()[..HEAD + request.length as usize])
+        is_copied.then(|| &self.packet()[..total])
     }
 }

@@ -3,7 +3,9 @@
 use dat_provider::status::{DtoStatus, Operation};
 
 use super::packet::{PREFIX, PacketBuffer};
+use super::route_header::route_header;
 use super::{DatagramQp, State};
+use crate::datagram_socket::Received;
 use crate::protocol::datagram::{self, Foreign};
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
@@ -28,8 +30,8 @@ impl DatagramQp {
         for socket in sockets.iter() {
             let mut count = 0;
             while count < MAX_PACKETS {
-                let length = match socket.receive(buffer.packet()) {
-                    Ok(Some(length)) => length,
+                let received = match socket.receive(buffer.packet()) {
+                    Ok(Some(received)) => received,
                     Ok(None) => break,
                     Err(errno) => {
                         self.core.fail(errno);
@@ -37,7 +39,7 @@ impl DatagramQp {
                     }
                 };
                 count += 1;
-                self.deliver(queues, buffer, length, *key, upcalls);
+                self.deliver(queues, buffer, received, *key, upcalls);
             }
             *arrivals = arrivals.wrapping_add(count);
             arrived.any |= count > 0;
@@ -51,13 +53,13 @@ impl DatagramQp {
         &self,
         queues: &mut WorkQueues,
         buffer: &mut PacketBuffer,
-        length: usize,
+        Received { length, ends }: Received,
         key: u64,
         upcalls: &mut Upcalls,
     ) {
         let packet = &buffer.packet()[..length];
-        let (solicited, message) = match datagram::open(packet, key) {
-            Ok((solicited, message)) => (solicited, message.len()),
+        let (head, message) = match datagram::open(packet, key) {
+            Ok((head, message)) => (head, message.len()),
             Err(Foreign) => return self.lost.count_foreign(),
         };
         let Some(taken) = queues.receives.take(upcalls) else { return self.lost.count_dropped(1) };
@@ -66,10 +68,17 @@ impl DatagramQp {
             self.lost.count_dropped(1);
             DtoStatus::LocalLength
         } else {
-            buffer.copy_to(&taken, total)
+            let prefix = ends.map_or([0; PREFIX], |ends| route_header(&ends, length));
+            buffer.copy_to(&taken, (&prefix, head), total)
         };
-        let (outcome, arrival) =
-            ((total as u64, status), (Operation::ReceiveDatagram, 0, solicited));
+        let port = ends.map_or(0, |ends| u64::from(ends.from.port()));
+        let (operation, extra) = match head.immediate {
+            Some(immediate) if ends.is_some() => {
+                (Operation::ReceiveDatagramImmediate, port | u64::from(immediate) << 32)
+            }
+            _ => (Operation::ReceiveDatagram, port),
+        };
+        let (outcome, arrival) = ((total as u64, status), (operation, extra, head.solicited));
         queues.receives.complete(taken.posted, outcome, arrival, upcalls);
     }
 }

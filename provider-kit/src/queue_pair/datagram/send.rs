@@ -37,7 +37,7 @@ impl DatagramQp {
             let State { queues, sockets, buffer, backlog, .. } = state;
             let Destination { from, to, key } = *destination;
             let socket = sockets
-                .at(from, &self.core, &self.driven(), &self.lost)
+                .for_sending(from, &self.core, &self.driven(), &self.lost)
                 .map_err(|cause| cause.error(Subtype::ResourceDevice))?;
             if !queues.credits.try_take() {
                 return Err(no_credit());
@@ -53,7 +53,7 @@ impl DatagramQp {
                 None => DtoStatus::LocalProtection,
                 Some(packet) => {
                     let waits = !backlog.is_empty();
-                    match if waits { Ok(Sent::Full) } else { socket.send(packet, &to) } {
+                    match if waits { Ok(Sent::Full) } else { socket.send(packet, from, &to) } {
                         Ok(Sent::Full) => match copy_of(packet) {
                             Some(packet) => {
                                 let request = in_flight;
@@ -78,8 +78,8 @@ impl DatagramQp {
     pub(super) fn send_waiting(&self, state: &mut State, upcalls: &mut Upcalls) {
         let State { queues, sockets, backlog, .. } = state;
         while let Some(Waiting { from, to, packet, request }) = backlog.0.front() {
-            let status = match sockets.at(*from, &self.core, &self.driven(), &self.lost) {
-                Ok(socket) => match socket.send(packet, to) {
+            let status = match sockets.for_sending(*from, &self.core, &self.driven(), &self.lost) {
+                Ok(socket) => match socket.send(packet, *from, to) {
                     Ok(Sent::Full) => return,
                     outcome => self.status_of(outcome),
                 },

@@ -1,6 +1,6 @@
 //! The sockets of a queue pair.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Weak};
 
 use dat_provider::LocalCause;
@@ -10,24 +10,110 @@ use crate::datagram_counts::DatagramCounts;
 use crate::datagram_socket::DatagramSocket;
 use crate::progress::{Core, Driven, Job};
 
-/// The sockets, each at another address of the machine. Usually there is one.
+/// The sockets. Usually there is one.
 #[derive(Default)]
 pub(super) struct Sockets {
+    /// Each at another address of the machine; or first that of the port at every address, and one for each group.
     all: Vec<OpenSocket>,
     /// The events that the driver waits for.
     interest: EventFlags,
+    /// The first one receives at every address.
+    has_port: bool,
     /// One was opened that pollers do not know yet.
     has_new: bool,
 }
 
 struct OpenSocket {
-    /// The address, whose port means nothing.
-    at: SocketAddr,
+    place: Place,
     socket: DatagramSocket,
     token: u64,
 }
 
+/// Where a socket receives.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// At an address, whose port means nothing.
+    Address(SocketAddr),
+    /// At every address.
+    Port,
+    /// What is sent to a group, at the interface with an address.
+    Group(IpAddr, IpAddr),
+}
+
 impl Sockets {
+    /// Opens a socket at every address.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at), and if another socket has the port.
+    pub(super) fn bind(
+        &mut self,
+        port: u16,
+        core: &Core,
+        queue_pair: &Weak<dyn Driven>,
+        lost: &Arc<DatagramCounts>,
+    ) -> Result<(), LocalCause> {
+        let socket = DatagramSocket::bind_everywhere(port, lost)
+            .map_err(failed("open a socket for datagrams"))?;
+        self.add(Place::Port, socket, core, queue_pair)?;
+        self.has_port = true;
+        Ok(())
+    }
+
+    /// The port at every address.
+    pub(super) fn port(&self) -> Option<u16> {
+        self.all.first().filter(|_| self.has_port).map(|one| one.socket.port())
+    }
+
+    fn member(&self, group: IpAddr, at: IpAddr) -> Option<usize> {
+        let is_it = |one: &OpenSocket| matches!(one.place, Place::Group(its, there) if (its, there) == (group, at));
+        self.all.iter().position(is_it)
+    }
+
+    /// Receives what is sent to a group.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at), and if no interface has the address.
+    pub(super) fn join(
+        &mut self,
+        (group, at): (IpAddr, IpAddr),
+        core: &Core,
+        queue_pair: &Weak<dyn Driven>,
+        lost: &Arc<DatagramCounts>,
+    ) -> Result<(), LocalCause> {
+        if self.member(group, at).is_none() {
+            let socket = DatagramSocket::bind_group(group, at, lost)
+                .map_err(failed("join a multicast group"))?;
+            self.add(Place::Group(group, at), socket, core, queue_pair)?;
+        }
+        Ok(())
+    }
+
+    /// Receives no more what is sent to a group. Returns false if it is not a member.
+    pub(super) fn leave(&mut self, group: IpAddr, at: IpAddr, core: &Core) -> bool {
+        let member = self.member(group, at);
+        if let Some(index) = member {
+            self.all.remove(index).close(core);
+        }
+        member.is_some()
+    }
+
+    /// The socket from which datagrams leave that go from an address; `None` leaves that to the system.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at), and if the system would have to choose one of several sockets.
+    pub(super) fn for_sending(
+        &mut self,
+        from: Option<SocketAddr>,
+        core: &Core,
+        queue_pair: &Weak<dyn Driven>,
+        lost: &Arc<DatagramCounts>,
+    ) -> Result<&DatagramSocket, LocalCause> {
+        let what = "send from an address that the system chooses";
+        let none = LocalCause { what, errno: libc::EDESTADDRREQ };
+        let from = from.or(self.has_port.then_some(EVERYWHERE)).ok_or(none)?;
+        self.at(from, core, queue_pair, lost)
+    }
+
     /// The socket at an address, which is opened if there is none.
     ///
     /// # Errors
@@ -39,28 +125,40 @@ impl Sockets {
         queue_pair: &Weak<dyn Driven>,
         lost: &Arc<DatagramCounts>,
     ) -> Result<&DatagramSocket, LocalCause> {
-        let known = self.all.iter().position(|one| is_same_address(one.at, at));
-        let index = match known {
+        let is_it = |one: &OpenSocket| match one.place {
+            Place::Address(address) => is_same_address(address, at),
+            Place::Port => true,
+            Place::Group(..) => false,
+        };
+        let index = match self.all.iter().position(is_it) {
             Some(index) => index,
             None => {
-                let failed = |what: &'static str| {
-                    move |errno: rustix::io::Errno| LocalCause::new(what, &errno.into())
-                };
                 let socket = DatagramSocket::bind(at, lost)
                     .map_err(failed("open a socket for datagrams"))?;
-                let token = core.token();
-                core.submit_without_wakeup(Job::Watch(token, Weak::clone(queue_pair), None));
-                let interest = self.interest | EventFlags::IN;
-                if let Err(errno) = core.watch(socket.descriptor(), token, interest) {
-                    core.submit_without_wakeup(Job::Forget(token));
-                    return Err(failed("wait for datagrams (epoll)")(errno));
-                }
-                self.all.push(OpenSocket { at, socket, token });
-                self.has_new = true;
-                self.all.len() - 1
+                self.add(Place::Address(at), socket, core, queue_pair)?
             }
         };
         Ok(&self.all[index].socket)
+    }
+
+    /// Adds a socket, and returns its index.
+    fn add(
+        &mut self,
+        place: Place,
+        socket: DatagramSocket,
+        core: &Core,
+        queue_pair: &Weak<dyn Driven>,
+    ) -> Result<usize, LocalCause> {
+        let token = core.token();
+        core.submit_without_wakeup(Job::Watch(token, Weak::clone(queue_pair), None));
+        let interest = self.interest | EventFlags::IN;
+        if let Err(errno) = core.watch(socket.descriptor(), token, interest) {
+            core.submit_without_wakeup(Job::Forget(token));
+            return Err(failed("wait for datagrams (epoll)")(errno));
+        }
+        self.all.push(OpenSocket { place, socket, token });
+        self.has_new = true;
+        Ok(self.all.len() - 1)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &DatagramSocket> {
@@ -81,11 +179,23 @@ impl Sockets {
 
     /// Closes them.
     pub(super) fn close(self, core: &Core) {
-        for one in &self.all {
-            core.forget_descriptor(one.socket.descriptor());
-            core.submit_without_wakeup(Job::Forget(one.token));
-        }
+        self.all.into_iter().for_each(|one| one.close(core));
     }
+}
+
+impl OpenSocket {
+    fn close(self, core: &Core) {
+        core.forget_descriptor(self.socket.descriptor());
+        core.submit_without_wakeup(Job::Forget(self.token));
+    }
+}
+
+/// The address of a queue pair that sends from any.
+const EVERYWHERE: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
+
+/// The cause that a step failed with an error of the system.
+fn failed(what: &'static str) -> impl Fn(rustix::io::Errno) -> LocalCause {
+    move |errno| LocalCause::new(what, &errno.into())
 }
 
 /// Whether two addresses differ at most in their ports.

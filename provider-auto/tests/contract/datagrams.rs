@@ -1,0 +1,246 @@
+//! Datagrams to queue pairs that tell their peers themselves where they receive.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use dat_provider::error::ReturnType;
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{
+    Completion, DATAGRAM_PREFIX, DatagramBinding, Epoch, RemoteAddress, Request, Service, Work,
+};
+
+use crate::world::{Side, World};
+
+const PREFIX: usize = DATAGRAM_PREFIX as usize;
+const KEY: u64 = 0x1111_1111;
+const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// The adapters that have datagrams.
+fn worlds() -> [World; 3] {
+    [
+        World::open(&*dat_provider_shm::provider(), "shm"),
+        World::open(&*dat_provider_tcp::provider(), "tcp-lo"),
+        World::open(&*dat_provider_auto::provider(), "auto"),
+    ]
+}
+
+/// A queue pair with a port of its own.
+fn side_at(world: &World, port: u16) -> Side {
+    world.side_with(|spec| {
+        spec.service = Service::Datagram;
+        spec.binding = Some(DatagramBinding { port, key: KEY });
+    })
+}
+
+fn side(world: &World) -> Side {
+    side_at(world, 0)
+}
+
+fn port(side: &Side) -> u16 {
+    side.qp.datagram_port().expect("it has one")
+}
+
+/// A queue pair at an address of this machine, to which datagrams go from the same address.
+fn to(world: &World, side: &Side, at: IpAddr) -> RemoteAddress {
+    let address = world.adapter.remote_address(Some(at), SocketAddr::new(at, port(side)), KEY);
+    address.expect("an adapter with datagrams")
+}
+
+fn post(side: &Side, to: &RemoteAddress, work: Work, cookie: u64, length: usize) {
+    let (segments, flags) = (&[side.segment(0, length)][..], CompletionFlags::SOLICITED_WAIT);
+    let (length, checked) = (length as u64, Epoch::default());
+    let request = Request { work, segments, length, cookie, flags, checked };
+    side.qp.post_datagram(to, &request).expect("a datagram");
+    assert_eq!(side.done(1), [(Operation::SendDatagram, cookie, DtoStatus::Success)]);
+}
+
+/// The completion of the receive 3 at the start of the memory, whose message must be this one.
+fn received(side: &Side, message: &[u8]) -> Completion {
+    let [done] = side.completions(1)[..] else { panic!("one completion") };
+    assert_eq!((done.cookie, done.status), (3, DtoStatus::Success));
+    assert_eq!(done.length, (PREFIX + message.len()) as u64);
+    assert_eq!(side.memory.to_vec(PREFIX, message.len()).expect("in range"), message);
+    done
+}
+
+fn header(side: &Side) -> [u8; PREFIX] {
+    let mut header = [0; PREFIX];
+    side.memory.read(0, &mut header).expect("in range");
+    header
+}
+
+#[test]
+fn a_datagram_tells_who_has_sent_it() {
+    for world in worlds() {
+        let [one, other] = [(); 2].map(|()| side(&world));
+        for at in [LO, Ipv4Addr::new(127, 0, 0, 9).into(), Ipv6Addr::LOCALHOST.into()] {
+            one.memory.write(0, b"hello").expect("in range");
+            other.receive(3, other.segment(0, 100));
+            let to = to(&world, &other, at);
+            assert_eq!(to.number, u32::from(port(&other)));
+            post(&one, &to, Work::Send, 5, 5);
+            let done = received(&other, b"hello");
+            assert_eq!(done.operation, Operation::ReceiveDatagram);
+            assert_eq!((done.datagram_port(), done.immediate()), (port(&one), None));
+            let header = header(&other);
+            match at {
+                IpAddr::V4(v4) => {
+                    assert_eq!((header[..20].to_vec(), header[20]), (vec![0; 20], 0x45));
+                    assert_eq!(header[32..], [v4.octets(), v4.octets()].concat());
+                }
+                IpAddr::V6(v6) => {
+                    assert_eq!(header[0], 0x60);
+                    assert_eq!(header[8..], [v6.octets(), v6.octets()].concat());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_datagram_carries_immediate_data() {
+    for world in worlds() {
+        let [one, other] = [(); 2].map(|()| side(&world));
+        let to = to(&world, &other, LO);
+        for (length, immediate) in [(0, 0), (9, u32::MAX), (16 << 10, 7)] {
+            let bytes: Vec<u8> = (0..length).map(|n| n as u8).collect();
+            one.memory.write(0, &bytes).expect("in range");
+            other.receive(3, other.segment(0, PREFIX + length));
+            post(&one, &to, Work::SendImmediate { immediate }, 5, length);
+            let done = received(&other, &bytes);
+            assert_eq!(done.operation, Operation::ReceiveDatagramImmediate);
+            assert_eq!((done.datagram_port(), done.immediate()), (port(&one), Some(immediate)));
+        }
+    }
+}
+
+#[test]
+fn a_datagram_with_another_key_is_dropped_and_counted() {
+    for world in worlds() {
+        let [one, other] = [(); 2].map(|()| side(&world));
+        let errors = || world.adapter.counters().receive_errors;
+        let to = to(&world, &other, LO);
+        other.receive(3, other.segment(0, 100));
+        other.qp.set_datagram_key(KEY + 1).expect("its own key");
+        post(&one, &to, Work::Send, 5, 5);
+        world.eventually(|| {
+            other.expect_none();
+            errors() == 1
+        });
+        other.qp.set_datagram_key(KEY).expect("its own key");
+        post(&one, &to, Work::Send, 5, 0);
+        received(&other, b"");
+        assert_eq!(errors(), 1);
+    }
+}
+
+#[test]
+fn a_datagram_without_a_receive_is_dropped_and_one_for_a_short_receive_fails() {
+    for world in worlds() {
+        let [one, other] = [(); 2].map(|()| side(&world));
+        let to = to(&world, &other, LO);
+        post(&one, &to, Work::Send, 5, 5);
+        world.eventually(|| {
+            other.expect_none();
+            world.adapter.counters().dropped_datagrams == 1
+        });
+        other.receive(3, other.segment(0, PREFIX + 4));
+        post(&one, &to, Work::Send, 5, 5);
+        assert_eq!(other.done(1), [(Operation::ReceiveDatagram, 3, DtoStatus::LocalLength)]);
+    }
+}
+
+#[test]
+fn the_owner_chooses_the_port() {
+    for world in worlds() {
+        let first = side(&world);
+        let error = Side::new(&world, |spec| {
+            spec.service = Service::Datagram;
+            spec.binding = Some(DatagramBinding { port: port(&first), key: 1 });
+        });
+        let error = error.err().expect("the port is in use");
+        assert!(error.to_string().contains("in use"), "{error}");
+        let free = port(&first);
+        drop(first);
+        assert_eq!(port(&side_at(&world, free)), free);
+    }
+}
+
+#[test]
+fn a_group_reaches_all_members_and_no_others() {
+    for world in worlds() {
+        let members = [(); 3].map(|()| side(&world));
+        let group = IpAddr::from([239, 77, 68, std::process::id() as u8 | 1]);
+        let to = world.adapter.remote_address(Some(LO), SocketAddr::new(group, 0), KEY);
+        let to = to.expect("an adapter with datagrams");
+        for member in &members[..2] {
+            for _ in 0..2 {
+                member.qp.join_group(group, LO).expect("an interface");
+            }
+        }
+        members.iter().for_each(|member| member.receive(3, member.segment(0, 100)));
+        members[0].memory.write(PREFIX, b"hello").expect("in range");
+        let send = |from: usize| {
+            let side = &members[from];
+            side.memory.write(0, b"hello").expect("in range");
+            post_and_keep(side, &to);
+        };
+        send(2);
+        for member in &members[..2] {
+            let done = received(member, b"hello");
+            assert_eq!(done.datagram_port(), port(&members[2]));
+            let header = header(member);
+            let IpAddr::V4(v4) = group else { panic!("it is one of IPv4") };
+            assert_eq!(header[36..], v4.octets());
+        }
+        assert_eq!(members[2].done(1)[0].0, Operation::SendDatagram);
+        members[2].expect_nothing();
+        members[1].qp.leave_group(group, LO).expect("a member");
+        let error = members[1].qp.leave_group(group, LO).expect_err("no member any more");
+        assert!(error.is(ReturnType::InvalidParameter), "{error}");
+        members[..2].iter().for_each(|member| member.receive(3, member.segment(0, 100)));
+        send(2);
+        received(&members[0], b"hello");
+        members[1].expect_nothing();
+    }
+}
+
+/// Sends 5 bytes, without waiting for the completion.
+fn post_and_keep(side: &Side, to: &RemoteAddress) {
+    let (segments, flags) = (&[side.segment(0, 5)][..], CompletionFlags::empty());
+    let (length, checked) = (5, Epoch::default());
+    let request = Request { work: Work::Send, segments, length, cookie: 5, flags, checked };
+    side.qp.post_datagram(to, &request).expect("a datagram");
+}
+
+#[test]
+fn a_member_gets_its_own_datagrams() {
+    for world in worlds() {
+        let member = side(&world);
+        let group = IpAddr::from([239, 77, 69, std::process::id() as u8 | 1]);
+        member.qp.join_group(group, LO).expect("an interface");
+        let to = world.adapter.remote_address(Some(LO), SocketAddr::new(group, 0), KEY);
+        member.receive(3, member.segment(0, 100));
+        post_and_keep(&member, &to.expect("an adapter with datagrams"));
+        let mut operations: Vec<_> = member.done(2).into_iter().map(|done| done.0).collect();
+        operations.sort_by_key(|operation| *operation as u32);
+        assert_eq!(operations, [Operation::SendDatagram, Operation::ReceiveDatagram]);
+    }
+}
+
+#[test]
+fn others_have_no_port_of_their_own() {
+    for world in worlds() {
+        let resolved = world.side_with(|spec| spec.service = Service::Datagram);
+        assert_eq!(resolved.qp.datagram_port(), None);
+        let group = IpAddr::from([239, 77, 68, 1]);
+        for refused in [
+            resolved.qp.set_datagram_key(1),
+            resolved.qp.join_group(group, LO),
+            world.pair()[0].qp.leave_group(group, LO),
+        ] {
+            let error = refused.expect_err("it has no binding");
+            assert!(error.is(ReturnType::ModelNotSupported), "{error}");
+        }
+    }
+}
