@@ -284,8 +284,8 @@ pub trait QueuePair: Downcast {
     }
 
     /// Makes a queue pair with a [`DatagramBinding`] receive also what is sent to a multicast group, at the network
-    /// interface that has the address `at`; if that is unspecified, the system chooses one. Nothing changes if it is a
-    /// member already.
+    /// interface that has the address `at`; if that is unspecified, at every interface. Nothing changes if it is a member
+    /// already.
     ///
     /// # Errors
     /// The error of the system, for example if no interface has the address; `DAT_MODEL_NOT_SUPPORTED` for another queue

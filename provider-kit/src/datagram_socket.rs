@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use crate::datagram_counts::DatagramCounts;
 use crate::fork::Private;
-use crate::network::interface_of;
+use crate::network::{interface_of, interfaces};
 use crate::packet_ends::{self, PacketEnds};
 
 /// Requested length of the receive queue, in bytes; `net.core.rmem_max` limits it.
@@ -94,7 +94,7 @@ impl DatagramSocket {
     }
 
     /// Opens a socket that receives what is sent to a multicast group, at the network interface with an address, or at
-    /// one of the system's choice if that is unspecified.
+    /// every interface if that is unspecified.
     ///
     /// # Errors
     /// As [`bind`](Self::bind), and if no interface has the address, or the first one is not that of a group.
@@ -109,21 +109,15 @@ impl DatagramSocket {
         let place = SocketAddr::new(group, GROUP_PORT);
         Self::open(place, At::Group(group), counts, |socket| {
             sockopt::set_socket_reuseaddr(socket, true)?;
-            match (group, at) {
-                (IpAddr::V4(group), IpAddr::V4(at)) => {
-                    receive_own_groups(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_ALL);
-                    sockopt::set_ip_add_membership(socket, &group, &at)
-                }
-                (IpAddr::V6(group), IpAddr::V6(at)) => {
-                    let interface = if at.is_unspecified() { 0 } else { interface_of(at) };
-                    if interface == 0 && !at.is_unspecified() {
-                        return Err(Errno::NODEV);
-                    }
-                    receive_own_groups(socket, libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_ALL);
-                    sockopt::set_ipv6_add_membership(socket, &group, interface)
-                }
-                _ => Err(Errno::AFNOSUPPORT),
+            receive_own_groups(socket, group);
+            if !at.is_unspecified() {
+                return join(socket, group, at);
             }
+            let all = interfaces().into_iter().filter(|one| one.is_up);
+            let places = all.flat_map(|one| one.addresses).map(|own| own.ip());
+            // An interface that has two addresses is joined once, and one may not carry groups.
+            let joined = places.map(|at| join(socket, group, at));
+            joined.fold(Err(Errno::NODEV), Result::or)
         })
     }
 
@@ -241,9 +235,25 @@ fn of_nix(errno: nix::Error) -> Errno {
     Errno::from_raw_os_error(errno as i32)
 }
 
-/// Makes a socket receive only from the groups and interfaces that it has joined itself. Without the option, which old
-/// systems do not have, it also receives what is sent to its group at interfaces at which other sockets are members.
-fn receive_own_groups(socket: &Private<OwnedFd>, level: libc::c_int, option: libc::c_int) {
+/// Makes a socket a member of a group at the interface with an address.
+fn join(socket: &Private<OwnedFd>, group: IpAddr, at: IpAddr) -> Result<()> {
+    match (group, at) {
+        (IpAddr::V4(group), IpAddr::V4(at)) => sockopt::set_ip_add_membership(socket, &group, &at),
+        (IpAddr::V6(group), IpAddr::V6(at)) => match interface_of(at) {
+            0 => Err(Errno::NODEV),
+            interface => sockopt::set_ipv6_add_membership(socket, &group, interface),
+        },
+        _ => Err(Errno::AFNOSUPPORT),
+    }
+}
+
+/// Makes a socket receive only at interfaces at which it is a member itself. Without the option, which old systems do not
+/// have, it also receives what is sent to its group at those at which other sockets are members.
+fn receive_own_groups(socket: &Private<OwnedFd>, group: IpAddr) {
+    let (level, option) = match group {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MULTICAST_ALL),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_ALL),
+    };
     let no: libc::c_int = 0;
     // SAFETY: the call reads the integer, whose size it is given, and nothing else.
     let _ = unsafe {
@@ -278,7 +288,7 @@ pub(crate) fn overruns(socket: &Private<OwnedFd>) -> u64 {
 
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
-    use std::net::UdpSocket;
+    use std::net::{SocketAddrV6, UdpSocket};
 
     use super::*;
 
@@ -347,6 +357,46 @@ mod tests {
         assert_eq!(sender.send(b"hello", from, &another), Ok(Sent::Taken));
         assert_eq!(one.receive(&mut buffer), Ok(None));
         assert!(DatagramSocket::bind_group(lo, lo, &counts).is_err(), "not a group");
+        let elsewhere = [192, 0, 2, 77].into();
+        assert!(DatagramSocket::bind_group(group, elsewhere, &counts).is_err(), "not here");
+    }
+
+    #[test]
+    fn a_member_at_every_interface_gets_each_packet_once() {
+        let counts = DatagramCounts::new();
+        let sender = DatagramSocket::bind_everywhere(0, &counts).expect("a port");
+        let own: Vec<SocketAddr> = interfaces().into_iter().flat_map(|one| one.addresses).collect();
+        for (group, any) in [
+            (IpAddr::from([239, 77, 68, 67]), IpAddr::from(Ipv4Addr::UNSPECIFIED)),
+            ("ff05::4441".parse().expect("an address"), Ipv6Addr::UNSPECIFIED.into()),
+        ] {
+            let Ok(member) = DatagramSocket::bind_group(group, any, &counts) else {
+                assert!(group.is_ipv6(), "every system has IPv4");
+                continue;
+            };
+            let mut buffer = [0; 8];
+            let mut reached = 0;
+            for from in own.iter().filter(|own| own.is_ipv4() == group.is_ipv4()) {
+                let scope = match from.ip() {
+                    IpAddr::V6(v6) => interface_of(v6),
+                    IpAddr::V4(_) => 0,
+                };
+                let from = match from {
+                    SocketAddr::V6(v6) => SocketAddrV6::new(*v6.ip(), 0, 0, scope).into(),
+                    v4 => *v4,
+                };
+                let to = SocketAddr::new(group, GROUP_PORT);
+                if sender.send(b"hello", Some(from), &to) != Ok(Sent::Taken) {
+                    continue;
+                }
+                let received = member.receive(&mut buffer).expect("it is open");
+                let ends = received.and_then(|received| received.ends);
+                assert!(ends.is_none_or(|ends| ends.from.ip() == from.ip()), "{ends:?}");
+                reached += u32::from(ends.is_some());
+                assert_eq!(member.receive(&mut buffer), Ok(None), "twice");
+            }
+            assert!(reached > 0 || group.is_ipv6(), "no interface carries {group}");
+        }
     }
 
     #[test]

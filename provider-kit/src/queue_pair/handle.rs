@@ -218,8 +218,9 @@ impl QueuePair for QpHandle {
         let protocol = state.conn.as_ref().map(|conn| &conn.protocol);
         let requests = protocol.map_or(0, |protocol| protocol.outbound.sends.len());
         let held = protocol.map_or(0, |protocol| u32::from(protocol.inbound.holds_receive()));
+        let receives = &state.queues.receives;
         Outstanding {
-            receives: state.queues.receives.ring.count() + held,
+            receives: receives.ring.count() + receives.interrupted.len() as u32 + held,
             requests: u32::try_from(requests).unwrap_or(u32::MAX),
         }
     }
