@@ -70,7 +70,7 @@ fn header(side: &Side) -> [u8; PREFIX] {
 }
 
 #[test]
-fn a_datagram_tells_who_has_sent_it() {
+fn a_datagram_tells_its_sender() {
     for world in worlds() {
         let [one, other] = [(); 2].map(|()| side(&world));
         for at in [LO, Ipv4Addr::new(127, 0, 0, 9).into(), Ipv6Addr::LOCALHOST.into()] {
