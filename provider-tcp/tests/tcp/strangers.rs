@@ -9,7 +9,7 @@ use dat_core::{
     ConnectionEventKind, Ep, EpProvision, EpState, EvdFlags, EvdOptions, Event, Psp, RmrTriplet,
 };
 use dat_provider_kit::descriptors;
-use dat_provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
+use dat_provider_kit::frame::{self, Body, Extra, Frame, Reason, Refusal, Remote, Verdict};
 use dat_provider_kit::handshake::{Active, ConnectionParameters, Hello};
 use dat_two_processes::process::raise_descriptors;
 use dat_two_processes::{each_once, posts};
@@ -136,8 +136,12 @@ fn any_frame(random: &mut fastrand::Rng, done: u32) -> Vec<u8> {
     let remote = Remote { context: random.u32(..), address: random.u64(..) };
     let body = match random.u8(0..15) {
         0..=3 => {
-            let invalidate = (random.u8(..) < 20).then(|| random.u32(..));
-            Body::Send { length: length % 100, solicited: random.bool(), invalidate }
+            let extra = match random.u8(..) {
+                0..20 => Extra::Invalidate(random.u32(..)),
+                20..40 => Extra::Immediate(random.u32(..)),
+                _ => Extra::None,
+            };
+            Body::Send { length: length % 100, solicited: random.bool(), extra }
         }
         4 => Body::Write { length, remote },
         5 => Body::Read { length: length % 2, remote },
