@@ -18,11 +18,11 @@ pub enum Service {
     /// A reliable connection with one other queue pair.
     #[default]
     Connection,
-    /// An unreliable connection with one other queue pair, which has no RDMA reads and atomics; DAT has none. A request
-    /// completes as soon as the transport has its memory no more to read. The other side drops a message for which
-    /// no receive is posted, one that a receive cannot hold (this receive fails and the connection goes on), and a write to
-    /// memory that it does not grant. [`DeviceCounters::dropped_datagrams`](super::DeviceCounters::dropped_datagrams)
-    /// counts them.
+    /// An unreliable connection with one other queue pair; DAT has none. It has no RDMA reads and atomics, which are
+    /// refused when they are posted. Other requests complete once their memory is no longer read, whatever becomes of
+    /// them. The other side drops a message that finds no receive, one that is longer than its receive (which fails,
+    /// while the connection goes on), and a write to memory that it does not grant.
+    /// [`DeviceCounters::dropped_datagrams`](super::DeviceCounters::dropped_datagrams) counts them.
     UnreliableConnection,
     /// Unreliable datagrams to and from any number of other queue pairs.
     Datagram,
@@ -42,7 +42,7 @@ pub enum LossPolicy {
     ///
     /// The oldest outstanding request completes with [`DtoStatus::Transport`](crate::status::DtoStatus::Transport), unless
     /// this side has caused the end or a request has failed; if none was outstanding, the next one that is posted does.
-    /// The others are flushed.
+    /// The others are flushed. Over an unreliable connection, whose sender does not learn of a loss, all succeed.
     KeepReceives,
 }
 
