@@ -208,6 +208,7 @@ impl Rmr {
                 address: bind.triplet.address,
                 length: bind.triplet.length,
                 privileges: bind.privileges & Privileges::REMOTE,
+                key: None,
                 cookie: bind.cookie,
                 flags,
             },

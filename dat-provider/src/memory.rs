@@ -66,4 +66,13 @@ pub enum WindowScope {
 }
 
 /// A memory window, which [`QueuePair::post_bind`](super::QueuePair::post_bind) binds.
-pub trait MemoryWindow: Downcast {}
+pub trait MemoryWindow: Downcast {
+    /// Reserves keys for the window that differ in their last byte, and returns one of them. It names nothing; a
+    /// [bind](super::BindRequest::key) chooses one. A second call returns the same.
+    ///
+    /// # Errors
+    /// `DAT_MODEL_NOT_SUPPORTED` if the provider chooses the key of each bind (the default).
+    fn reserve_key(&self) -> Result<u32> {
+        Err(unsupported("keys of memory windows that the consumer chooses"))
+    }
+}

@@ -36,7 +36,8 @@ pub enum LossPolicy {
     #[default]
     Flush,
     /// They stay posted, and more can be posted: the queue pair is lost, and not disconnected, as with verbs. They are
-    /// flushed by [`QueuePair::disconnect`], [`QueuePair::reset`] or [`QueuePair::shutdown`]. A lost queue pair can also
+    /// flushed by [`QueuePair::disconnect`], also before any connection, [`QueuePair::reset`] or
+    /// [`QueuePair::shutdown`]. A lost queue pair can also
     /// be connected, or accept a request, as an unconnected one; the new connection then uses them. The same applies to
     /// a receive of a shared queue that an incomplete message has taken.
     ///
@@ -340,7 +341,8 @@ pub trait QueuePair: Downcast {
 
     /// Ends the connection or the attempt. A graceful disconnect lets the requests posted before it
     /// finish. What is outstanding is flushed, then `Disconnected` is reported on both sides; an
-    /// attempt ends without an event on this side. On a disconnected queue pair nothing happens.
+    /// attempt ends without an event on this side. On a disconnected queue pair nothing happens. That of a queue pair with a
+    /// [`DatagramBinding`] only flushes its receives.
     fn disconnect(&self, how: Close);
 
     /// Makes a disconnected queue pair unconnected; completions not polled yet are kept.

@@ -12,22 +12,22 @@ use dat_provider_shm::Rings;
 use dat_provider_tcp::Sockets;
 
 use crate::interface;
-use crate::parameters;
+use crate::parameters::{self, Split};
 
 /// Both kinds of links at the addresses of an adapter.
 pub(crate) struct Links {
-    /// They get an address for each listener and each attempt.
-    rings: Rings,
+    /// They get an address for each listener and each attempt. `None` if the parameters forbid them.
+    rings: Option<Rings>,
     sockets: Sockets,
 }
 
 impl Links {
     /// The links of an adapter, and its limits.
     pub(crate) fn open(name: &str, parameters: &str) -> Result<(Self, Limits)> {
-        let (of_sockets, of_rings) = parameters::split(parameters);
+        let Split { sockets, rings } = parameters::split(parameters)?;
         let interface = interface::default().0;
-        let (sockets, limits) = Sockets::open_everywhere(name, &of_sockets, &interface)?;
-        let (rings, _) = Rings::open(&of_rings)?;
+        let (sockets, limits) = Sockets::open_everywhere(name, &sockets, &interface)?;
+        let rings = rings.map(|rings| Rings::open(&rings)).transpose()?.map(|(rings, _)| rings);
         Ok((Self { rings, sockets }, limits))
     }
 
@@ -38,7 +38,11 @@ impl Links {
     /// What the provider over TCP reports of its network interface, and that over shared memory of
     /// direct access.
     pub(crate) fn named_attributes(&self) -> Vec<NamedAttr> {
-        let direct = NamedAttr::new("direct", self.rings.direct());
+        let direct = self.rings.as_ref().map(Rings::direct);
+        let direct = NamedAttr::new(
+            "direct",
+            direct.unwrap_or_else(|| "no: the parameter shm=no".to_owned()),
+        );
         self.sockets.named_attributes().into_iter().chain([direct]).collect()
     }
 }
@@ -49,8 +53,10 @@ impl Links {
         let qualifier = sockets.qualifier();
         // Rings are closed before the sockets: a process that gets the port finds their names free.
         let mut all = Vec::new();
-        for address in at {
-            all.push(self.rings.clone().beside_tcp(*address).listen(Some(qualifier))?);
+        if let Some(rings) = &self.rings {
+            for address in at {
+                all.push(rings.clone().beside_tcp(*address).listen(Some(qualifier))?);
+            }
         }
         all.push(sockets);
         Ok(Box::new(JoinedAcceptor::new(qualifier, all)?))
@@ -63,7 +69,8 @@ impl Transport for Links {
         address: IpAddr,
         qualifier: u64,
     ) -> std::result::Result<Attempt, ConnectError> {
-        let rings = self.rings.clone().beside_tcp(self.sockets.source(address)?);
+        let Some(rings) = &self.rings else { return self.sockets.connect(address, qualifier) };
+        let rings = rings.clone().beside_tcp(self.sockets.source(address)?);
         // What keeps this side from a ring may not keep it from a socket.
         rings.connect(address, qualifier).or_else(|_| self.sockets.connect(address, qualifier))
     }

@@ -55,6 +55,17 @@ fn is_socket(link: &Connected) -> bool {
 }
 
 #[test]
+fn without_shared_memory_peers_on_this_machine_connect_over_tcp() {
+    let without = || Links::open("auto", "lo shm=no").expect("every Linux has it").0;
+    let mut acceptor = links().listen(None).expect("a free port");
+    assert!(is_socket(&connect(&*acceptor, &without())), "the side that connects leaves it out");
+    assert!(is_socket(&accepted(&mut *acceptor)));
+    let mut acceptor = without().listen(None).expect("a free port");
+    assert!(is_socket(&connect(&*acceptor, &links())), "the side that listens leaves it out");
+    assert!(is_socket(&accepted(&mut *acceptor)));
+}
+
+#[test]
 fn at_each_address_of_the_machine_it_is_reached_in_shared_memory_and_over_tcp() {
     let everywhere = || Links::open("auto", "").expect("the machine has an address").0;
     let mut acceptor = everywhere().listen(None).expect("a free port");

@@ -44,6 +44,31 @@ pub(crate) fn remove(key: u32) -> bool {
     regions().remove(key)
 }
 
+/// Reserves keys that differ in their last byte, none of which is valid.
+///
+/// # Errors
+/// As [`insert`].
+pub(crate) fn reserve() -> Result<u32, NoContext> {
+    let _changing = changing();
+    regions().reserve()
+}
+
+/// Makes a reserved key name a window. Returns false if it is not reserved.
+pub(crate) fn set(key: u32, region: Region) -> bool {
+    let _changing = changing();
+    let is_set = regions().set(key, region);
+    if is_set {
+        page::publish(key, &region);
+    }
+    is_set
+}
+
+/// Gives reserved keys back, none of which is valid any more.
+pub(crate) fn release(key: u32) {
+    let _changing = changing();
+    regions().release(key);
+}
+
 /// Adds an owner of regions and returns its number.
 pub(crate) fn add_owner() -> u32 {
     let _changing = changing();

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use dat_provider::error::{Result, Subtype};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::{BindRequest, MemoryWindow, WindowScope};
 use dat_sync::Mutex;
 use dat_sync::region_table::Region;
@@ -15,6 +15,17 @@ use crate::direct::{self, RegistrationTime};
 use crate::domain::{self, Domain};
 use crate::errors::{foreign_object, no_region};
 use crate::regions::{self, regions};
+
+/// The part of a key that a bind chooses.
+const LAST_BYTE: u32 = 0xff;
+
+/// A bind whose key is not one of those that are reserved for the window.
+#[cold]
+fn not_reserved(key: u32) -> Error {
+    Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+        .because(format!("the key {key:#x} is not one that is reserved for the memory window"))
+        .advise("change only the last byte of the reserved key")
+}
 
 /// A memory window.
 pub struct Window {
@@ -29,6 +40,8 @@ pub struct Window {
 struct State {
     /// The key of the last executed bind, or 0.
     key: u32,
+    /// One of the keys that are reserved for binds with a key of their own, or 0.
+    reserved: u32,
     is_freed: bool,
 }
 
@@ -51,13 +64,22 @@ pub fn create(domain: &Arc<Domain>, tag: u64, scope: WindowScope) -> Arc<dyn Mem
     Arc::new(WindowHandle(Arc::new(Window { tag, domain, scope, state: Mutex::default() })))
 }
 
-impl MemoryWindow for WindowHandle {}
+impl MemoryWindow for WindowHandle {
+    fn reserve_key(&self) -> Result<u32> {
+        let mut state = self.0.state.lock();
+        if state.reserved == 0 {
+            state.reserved = regions::reserve().map_err(no_region)?;
+        }
+        Ok(state.reserved)
+    }
+}
 
 impl Drop for WindowHandle {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.is_freed = true;
         self.0.revoke(std::mem::take(&mut state.key));
+        regions::release(std::mem::take(&mut state.reserved));
     }
 }
 
@@ -104,6 +126,8 @@ pub struct Bind {
     window: Arc<Window>,
     /// The new key until the bind executes; 0 if the bind unbinds the window.
     key: Cell<u32>,
+    /// What the new key names, if it was chosen: it is not in the table before the bind executes.
+    chosen: Option<Region>,
 }
 
 impl Bind {
@@ -120,25 +144,34 @@ impl Bind {
             WindowScope::Domain => 0,
             WindowScope::QueuePair => queue_pair,
         };
-        let key = match request.region {
-            Some(region) if request.length > 0 => {
-                let region = Region {
-                    address: request.address,
-                    length: request.length,
-                    owner: window.domain.id,
-                    value: Backing { key: domain::key_of(region)?, queue_pair: scope }.pack(),
-                    access: request.privileges.bits(),
-                };
-                regions::insert(region, true).map_err(no_region)?
-            }
-            _ => 0,
+        let bound = match request.region {
+            Some(region) if request.length > 0 => Some(Region {
+                address: request.address,
+                length: request.length,
+                owner: window.domain.id,
+                value: Backing { key: domain::key_of(region)?, queue_pair: scope }.pack(),
+                access: request.privileges.bits(),
+            }),
+            _ => None,
         };
-        Ok(Self { window, key: Cell::new(key) })
+        let (key, chosen) = match (bound, request.key) {
+            (None, _) => (0, None),
+            (Some(region), Some(key)) => {
+                let reserved = window.state.lock().reserved;
+                if reserved == 0 || key & !LAST_BYTE != reserved & !LAST_BYTE {
+                    return Err(not_reserved(key));
+                }
+                (key, Some(region))
+            }
+            (Some(region), None) => (regions::insert(region, true).map_err(no_region)?, None),
+        };
+        Ok(Self { window, key: Cell::new(key), chosen })
     }
 
     /// Moves the bind out, so that it can be stored; dropping `self` then has no effect.
     pub fn take(&self) -> Self {
-        Self { window: Arc::clone(&self.window), key: Cell::new(self.key.take()) }
+        let chosen = self.chosen;
+        Self { window: Arc::clone(&self.window), key: Cell::new(self.key.take()), chosen }
     }
 
     /// The new key, or 0.
@@ -158,16 +191,17 @@ impl Bind {
         if state.is_freed || self.window.domain.id != domain || !self.is_backed() {
             return false;
         }
-        let old = std::mem::replace(&mut state.key, self.key.take());
+        let key = self.key.take();
+        let old = std::mem::replace(&mut state.key, key);
         self.window.revoke(old);
-        true
+        self.chosen.is_none_or(|region| regions::set(key, region))
     }
 
     fn is_backed(&self) -> bool {
         if self.key() == 0 {
             return true;
         }
-        let Some(bound) = regions().get(self.key()) else { return false };
+        let Some(bound) = self.chosen.or_else(|| regions().get(self.key())) else { return false };
         let region = regions().get(Backing::unpack(bound.value).key);
         region.is_some_and(|region| {
             region.owner == bound.owner && region.contains(bound.address, bound.length)
@@ -178,6 +212,8 @@ impl Bind {
 impl Drop for Bind {
     /// Releases the key of a bind that did not execute.
     fn drop(&mut self) {
-        regions::remove(self.key());
+        if self.chosen.is_none() {
+            regions::remove(self.key());
+        }
     }
 }

@@ -65,4 +65,8 @@ impl<H: Hooks> Window<H> {
     }
 }
 
-impl<H: Hooks> MemoryWindow for Window<H> {}
+impl<H: Hooks> MemoryWindow for Window<H> {
+    fn reserve_key(&self) -> Result<u32> {
+        self.inner.reserve_key()
+    }
+}

@@ -8,7 +8,7 @@
 mod owners;
 mod slot;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 #[cfg(not(all(test, loom)))]
 use crate::pages::Chunks;
@@ -101,11 +101,13 @@ struct FreeList {
     /// The first slot that was never used.
     fresh: u32,
     live: u32,
+    /// Slots whose contexts a user of the table chooses.
+    reserved: BTreeSet<u32>,
 }
 
 impl FreeList {
     const fn new() -> Self {
-        Self { retired: VecDeque::new(), fresh: FIRST, live: 0 }
+        Self { retired: VecDeque::new(), fresh: FIRST, live: 0, reserved: BTreeSet::new() }
     }
 }
 
@@ -171,6 +173,51 @@ impl RegionTable {
     /// Why there is no context for it.
     pub fn insert(&self, region: Region) -> Result<u32, NoContext> {
         let mut free = self.free.lock();
+        let context = self.take_slot(&mut free)?;
+        self.slot(context).ok_or(NoContext::Memory)?.fill(context, region);
+        free.live += 1;
+        Ok(context)
+    }
+
+    /// Takes a slot out of the table, and returns one of its contexts, which is not valid. [`set`](Self::set) gives a
+    /// region to any context of the slot, which differ in their last byte; [`release`](Self::release) gives it back.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn reserve(&self) -> Result<u32, NoContext> {
+        let mut free = self.free.lock();
+        let context = self.take_slot(&mut free)?;
+        free.reserved.insert(context >> GENERATION_BITS);
+        Ok(context)
+    }
+
+    /// Makes a context of a reserved slot valid, and the one before invalid. Returns false, without effect, if the slot is
+    /// not reserved.
+    pub fn set(&self, context: u32, region: Region) -> bool {
+        let mut free = self.free.lock();
+        let is_reserved = free.reserved.contains(&(context >> GENERATION_BITS));
+        let Some(slot) = self.slot(context).filter(|_| is_reserved) else { return false };
+        free.live += u32::from(slot.is_vacant());
+        slot.clear();
+        slot.fill(context, region);
+        true
+    }
+
+    /// Gives a reserved slot back; none of its contexts is valid afterwards.
+    pub fn release(&self, context: u32) {
+        let mut free = self.free.lock();
+        if !free.reserved.remove(&(context >> GENERATION_BITS)) {
+            return;
+        }
+        if let Some(slot) = self.slot(context) {
+            free.live -= u32::from(!slot.is_vacant());
+            slot.clear();
+        }
+        free.retired.push_back(next_generation(context));
+    }
+
+    /// The next context to hand out.
+    fn take_slot(&self, free: &mut FreeList) -> Result<u32, NoContext> {
         let context = if free.retired.len() > Self::REST || free.fresh > LAST {
             free.retired.pop_front().ok_or(NoContext::Full)?
         } else {
@@ -182,8 +229,6 @@ impl RegionTable {
             free.fresh += 1;
             ((free.fresh - 1) << GENERATION_BITS) | 1
         };
-        self.slot(context).ok_or(NoContext::Memory)?.fill(context, region);
-        free.live += 1;
         Ok(context)
     }
 
@@ -222,7 +267,9 @@ impl RegionTable {
         let mut free = self.free.lock();
         let Some(slot) = self.slot(context).filter(|slot| slot.is(context)) else { return false };
         slot.clear();
-        free.retired.push_back(next_generation(context));
+        if !free.reserved.contains(&(context >> GENERATION_BITS)) {
+            free.retired.push_back(next_generation(context));
+        }
         free.live -= 1;
         true
     }
@@ -299,6 +346,27 @@ mod tests {
             assert_eq!(table.get(context), Some(region(n as u64)));
         }
         assert_eq!(u64::from(table.len()), MANY);
+    }
+
+    #[test]
+    fn the_contexts_of_a_reserved_slot_are_chosen_and_no_region_gets_them() {
+        let table = RegionTable::new();
+        let first = table.reserve().expect("room");
+        let next = |by: u32| first & !0xff | (first + by) & 0xff;
+        assert_eq!((table.get(first), table.len()), (None, 0));
+        assert!(table.set(next(1), region(1)) && table.set(next(9), region(2)));
+        assert_eq!((table.get(next(1)), table.get(next(9))), (None, Some(region(2))));
+        assert!(table.remove(next(9)) && !table.remove(next(9)));
+        for n in 0..1_000 {
+            let context = table.insert(region(n)).expect("room");
+            assert_ne!(context >> 8, first >> 8);
+            assert!(!table.set(context, region(0)), "it is not reserved");
+            assert!(table.remove(context));
+        }
+        assert!(table.set(next(2), region(3)));
+        table.release(first);
+        assert_eq!((table.get(next(2)), table.len()), (None, 0));
+        assert!(!table.set(next(3), region(3)), "it is given back");
     }
 
     #[test]

@@ -98,6 +98,11 @@ impl Slot {
         head as u32 == context && head != VACANT
     }
 
+    /// Whether no context is valid; the caller holds the writers' lock.
+    pub(super) fn is_vacant(&self) -> bool {
+        self.head.load(Ordering::Relaxed) == VACANT
+    }
+
     /// Publishes a region in a vacant slot; the caller holds the writers' lock.
     pub(super) fn fill(&self, context: u32, region: Region) {
         // Release: a reader that sees a store below also sees that the head was cleared.

@@ -57,6 +57,20 @@ fn receives_are_flushed_when_their_owner_says_so() {
 }
 
 #[test]
+fn receives_are_flushed_before_any_connection() {
+    for world in over_links() {
+        let side = world.side_with(keeps_receives);
+        side.receive(1, side.segment(0, 64));
+        side.qp.disconnect(Close::Abrupt);
+        side.receive(2, side.segment(0, 64));
+        assert_eq!(side.done(2), FLUSHED);
+        side.qp.reset().expect("it is disconnected");
+        side.receive(3, side.segment(0, 64));
+        side.expect_nothing();
+    }
+}
+
+#[test]
 fn a_local_disconnect_flushes_at_once() {
     for world in over_links() {
         let [peer, side] = pair(&world);

@@ -144,8 +144,9 @@ impl QueuePair for QpHandle {
             }
             let is_attempt = matches!(state.phase, Phase::Connecting)
                 || state.conn.as_ref().is_some_and(|conn| !conn.protocol.is_open());
+            let keeps_receives = state.keeps_receives_without_connection();
             match &mut state.conn {
-                _ if matches!(state.phase, Phase::Lost { .. }) => {
+                _ if keeps_receives => {
                     state.phase = Phase::Disconnected;
                     state.queues.receives.flush(upcalls);
                 }

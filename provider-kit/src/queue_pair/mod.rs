@@ -205,6 +205,12 @@ impl QpState {
         self.queues.receives.target.clear_failure();
     }
 
+    /// Whether receives may be posted that no connection uses, and that only their owner flushes.
+    fn keeps_receives_without_connection(&self) -> bool {
+        let is_unconnected = matches!(self.phase, Phase::Unconnected | Phase::Lost { .. });
+        is_unconnected && self.queues.losses == LossPolicy::KeepReceives
+    }
+
     /// The connection or the attempt is over: flushes the receives, unless they stay posted. `is_reported` is that of
     /// [`Phase::Lost`].
     fn conclude(&mut self, is_reported: bool, upcalls: &mut Upcalls) {

@@ -173,6 +173,7 @@ fn a_window_is_closed_by_length_zero_by_drop_and_with_its_region() {
             address: 0,
             length: 0,
             privileges: Privileges::empty(),
+            key: None,
             cookie: 2,
             flags: CompletionFlags::SUPPRESS,
         };

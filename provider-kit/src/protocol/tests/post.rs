@@ -83,6 +83,7 @@ impl Side {
             address: self.place.target(slot).address,
             length: 16,
             privileges: Privileges::REMOTE_WRITE,
+            key: None,
             cookie: self.posted[0] as u64,
             flags,
         };

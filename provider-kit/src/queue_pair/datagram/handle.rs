@@ -102,7 +102,11 @@ impl QueuePair for DatagramHandle {
         }
     }
 
-    fn disconnect(&self, _: Close) {}
+    fn disconnect(&self, _: Close) {
+        if self.check_binding().is_ok() {
+            self.0.with_state(|state, upcalls| state.queues.receives.flush(upcalls));
+        }
+    }
 
     fn reset(&self) -> Result<()> {
         Err(wrong_state(Subtype::InvalidStateEpUnconnected))

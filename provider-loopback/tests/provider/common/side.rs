@@ -168,6 +168,7 @@ impl Side {
             address: buffer.memory.address() + offset as u64,
             length: length as u64,
             privileges,
+            key: None,
             cookie,
             flags: CompletionFlags::empty(),
         };
