@@ -11,8 +11,8 @@ use super::completion_ex::{ibv_cq_ex, ibv_cq_init_attr_ex, ibv_modify_cq_attr, i
 use super::device_ex::ibv_device_attr_ex;
 use super::domain_ex::{ibv_parent_domain_init_attr, ibv_td, ibv_td_init_attr};
 use super::verbs::{
-    ibv_ah, ibv_context, ibv_cq, ibv_mw, ibv_mw_bind_info, ibv_pd, ibv_qp, ibv_qp_cap, ibv_sge,
-    ibv_srq,
+    ibv_ah, ibv_context, ibv_cq, ibv_mr, ibv_mw, ibv_mw_bind_info, ibv_pd, ibv_port_attr, ibv_qp,
+    ibv_qp_cap, ibv_sge, ibv_srq, ibv_srq_attr,
 };
 
 /// Options that a device negotiates with its peer through the connection manager (ibv_set_ece(3)).
@@ -52,6 +52,18 @@ pub struct ibv_qp_init_attr_ex {
 }
 
 #[repr(C)]
+pub struct ibv_srq_init_attr_ex {
+    pub srq_context: *mut c_void,
+    pub attr: ibv_srq_attr,
+    pub comp_mask: u32,
+    pub srq_type: u32,
+    pub pd: *mut ibv_pd,
+    pub xrcd: *mut c_void,
+    pub cq: *mut ibv_cq,
+    pub tm_cap: [u32; 2],
+}
+
+#[repr(C)]
 pub struct ibv_rx_hash_conf {
     pub rx_hash_function: u8,
     pub rx_hash_key_len: u8,
@@ -59,13 +71,17 @@ pub struct ibv_rx_hash_conf {
     pub rx_hash_fields_mask: u64,
 }
 
-/// The end of `struct verbs_context`, which grows at its beginning, from the first operation that
-/// this crate calls.
+/// `struct verbs_context`, which grows at its beginning: a library that is older has only the later fields. Operations
+/// that neither side of this project uses are pointers.
 #[repr(C)]
-pub struct verbs_context_tail {
+pub struct verbs_context {
+    pub query_port:
+        Option<unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr, size_t) -> c_int>,
     pub advise_mr:
         Option<unsafe extern "C" fn(*mut ibv_pd, c_int, u32, *mut ibv_sge, u32) -> c_int>,
-    pub _null_mr_to_rate_limit: [*const c_void; 12],
+    pub alloc_null_mr: Option<unsafe extern "C" fn(*mut ibv_pd) -> *mut ibv_mr>,
+    pub _counters_dm_and_flow_actions: [*const c_void; 10],
+    pub modify_qp_rate_limit: *const c_void,
     pub alloc_parent_domain: Option<
         unsafe extern "C" fn(*mut ibv_context, *mut ibv_parent_domain_init_attr) -> *mut ibv_pd,
     >,
@@ -90,27 +106,30 @@ pub struct verbs_context_tail {
     pub _flows_and_open_qp: [*const c_void; 5],
     pub create_qp_ex:
         Option<unsafe extern "C" fn(*mut ibv_context, *mut ibv_qp_init_attr_ex) -> *mut ibv_qp>,
-    pub _srq_and_xrc: [*const c_void; 4],
+    pub get_srq_num: Option<unsafe extern "C" fn(*mut ibv_srq, *mut u32) -> c_int>,
+    pub create_srq_ex:
+        Option<unsafe extern "C" fn(*mut ibv_context, *mut ibv_srq_init_attr_ex) -> *mut ibv_srq>,
+    pub _xrc: [*const c_void; 2],
     pub _abi_placeholder3: u64,
     pub sz: size_t,
     pub context: ibv_context,
 }
 
-/// The extended part of a context, if it has one that includes the field at that offset of the tail
+/// The extended part of a context, if it has one that includes the field at that offset
 /// (`verbs_get_ctx_op`). An older library has only the later fields: the caller reads no field
 /// before that one.
 ///
 /// # Safety
 /// The context must be open.
-pub unsafe fn extended(context: *mut ibv_context, field: usize) -> Option<*mut verbs_context_tail> {
+pub unsafe fn extended(context: *mut ibv_context, field: usize) -> Option<*mut verbs_context> {
     // SAFETY: the caller guarantees an open context.
     if unsafe { (*context).abi_compat }.addr() == usize::MAX {
-        let start = offset_of!(verbs_context_tail, context);
+        let start = offset_of!(verbs_context, context);
         let tail = context.cast::<u8>().wrapping_sub(start);
-        let size = tail.wrapping_add(offset_of!(verbs_context_tail, sz)).cast::<size_t>();
+        let size = tail.wrapping_add(offset_of!(verbs_context, sz)).cast::<size_t>();
         // SAFETY: an extended context has its size directly before the plain one.
         let size = unsafe { size.read() };
-        return (size >= size_of::<verbs_context_tail>() - field).then_some(tail.cast());
+        return (size >= size_of::<verbs_context>() - field).then_some(tail.cast());
     }
     None
 }
@@ -144,4 +163,5 @@ pub struct ibv_qp_ex {
     pub wr_start: Option<unsafe extern "C" fn(*mut Self)>,
     pub wr_complete: Option<unsafe extern "C" fn(*mut Self) -> c_int>,
     pub wr_abort: Option<unsafe extern "C" fn(*mut Self)>,
+    pub wr_atomic_write: Option<unsafe extern "C" fn(*mut Self, u32, u64, *const c_void)>,
 }

@@ -132,6 +132,10 @@ fn layouts() -> Vec<Fact> {
             qp_context, send_cq, recv_cq, srq, cap, qp_type, sq_sig_all, comp_mask, pd, xrcd,
             create_flags, max_tso_header, rwq_ind_tbl, rx_hash_conf, source_qpn, send_ops_flags,
         }
+        x::ibv_srq_init_attr_ex {
+            srq_context, attr, comp_mask, srq_type, pd, xrcd, cq, tm_cap,
+        }
+        v::ibv_grh { version_tclass_flow, paylen, next_hdr, hop_limit, sgid, dgid }
         cm::rdma_cm_join_mc_attr_ex { comp_mask, join_flags, addr }
         cm::rdma_ib_addr { sgid, dgid, pkey }
         cm::rdma_addr { src = "src_addr", dst = "dst_addr", ib = "addr" }
@@ -197,7 +201,7 @@ fn extended() -> Vec<Fact> {
                     "(sizeof(struct verbs_context) - offsetof(struct verbs_context, ",
                     stringify!($field), "))",
                 ).to_owned(),
-                (size_of::<x::verbs_context_tail>() - offset_of!(x::verbs_context_tail, $field)) as i128,
+                (size_of::<x::verbs_context>() - offset_of!(x::verbs_context, $field)) as i128,
             )),*]
         };
     }
@@ -206,6 +210,7 @@ fn extended() -> Vec<Fact> {
         wr_local_inv, wr_rdma_read, wr_rdma_write, wr_rdma_write_imm, wr_send, wr_send_imm,
         wr_send_inv, wr_send_tso, wr_set_ud_addr, wr_set_xrc_srqn, wr_set_inline_data,
         wr_set_inline_data_list, wr_set_sge, wr_set_sge_list, wr_start, wr_complete, wr_abort,
+        wr_atomic_write,
     } }
     .into_iter()
     .chain(offsets! { d::ibv_device_attr_ex {
@@ -222,7 +227,10 @@ fn extended() -> Vec<Fact> {
         read_flow_tag, read_tm_info, read_completion_wallclock_ns,
     } })
     .chain(distances!(
+        query_port,
         advise_mr,
+        alloc_null_mr,
+        modify_qp_rate_limit,
         alloc_parent_domain,
         dealloc_td,
         alloc_td,
@@ -231,6 +239,8 @@ fn extended() -> Vec<Fact> {
         create_cq_ex,
         query_device_ex,
         create_qp_ex,
+        get_srq_num,
+        create_srq_ex,
         sz,
         context
     ))

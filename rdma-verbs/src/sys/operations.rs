@@ -11,13 +11,13 @@ use nix::errno::Errno;
 use super::completion_ex::{ibv_cq_ex, ibv_cq_init_attr_ex, ibv_modify_cq_attr, ibv_values_ex};
 use super::device_ex::ibv_device_attr_ex;
 use super::domain_ex::{ibv_parent_domain_init_attr, ibv_td, ibv_td_init_attr};
-use super::extended::{extended, verbs_context_tail};
+use super::extended::{extended, verbs_context};
 use super::verbs::{ibv_context, ibv_cq, ibv_pd, ibv_sge};
 
 /// The operation of an open context, if it has it (`verbs_get_ctx_op`).
 macro_rules! operation {
     ($context:expr, $field:ident) => {{
-        const FIELD: usize = offset_of!(verbs_context_tail, $field);
+        const FIELD: usize = offset_of!(verbs_context, $field);
         // SAFETY: the caller guarantees an open context.
         let tail = unsafe { extended($context, FIELD) };
         // SAFETY: the context includes this field, which never changes.

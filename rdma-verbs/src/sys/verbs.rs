@@ -8,7 +8,9 @@ use libc::{pthread_cond_t, pthread_mutex_t, size_t};
 
 pub use super::extended::{ibv_ece, ibv_qp_ex};
 
+pub const IBV_NODE_CA: c_int = 1;
 pub const IBV_NODE_RNIC: c_int = 4;
+pub const IBV_TRANSPORT_IB: c_int = 0;
 
 pub const IBV_PORT_ACTIVE: u32 = 4;
 pub const IBV_LINK_LAYER_INFINIBAND: u8 = 1;
@@ -169,7 +171,9 @@ pub struct ibv_device {
 /// The operations that the header's inline functions call through a context.
 #[repr(C)]
 pub struct ibv_context_ops {
-    pub _compat: [*const c_void; 7],
+    pub _compat_query_device: *const c_void,
+    pub _compat_query_port: *const c_void,
+    pub _compat: [*const c_void; 5],
     pub alloc_mw: Option<unsafe extern "C" fn(*mut ibv_pd, c_uint) -> *mut ibv_mw>,
     pub bind_mw: Option<unsafe extern "C" fn(*mut ibv_qp, *mut ibv_mw, *mut ibv_mw_bind) -> c_int>,
     pub dealloc_mw: Option<unsafe extern "C" fn(*mut ibv_mw) -> c_int>,
@@ -279,6 +283,18 @@ pub struct ibv_port_attr {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct ibv_gid {
     pub raw: [u8; 16],
+}
+
+/// The global route header that precedes a received datagram, in network byte order.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct ibv_grh {
+    pub version_tclass_flow: u32,
+    pub paylen: u16,
+    pub next_hdr: u8,
+    pub hop_limit: u8,
+    pub sgid: ibv_gid,
+    pub dgid: ibv_gid,
 }
 
 #[repr(C)]

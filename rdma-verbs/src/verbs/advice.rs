@@ -62,7 +62,7 @@ mod tests {
 
     use super::super::fake;
     use super::*;
-    use crate::sys::extended::verbs_context_tail;
+    use crate::sys::extended::verbs_context;
     use crate::sys::verbs::{ibv_pd, ibv_sge};
 
     unsafe extern "C" fn advise(
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn a_driver_or_library_that_takes_no_advice_is_an_error_with_advice() {
-        let set = |operations: &mut verbs_context_tail| operations.advise_mr = Some(advise);
-        let after = offset_of!(verbs_context_tail, advise_mr) + size_of::<usize>();
+        let set = |operations: &mut verbs_context| operations.advise_mr = Some(advise);
+        let after = offset_of!(verbs_context, advise_mr) + size_of::<usize>();
         for context in [fake::context(|_| {}), fake::old_context(after, set)] {
             let domain = fake::domain(&context);
             let error = domain.advise(Advice::Prefetch, true, &[]).expect_err("not supported");

@@ -11,7 +11,7 @@ use super::{
     Access, Error, MemoryWindow, Operation, ProtectionDomain, QueuePair, QueuePairInit,
     RawOperation, RequestData, Result, Segment, SendFlags, SendRequest, WindowType, field, library,
 };
-use crate::sys::extended::{extended, ibv_qp_init_attr_ex, ibv_rx_hash_conf, verbs_context_tail};
+use crate::sys::extended::{extended, ibv_qp_init_attr_ex, ibv_rx_hash_conf, verbs_context};
 use crate::sys::verbs::{self as sys, ibv_mw_bind_info, ibv_qp, ibv_qp_cap, ibv_qp_ex};
 
 bitflags::bitflags! {
@@ -52,7 +52,7 @@ pub(super) fn create(
     init.check_device(CALL, domain)?;
     let missing = Error::new(CALL, libc::EOPNOTSUPP);
     let context = domain.context().raw();
-    let field = std::mem::offset_of!(verbs_context_tail, create_qp_ex);
+    let field = std::mem::offset_of!(verbs_context, create_qp_ex);
     // SAFETY: the context is open.
     let tail = unsafe { extended(context, field) }.ok_or(missing)?;
     // SAFETY: the context reaches to this field, which never changes.

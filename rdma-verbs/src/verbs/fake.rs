@@ -6,10 +6,10 @@ use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::Arc;
 
 use super::{CompletionQueue, Context, Owner, ProtectionDomain};
-use crate::sys::extended::verbs_context_tail;
+use crate::sys::extended::verbs_context;
 use crate::sys::verbs::{ibv_cq, ibv_pd};
 
-struct Device(MaybeUninit<verbs_context_tail>);
+struct Device(MaybeUninit<verbs_context>);
 
 // SAFETY: the tests set its operations before they share it, and only read it afterwards.
 unsafe impl Send for Device {}
@@ -17,24 +17,24 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 /// An extended context whose operations are those that `set` adds.
-pub(super) fn context(set: impl FnOnce(&mut verbs_context_tail)) -> Context {
-    with_size(size_of::<verbs_context_tail>(), set)
+pub(super) fn context(set: impl FnOnce(&mut verbs_context)) -> Context {
+    with_size(size_of::<verbs_context>(), set)
 }
 
 /// The context of a library that knows only the last operations: those from that offset.
-pub(super) fn old_context(first: usize, set: impl FnOnce(&mut verbs_context_tail)) -> Context {
-    with_size(size_of::<verbs_context_tail>() - first, set)
+pub(super) fn old_context(first: usize, set: impl FnOnce(&mut verbs_context)) -> Context {
+    with_size(size_of::<verbs_context>() - first, set)
 }
 
-fn with_size(size: usize, set: impl FnOnce(&mut verbs_context_tail)) -> Context {
+fn with_size(size: usize, set: impl FnOnce(&mut verbs_context)) -> Context {
     // SAFETY: all zeros is a valid value of the type: no operation and no object.
-    let mut tail: verbs_context_tail = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut tail: verbs_context = unsafe { MaybeUninit::zeroed().assume_init() };
     tail.sz = size;
     tail.context.abi_compat = without_provenance_mut(usize::MAX);
     set(&mut tail);
     let owner = Arc::new(Device(MaybeUninit::new(tail)));
     let start = owner.0.as_ptr().cast::<u8>().cast_mut();
-    let raw = start.wrapping_add(offset_of!(verbs_context_tail, context)).cast();
+    let raw = start.wrapping_add(offset_of!(verbs_context, context)).cast();
     let raw = NonNull::new(raw).expect("the address of a value");
     // SAFETY: the context lives as long as its owner, and no test calls a function of the library.
     unsafe { Context::owned_by(raw, owner as Owner) }

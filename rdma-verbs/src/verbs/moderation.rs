@@ -43,7 +43,7 @@ mod tests {
 
     use super::super::fake;
     use super::*;
-    use crate::sys::extended::verbs_context_tail;
+    use crate::sys::extended::verbs_context;
     use crate::sys::verbs::ibv_cq;
 
     unsafe extern "C" fn modify(_queue: *mut ibv_cq, attributes: *mut ibv_modify_cq_attr) -> c_int {
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn a_driver_or_library_without_moderation_is_an_error_with_advice() {
-        let set = |operations: &mut verbs_context_tail| operations.modify_cq = Some(modify);
-        let after = offset_of!(verbs_context_tail, modify_cq) + size_of::<usize>();
+        let set = |operations: &mut verbs_context| operations.modify_cq = Some(modify);
+        let after = offset_of!(verbs_context, modify_cq) + size_of::<usize>();
         for context in [fake::context(|_| {}), fake::old_context(after, set)] {
             let error = moderate(&context, Moderation::default()).expect_err("not supported");
             assert_eq!(error.errno, libc::EOPNOTSUPP);

@@ -103,7 +103,7 @@ mod tests {
 
     use super::super::fake;
     use super::*;
-    use crate::sys::extended::verbs_context_tail;
+    use crate::sys::extended::verbs_context;
     use crate::sys::verbs::{ibv_context, ibv_pd};
 
     static LIVE: AtomicU32 = AtomicU32::new(0);
@@ -137,7 +137,7 @@ mod tests {
         null_mut()
     }
 
-    fn with_everything(operations: &mut verbs_context_tail) {
+    fn with_everything(operations: &mut verbs_context) {
         operations.alloc_td = Some(alloc_td);
         operations.dealloc_td = Some(dealloc_td);
         operations.alloc_parent_domain = Some(alloc_parent);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_driver_or_library_without_such_domains_is_an_error_with_advice() {
-        let after = offset_of!(verbs_context_tail, alloc_td) + size_of::<usize>();
+        let after = offset_of!(verbs_context, alloc_td) + size_of::<usize>();
         for context in [fake::context(|_| {}), fake::old_context(after, with_everything)] {
             let errors = [
                 ThreadDomain::new(&context).expect_err("not supported"),

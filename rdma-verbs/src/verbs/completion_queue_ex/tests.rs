@@ -5,7 +5,7 @@ use std::mem::{MaybeUninit, offset_of};
 
 use super::super::fake;
 use super::*;
-use crate::sys::extended::verbs_context_tail;
+use crate::sys::extended::verbs_context;
 use crate::sys::verbs::ibv_context;
 
 /// A queue whose completions have the identifiers 1, 2, and so on up to `last`.
@@ -151,7 +151,7 @@ unsafe extern "C" fn create_queue(
     null_mut()
 }
 
-fn with_queues(operations: &mut verbs_context_tail) {
+fn with_queues(operations: &mut verbs_context) {
     operations.create_cq_ex = Some(create_queue);
     operations.query_rt_values = Some(clock);
     operations.context.num_comp_vectors = 1;
@@ -196,8 +196,8 @@ fn the_device_clock_is_one_number() {
 
 #[test]
 fn a_driver_or_library_without_extended_queues_is_an_error_with_advice() {
-    let after = offset_of!(verbs_context_tail, create_cq_ex) + size_of::<usize>();
-    let without = |operations: &mut verbs_context_tail| operations.context.num_comp_vectors = 1;
+    let after = offset_of!(verbs_context, create_cq_ex) + size_of::<usize>();
+    let without = |operations: &mut verbs_context| operations.context.num_comp_vectors = 1;
     for context in [fake::context(without), fake::old_context(after, with_queues)] {
         let init = ExtendedQueueInit::new(9, CompletionFields::empty());
         let errors = [
