@@ -1,0 +1,302 @@
+//! The calls of identifiers that move them through their states.
+
+use std::ffi::{c_int, c_void};
+
+use dat_soft_verbs::cm::{ConnectParameters, MAX_READS, PortSpace};
+use rdma_verbs::sys::rdma_cma::{rdma_cm_id, rdma_conn_param};
+
+use super::{address, device, event, id};
+use crate::guard::{self, INVALID, Result};
+use crate::verbs::context;
+
+/// Retry counts without parameters: as often as possible.
+const RETRIES: u8 = 7;
+
+/// Runs a call that ends with an event, and copies what has changed.
+///
+/// # Safety
+/// The identifier must be alive.
+unsafe fn asynchronous(id: *mut rdma_cm_id, call: impl FnOnce() -> Result<()>) -> c_int {
+    guard::number(|| {
+        call()?;
+        // SAFETY: the caller guarantees a live identifier.
+        let outcome = unsafe { event::outcome(id) };
+        // SAFETY: as above.
+        unsafe { id::refresh(id) }?;
+        outcome.map(|()| 0)
+    })
+}
+
+/// Binds an identifier to a local address.
+///
+/// # Safety
+/// The identifier must be alive, and the address valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_bind_addr(
+    id: *mut rdma_cm_id,
+    local: *const libc::sockaddr,
+) -> c_int {
+    guard::number(|| {
+        // SAFETY: the caller guarantees the address.
+        let local = unsafe { address::from_c(local) }?.ok_or(INVALID)?;
+        // SAFETY: the caller guarantees a live identifier.
+        unsafe { id::core(id) }.bind(local)?;
+        // SAFETY: as above.
+        unsafe { id::refresh(id) }?;
+        Ok(0)
+    })
+}
+
+/// Resolves the address of a peer.
+///
+/// # Safety
+/// The identifier must be alive, the source null or valid, and the destination valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_resolve_addr(
+    id: *mut rdma_cm_id,
+    source: *const libc::sockaddr,
+    destination: *const libc::sockaddr,
+    _timeout: c_int,
+) -> c_int {
+    let call = || {
+        // SAFETY: the caller guarantees the address.
+        let source = unsafe { address::from_c(source) }?;
+        // SAFETY: as above.
+        let destination = unsafe { address::from_c(destination) }?.ok_or(INVALID)?;
+        // SAFETY: the caller guarantees a live identifier.
+        Ok(unsafe { id::core(id) }.resolve_address(source, destination)?)
+    };
+    // SAFETY: as above.
+    unsafe { asynchronous(id, call) }
+}
+
+/// Resolves the route to a peer.
+///
+/// # Safety
+/// The identifier must be alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_resolve_route(id: *mut rdma_cm_id, _timeout: c_int) -> c_int {
+    // SAFETY: the caller guarantees a live identifier.
+    let core = unsafe { id::core(id) };
+    // SAFETY: as above.
+    unsafe { asynchronous(id, || Ok(core.resolve_route()?)) }
+}
+
+/// Takes requests.
+///
+/// # Safety
+/// The identifier must be alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_listen(id: *mut rdma_cm_id, backlog: c_int) -> c_int {
+    guard::number(|| {
+        // SAFETY: the caller guarantees a live identifier.
+        unsafe { id::core(id) }.listen(backlog)?;
+        // SAFETY: as above.
+        unsafe { id::refresh(id) }?;
+        Ok(0)
+    })
+}
+
+/// The private data of a call.
+///
+/// # Safety
+/// The pointer must be null or valid for the length.
+unsafe fn private_data<'a>(data: *const c_void, length: u8) -> Result<&'a [u8]> {
+    match (data.is_null(), length) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(INVALID),
+        // SAFETY: the caller guarantees valid memory.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts(data.cast(), length.into()) }),
+    }
+}
+
+/// The parameters of a call of C. Reads beyond the maximum of the device are refused, as in librdmacm.
+///
+/// # Safety
+/// The private data must be valid.
+unsafe fn parameters<'a>(
+    id: *mut rdma_cm_id,
+    from: &rdma_conn_param,
+) -> Result<ConnectParameters<'a>> {
+    // SAFETY: the caller guarantees valid private data.
+    let private_data = unsafe { private_data(from.private_data, from.private_data_len) }?;
+    // SAFETY: the caller guarantees a live identifier.
+    if unsafe { id::core(id) }.space() == PortSpace::Tcp {
+        let opened = device::opened()?;
+        // SAFETY: the device of the connection manager stays open.
+        let device = unsafe { context::core(opened.context) }.attributes();
+        let is_beyond = |reads: u8, most: u32| reads != MAX_READS && u32::from(reads) > most;
+        if is_beyond(from.responder_resources, device.max_qp_rd_atom)
+            || is_beyond(from.initiator_depth, device.max_qp_init_rd_atom)
+        {
+            return Err(INVALID);
+        }
+    }
+    Ok(ConnectParameters {
+        private_data,
+        responder_resources: from.responder_resources,
+        initiator_depth: from.initiator_depth,
+        flow_control: from.flow_control,
+        retry_count: from.retry_count,
+        rnr_retry_count: from.rnr_retry_count,
+        is_shared: from.srq != 0,
+        number: from.qp_num,
+    })
+}
+
+/// Requests a connection, or looks up a service of datagrams.
+///
+/// # Safety
+/// The identifier must be alive, and the parameters null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_connect(
+    id: *mut rdma_cm_id,
+    wanted: *const rdma_conn_param,
+) -> c_int {
+    let call = || {
+        // SAFETY: the caller guarantees null or valid parameters.
+        let mut wanted = match unsafe { wanted.as_ref() } {
+            // SAFETY: as above.
+            Some(wanted) => unsafe { parameters(id, wanted) }?,
+            // SAFETY: the caller guarantees a live identifier.
+            None if unsafe { (*id).qp.is_null() } => return Err(INVALID),
+            None => ConnectParameters {
+                responder_resources: MAX_READS,
+                initiator_depth: MAX_READS,
+                retry_count: RETRIES,
+                rnr_retry_count: RETRIES,
+                ..ConnectParameters::default()
+            },
+        };
+        // SAFETY: the caller guarantees a live identifier.
+        let prefix = unsafe { id::extra(id) }.lock().connect_data.clone();
+        let data = [&prefix, wanted.private_data].concat();
+        wanted.private_data = &data;
+        // SAFETY: as above.
+        Ok(unsafe { id::core(id) }.connect(&wanted)?)
+    };
+    // SAFETY: as above.
+    unsafe { asynchronous(id, call) }
+}
+
+/// Accepts a request.
+///
+/// # Safety
+/// The identifier must be alive, and the parameters null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_accept(
+    id: *mut rdma_cm_id,
+    offered: *const rdma_conn_param,
+) -> c_int {
+    let call = || {
+        // SAFETY: the caller guarantees null or valid parameters.
+        let offered = match unsafe { offered.as_ref() } {
+            // SAFETY: as above.
+            Some(offered) => Some(unsafe { parameters(id, offered) }?),
+            None => None,
+        };
+        // SAFETY: the caller guarantees a live identifier.
+        Ok(unsafe { id::core(id) }.accept(offered.as_ref())?)
+    };
+    // SAFETY: as above.
+    if unsafe { id::core(id) }.is_datagram() {
+        // No event follows.
+        return guard::number(|| {
+            call()?;
+            // SAFETY: as above.
+            unsafe { event::release(id) };
+            Ok(0)
+        });
+    }
+    // SAFETY: as above.
+    unsafe { asynchronous(id, call) }
+}
+
+/// Rejects a request.
+///
+/// # Safety
+/// The identifier must be alive, and the private data valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_reject(
+    id: *mut rdma_cm_id,
+    data: *const c_void,
+    length: u8,
+) -> c_int {
+    // SAFETY: as the caller guarantees.
+    guard::number(|| unsafe { reject(id, data, length, false) })
+}
+
+/// Rejects a request because of the options of the vendor.
+///
+/// # Safety
+/// As [`soft_rdma_reject`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_reject_ece(
+    id: *mut rdma_cm_id,
+    data: *const c_void,
+    length: u8,
+) -> c_int {
+    // SAFETY: as the caller guarantees.
+    guard::number(|| unsafe { reject(id, data, length, true) })
+}
+
+unsafe fn reject(
+    id: *mut rdma_cm_id,
+    data: *const c_void,
+    length: u8,
+    for_ece: bool,
+) -> Result<c_int> {
+    // SAFETY: the caller guarantees valid private data.
+    let data = unsafe { private_data(data, length) }?;
+    // SAFETY: the caller guarantees a live identifier.
+    unsafe { id::core(id) }.reject(data, for_ece)?;
+    // SAFETY: as above.
+    unsafe { event::release(id) };
+    Ok(0)
+}
+
+/// Completes the connection of an identifier without a queue pair.
+///
+/// # Safety
+/// The identifier must be alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_establish(id: *mut rdma_cm_id) -> c_int {
+    // SAFETY: the caller guarantees a live identifier.
+    guard::number(|| Ok(unsafe { id::core(id) }.establish().map(|()| 0)?))
+}
+
+/// Tells of an event of a queue pair (rdma_notify(3)). Connections are established without it, which is `EISCONN`.
+///
+/// # Safety
+/// The identifier must be alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_notify(id: *mut rdma_cm_id, event: u32) -> c_int {
+    /// `IBV_EVENT_COMM_EST`
+    const ESTABLISHED: u32 = 4;
+    guard::number(|| match event {
+        ESTABLISHED if !id.is_null() => Err(guard::Failure(libc::EISCONN)),
+        _ => Err(INVALID),
+    })
+}
+
+/// Ends a connection.
+///
+/// # Safety
+/// The identifier must be alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_disconnect(id: *mut rdma_cm_id) -> c_int {
+    guard::number(|| {
+        // SAFETY: the caller guarantees a live identifier.
+        let is_first = unsafe { id::core(id) }.disconnect()?;
+        let outcome = if is_first {
+            // SAFETY: as above.
+            unsafe { event::outcome(id) }
+        } else {
+            // SAFETY: as above.
+            unsafe { event::outcome_if_any(id) }
+        };
+        // SAFETY: as above.
+        unsafe { id::refresh(id) }?;
+        outcome.map(|()| 0)
+    })
+}

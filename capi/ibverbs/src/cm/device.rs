@@ -1,0 +1,87 @@
+//! The devices of the connection manager (rdma_get_devices(3)).
+
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+use dat_sync::{Mutex, PerProcess};
+use rdma_verbs::sys::verbs::{ibv_context, ibv_pd};
+
+use crate::guard::{self, Failure, Result};
+use crate::verbs::context::ibv_open_device;
+use crate::verbs::device::{ibv_free_device_list, ibv_get_device_list};
+use crate::verbs::domain::ibv_alloc_pd;
+
+/// The open device of the connection manager, with its default domain. It stays open, as in librdmacm.
+#[derive(Clone, Copy)]
+pub(super) struct Opened {
+    pub(super) context: *mut ibv_context,
+    pub(super) domain: *mut ibv_pd,
+}
+
+// SAFETY: any thread may use the objects of verbs.
+unsafe impl Send for Opened {}
+
+static OPENED: PerProcess<Mutex<Option<Opened>>> = PerProcess::new();
+
+/// The device, which is opened by the first call.
+pub(super) fn opened() -> Result<Opened> {
+    let mut opened = OPENED.get().lock();
+    if let Some(opened) = *opened {
+        return Ok(opened);
+    }
+    let new = open()?;
+    *opened = Some(new);
+    Ok(new)
+}
+
+fn open() -> Result<Opened> {
+    let mut count = 0;
+    // SAFETY: the pointer is valid.
+    let list = unsafe { ibv_get_device_list(&raw mut count) };
+    if list.is_null() || count == 0 {
+        return Err(Failure(libc::ENODEV));
+    }
+    // SAFETY: the list is not empty.
+    let first = unsafe { *list };
+    // SAFETY: the device comes from the list.
+    let context = unsafe { ibv_open_device(first) };
+    // SAFETY: the list comes from the call above.
+    unsafe { ibv_free_device_list(list) };
+    if context.is_null() {
+        return Err(guard::last());
+    }
+    // SAFETY: the context is open.
+    let domain = unsafe { ibv_alloc_pd(context) };
+    if domain.is_null() {
+        return Err(guard::last());
+    }
+    Ok(Opened { context, domain })
+}
+
+/// A list of the open devices that ends with null, and their number if the pointer is not null.
+///
+/// # Safety
+/// The pointer must be null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_get_devices(count: *mut c_int) -> *mut *mut ibv_context {
+    guard::object(|| {
+        let list = Box::new([opened()?.context, null_mut()]);
+        if !count.is_null() {
+            // SAFETY: the caller guarantees a valid pointer.
+            unsafe { count.write(1) };
+        }
+        Ok(Box::into_raw(list).cast())
+    })
+}
+
+/// Frees a list of [`soft_rdma_get_devices`]. The devices stay open.
+///
+/// # Safety
+/// The list must come from there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_free_devices(list: *mut *mut ibv_context) {
+    if !list.is_null() {
+        // SAFETY: the caller guarantees a list of that call, which has two elements.
+        drop(unsafe { Box::from_raw(list.cast::<[*mut ibv_context; 2]>()) });
+    }
+}

@@ -1,0 +1,147 @@
+//! Endpoints: identifiers from the results of rdma_getaddrinfo(3) (rdma_create_ep(3), rdma_get_request(3)).
+
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+use rdma_verbs::sys::rdma_cma::{RAI_PASSIVE, rdma_addrinfo, rdma_cm_id};
+use rdma_verbs::sys::verbs::{ibv_pd, ibv_qp_init_attr};
+
+use super::id::RequestInit;
+use super::{address, event, id, queue_pair};
+use crate::guard::{self, INVALID, Result};
+
+/// Creates an identifier that is resolved or bound, with a queue pair if there are attributes; a listener keeps these for
+/// its requests.
+///
+/// # Safety
+/// The pointer and the result of the resolution must be valid, the domain and the attributes null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_create_ep(
+    id: *mut *mut rdma_cm_id,
+    info: *mut rdma_addrinfo,
+    domain: *mut ibv_pd,
+    init: *mut ibv_qp_init_attr,
+) -> c_int {
+    guard::number(|| {
+        // SAFETY: the caller guarantees null or a valid result.
+        let info = unsafe { info.as_ref() }.ok_or(INVALID)?;
+        let (space, qp_type) = (info.ai_port_space as u32, info.ai_qp_type as u32);
+        // SAFETY: there is no channel.
+        let new = unsafe { id::create(null_mut(), null_mut(), space, Some(qp_type)) }?;
+        // SAFETY: just created; the caller guarantees the rest.
+        if let Err(failure) = unsafe { complete(new, info, domain, init) } {
+            // SAFETY: just created.
+            unsafe { soft_rdma_destroy_ep(new) };
+            return Err(failure);
+        }
+        // SAFETY: the caller guarantees the pointer.
+        unsafe { id.write(new) };
+        Ok(0)
+    })
+}
+
+unsafe fn complete(
+    new: *mut rdma_cm_id,
+    info: &rdma_addrinfo,
+    domain: *mut ibv_pd,
+    init: *mut ibv_qp_init_attr,
+) -> Result<()> {
+    // SAFETY: the caller guarantees the addresses of the result.
+    let source = unsafe { address::from_c(info.ai_src_addr) }?;
+    // SAFETY: the caller guarantees a live identifier.
+    let core = unsafe { id::core(new) };
+    if info.ai_flags & RAI_PASSIVE != 0 {
+        core.bind(source.ok_or(INVALID)?)?;
+        // SAFETY: the caller guarantees null or valid attributes.
+        if let Some(init) = unsafe { init.as_ref() } {
+            let qp_type = info.ai_qp_type as u32;
+            let requests = RequestInit { domain, init: ibv_qp_init_attr { qp_type, ..*init } };
+            // SAFETY: as above.
+            unsafe { id::extra(new) }.lock().requests = Some(requests);
+        }
+        // SAFETY: as above.
+        return unsafe { id::refresh(new) };
+    }
+    // SAFETY: as above.
+    let destination = unsafe { address::from_c(info.ai_dst_addr) }?.ok_or(INVALID)?;
+    core.resolve_address(source, destination)?;
+    // SAFETY: as above.
+    unsafe { event::outcome(new) }?;
+    core.resolve_route()?;
+    // SAFETY: as above.
+    unsafe { event::outcome(new) }?;
+    // SAFETY: as above.
+    unsafe { id::refresh(new) }?;
+    // SAFETY: as above.
+    if let Some(init) = unsafe { init.as_mut() } {
+        init.qp_type = info.ai_qp_type as u32;
+        // SAFETY: as above.
+        unsafe { create_queue_pair(new, domain, init) }?;
+    }
+    if info.ai_connect_len > 0 && !info.ai_connect.is_null() {
+        // SAFETY: the caller guarantees the data of the result.
+        let data = unsafe {
+            std::slice::from_raw_parts(info.ai_connect.cast::<u8>(), info.ai_connect_len)
+        };
+        // SAFETY: as above.
+        unsafe { id::extra(new) }.lock().connect_data = data.to_vec();
+    }
+    Ok(())
+}
+
+unsafe fn create_queue_pair(
+    id: *mut rdma_cm_id,
+    domain: *mut ibv_pd,
+    init: &mut ibv_qp_init_attr,
+) -> Result<()> {
+    let mut whole = queue_pair::extended(init, domain);
+    // SAFETY: the caller guarantees a live identifier and a live domain.
+    unsafe { queue_pair::create(id, &mut whole) }?;
+    init.cap = whole.cap;
+    Ok(())
+}
+
+/// Destroys an identifier with its queue pair and its shared receive queue.
+///
+/// # Safety
+/// The identifier must be alive; it is gone afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_destroy_ep(id: *mut rdma_cm_id) {
+    // SAFETY: as the caller guarantees.
+    unsafe { queue_pair::soft_rdma_destroy_qp(id) };
+    // SAFETY: as above.
+    unsafe { queue_pair::soft_rdma_destroy_srq(id) };
+    // SAFETY: as above.
+    unsafe { id::soft_rdma_destroy_id(id) };
+}
+
+/// Takes the next request of a listener, and waits for one. Its queue pair is created if the listener has attributes.
+///
+/// # Safety
+/// The identifier must be alive, and the pointer valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_get_request(
+    listener: *mut rdma_cm_id,
+    id: *mut *mut rdma_cm_id,
+) -> c_int {
+    guard::number(|| {
+        // SAFETY: the caller guarantees a live identifier.
+        let request = unsafe { event::take_request(listener) }?;
+        // SAFETY: as above.
+        let extra = unsafe { id::extra(listener) }.lock();
+        let requests = extra.requests.as_ref();
+        let requests = requests.map(|one| (one.domain, ibv_qp_init_attr { ..one.init }));
+        drop(extra);
+        if let Some((domain, mut init)) = requests {
+            // SAFETY: the objects of the attributes live as long as the listener, as the manual page demands.
+            if let Err(failure) = unsafe { create_queue_pair(request, domain, &mut init) } {
+                // SAFETY: only this call knows the request.
+                unsafe { id::soft_rdma_destroy_id(request) };
+                return Err(failure);
+            }
+        }
+        // SAFETY: the caller guarantees the pointer.
+        unsafe { id.write(request) };
+        Ok(0)
+    })
+}

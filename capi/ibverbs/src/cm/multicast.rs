@@ -1,0 +1,85 @@
+//! Multicast groups (rdma_join_multicast(3)).
+
+use std::ffi::{c_int, c_void};
+
+use rdma_verbs::sys::rdma_cma::{
+    RDMA_CM_JOIN_MC_ATTR_ADDRESS, RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS, RDMA_MC_JOIN_FLAG_FULLMEMBER,
+    RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, rdma_cm_id, rdma_cm_join_mc_attr_ex,
+};
+
+use super::{address, event, id};
+use crate::guard::{self, INVALID, Result};
+
+unsafe fn join(
+    id: *mut rdma_cm_id,
+    group: *const libc::sockaddr,
+    is_send_only: bool,
+    context: *mut c_void,
+) -> Result<c_int> {
+    // SAFETY: the caller guarantees the address.
+    let group = unsafe { address::from_c(group) }?.ok_or(INVALID)?;
+    let user = context.expose_provenance() as u64;
+    // SAFETY: the caller guarantees a live identifier.
+    unsafe { id::core(id) }.join_multicast(group, is_send_only, user)?;
+    // SAFETY: as above.
+    unsafe { event::outcome(id) }.map(|()| 0)
+}
+
+/// Joins a group.
+///
+/// # Safety
+/// The identifier must be alive, and the address valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_join_multicast(
+    id: *mut rdma_cm_id,
+    group: *const libc::sockaddr,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: as the caller guarantees.
+    guard::number(|| unsafe { join(id, group, false, context) })
+}
+
+/// Joins a group, possibly only to send.
+///
+/// # Safety
+/// The identifier must be alive, and the attributes valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_join_multicast_ex(
+    id: *mut rdma_cm_id,
+    attributes: *const rdma_cm_join_mc_attr_ex,
+    context: *mut c_void,
+) -> c_int {
+    const ALL: u32 = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+    guard::number(|| {
+        // SAFETY: the caller guarantees the attributes.
+        let attributes = unsafe { attributes.as_ref() }.ok_or(INVALID)?;
+        if attributes.comp_mask != ALL {
+            return Err(INVALID);
+        }
+        let is_send_only = match attributes.join_flags {
+            RDMA_MC_JOIN_FLAG_FULLMEMBER => false,
+            RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER => true,
+            _ => return Err(INVALID),
+        };
+        // SAFETY: as above.
+        unsafe { join(id, attributes.addr, is_send_only, context) }
+    })
+}
+
+/// Leaves a group.
+///
+/// # Safety
+/// The identifier must be alive, and the address valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_leave_multicast(
+    id: *mut rdma_cm_id,
+    group: *const libc::sockaddr,
+) -> c_int {
+    guard::number(|| {
+        // SAFETY: the caller guarantees the address.
+        let group = unsafe { address::from_c(group) }?.ok_or(INVALID)?;
+        // SAFETY: the caller guarantees a live identifier.
+        unsafe { id::core(id) }.leave_multicast(group)?;
+        Ok(0)
+    })
+}

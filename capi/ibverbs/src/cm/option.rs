@@ -1,0 +1,104 @@
+//! Options of identifiers (rdma_set_option(3), rdma_set_local_ece(3)).
+
+use std::ffi::{c_int, c_void};
+
+use dat_soft_verbs::cm::Ece;
+use libc::size_t;
+use rdma_verbs::sys::extended::ibv_ece;
+use rdma_verbs::sys::rdma_cma::{
+    RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, RDMA_OPTION_ID_AFONLY, RDMA_OPTION_ID_REUSEADDR,
+    RDMA_OPTION_ID_TOS, rdma_cm_id,
+};
+
+use super::id;
+use crate::guard::{self, Failure, INVALID, Result};
+
+/// The value of an option, which must have exactly that length.
+unsafe fn value<T: Copy>(from: *const c_void, length: size_t) -> Result<T> {
+    if from.is_null() || length != size_of::<T>() {
+        return Err(INVALID);
+    }
+    // SAFETY: the caller guarantees the length; the program may align it as it likes.
+    Ok(unsafe { from.cast::<T>().read_unaligned() })
+}
+
+/// Sets an option. Paths of InfiniBand (`RDMA_OPTION_IB`) have no meaning over IP, which is `ENOSYS`.
+///
+/// # Safety
+/// The identifier must be alive, and the value valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_set_option(
+    id: *mut rdma_cm_id,
+    level: c_int,
+    name: c_int,
+    from: *mut c_void,
+    length: size_t,
+) -> c_int {
+    guard::number(|| {
+        if level != RDMA_OPTION_ID {
+            return Err(Failure(libc::ENOSYS));
+        }
+        // SAFETY: the caller guarantees a live identifier.
+        let core = unsafe { id::core(id) };
+        match name {
+            RDMA_OPTION_ID_TOS => {
+                // SAFETY: the caller guarantees the value.
+                core.set_type_of_service(unsafe { value(from, length) }?);
+            }
+            RDMA_OPTION_ID_REUSEADDR => {
+                // SAFETY: as above.
+                core.set_reuse_address(unsafe { value::<c_int>(from, length) }? != 0)?;
+            }
+            RDMA_OPTION_ID_AFONLY => {
+                // SAFETY: as above.
+                core.set_family_only(unsafe { value::<c_int>(from, length) }? != 0)?;
+            }
+            RDMA_OPTION_ID_ACK_TIMEOUT => {
+                // SAFETY: as above.
+                core.set_ack_timeout(unsafe { value(from, length) }?)?;
+            }
+            _ => return Err(Failure(libc::ENOSYS)),
+        }
+        Ok(0)
+    })
+}
+
+/// Sets the options of the vendor that are sent to the peer.
+///
+/// # Safety
+/// The identifier must be alive, and the options valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_set_local_ece(
+    id: *mut rdma_cm_id,
+    ece: *const ibv_ece,
+) -> c_int {
+    guard::number(|| {
+        // SAFETY: the caller guarantees the options.
+        let ece = unsafe { ece.as_ref() }.ok_or(INVALID)?;
+        if ece.comp_mask != 0 {
+            return Err(INVALID);
+        }
+        let ece = Ece { vendor_id: ece.vendor_id, options: ece.options };
+        // SAFETY: the caller guarantees a live identifier.
+        unsafe { id::core(id) }.set_local_ece(ece)?;
+        Ok(0)
+    })
+}
+
+/// The options of the vendor that the peer has sent.
+///
+/// # Safety
+/// The identifier must be alive, and the pointer valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn soft_rdma_get_remote_ece(id: *mut rdma_cm_id, ece: *mut ibv_ece) -> c_int {
+    guard::number(|| {
+        if ece.is_null() {
+            return Err(INVALID);
+        }
+        // SAFETY: the caller guarantees a live identifier.
+        let Ece { vendor_id, options } = unsafe { id::core(id) }.remote_ece();
+        // SAFETY: the caller guarantees the pointer.
+        unsafe { ece.write(ibv_ece { vendor_id, options, comp_mask: 0 }) };
+        Ok(0)
+    })
+}

@@ -1,0 +1,22 @@
+//! Sockets over RDMA (rsocket(7)). They carry streams of bytes, which plain sockets do as well where there is no RDMA
+//! device: all calls fail with `ENOSYS`, and programs fall back to sockets if they can.
+
+use crate::guard::set_errno;
+
+macro_rules! refused {
+    ($($name:ident)+) => {$(
+        /// Fails with `ENOSYS`. The result is -1, of any width.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> isize {
+            set_errno(libc::ENOSYS);
+            -1
+        }
+    )+};
+}
+
+refused! {
+    soft_raccept soft_rbind soft_rclose soft_rconnect soft_rfcntl soft_rgetpeername soft_rgetsockname
+    soft_rgetsockopt soft_riomap soft_riounmap soft_riowrite soft_rlisten soft_rpoll soft_rread soft_rreadv
+    soft_rrecv soft_rrecvfrom soft_rrecvmsg soft_rselect soft_rsend soft_rsendmsg soft_rsendto soft_rsetsockopt
+    soft_rshutdown soft_rsocket soft_rwrite soft_rwritev
+}

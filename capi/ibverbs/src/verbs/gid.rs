@@ -1,0 +1,196 @@
+//! The GIDs and the partition key of the port (ibv_query_gid(3), ibv_query_gid_ex(3), ibv_query_pkey(3)).
+
+use std::ffi::c_int;
+
+use dat_soft_verbs::{DEFAULT_PKEY, GidEntry, PORT};
+use libc::{size_t, ssize_t};
+use rdma_verbs::sys::gid::{IBV_GID_TYPE_ROCE_V2, ibv_gid_entry};
+use rdma_verbs::sys::verbs::{ibv_context, ibv_gid};
+
+use super::context;
+use crate::guard::{self, Failure, INVALID, Result};
+
+/// The type of RoCE v2 in `ibv_query_gid_type`, which counts from RoCE v1.
+const SYSFS_ROCE_V2: c_int = 1;
+
+/// The table of the port, without its unused end.
+///
+/// # Safety
+/// The context must be open.
+unsafe fn table(context: *mut ibv_context, port: u32) -> Result<Vec<GidEntry>> {
+    if port != u32::from(PORT) {
+        return Err(INVALID);
+    }
+    // SAFETY: the caller guarantees an open context.
+    Ok(unsafe { context::core(context) }.gids())
+}
+
+/// The number of entries that the port says it has.
+///
+/// # Safety
+/// The context must be open.
+unsafe fn length(context: *mut ibv_context) -> Result<u32> {
+    // SAFETY: the caller guarantees an open context.
+    Ok(unsafe { context::core(context) }.port(PORT)?.gid_tbl_len)
+}
+
+/// A GID by its index; zeros for an unused entry. 0 or -1.
+///
+/// # Safety
+/// The context must be open, and the GID there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_query_gid(
+    context: *mut ibv_context,
+    port: u8,
+    index: c_int,
+    gid: *mut ibv_gid,
+) -> c_int {
+    guard::number(|| {
+        // SAFETY: the caller guarantees an open context.
+        let table = unsafe { table(context, port.into()) }?;
+        let index = u32::try_from(index).map_err(|_| INVALID)?;
+        // SAFETY: as above.
+        if index >= unsafe { length(context) }? {
+            return Err(INVALID);
+        }
+        let raw = table.get(index as usize).map_or([0; 16], |entry| entry.gid);
+        // SAFETY: the caller guarantees the GID.
+        unsafe { gid.write(ibv_gid { raw }) };
+        Ok(0)
+    })
+}
+
+/// The type of a GID, for programs that know this function of rdma-core's drivers. 0 or -1.
+///
+/// # Safety
+/// The context must be open, and the type there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_query_gid_type(
+    context: *mut ibv_context,
+    port: u8,
+    index: u32,
+    gid_type: *mut c_int,
+) -> c_int {
+    guard::number(|| {
+        // SAFETY: the caller guarantees an open context.
+        if port != PORT || index >= unsafe { length(context) }? {
+            return Err(INVALID);
+        }
+        // SAFETY: the caller guarantees the type.
+        unsafe { gid_type.write(SYSFS_ROCE_V2) };
+        Ok(0)
+    })
+}
+
+fn c_entry(index: usize, entry: &GidEntry) -> ibv_gid_entry {
+    ibv_gid_entry {
+        gid: ibv_gid { raw: entry.gid },
+        // The table is short.
+        gid_index: index as u32,
+        port_num: PORT.into(),
+        gid_type: IBV_GID_TYPE_ROCE_V2,
+        ndev_ifindex: entry.interface,
+    }
+}
+
+/// Writes an entry that is as long as the program's headers say.
+///
+/// # Safety
+/// There must be `size` bytes.
+unsafe fn write(entry: &ibv_gid_entry, into: *mut u8, size: size_t) {
+    let known = size.min(size_of::<ibv_gid_entry>());
+    // SAFETY: the caller guarantees this number of bytes.
+    unsafe { into.write_bytes(0, size) };
+    // SAFETY: as above, and the source has them.
+    unsafe { into.copy_from_nonoverlapping((&raw const *entry).cast(), known) };
+}
+
+/// A used entry of the GID table: 0 or an errno, `ENODATA` for an unused one.
+///
+/// # Safety
+/// The context must be open, and there must be an entry of this size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _ibv_query_gid_ex(
+    context: *mut ibv_context,
+    port: u32,
+    index: u32,
+    entry: *mut ibv_gid_entry,
+    flags: u32,
+    size: size_t,
+) -> c_int {
+    guard::status(|| {
+        // SAFETY: the caller guarantees an open context.
+        let table = unsafe { table(context, port) }?;
+        // SAFETY: as above.
+        if flags != 0 || index >= unsafe { length(context) }? {
+            return Err(INVALID);
+        }
+        let found = table.get(index as usize).filter(|found| found.gid != [0; 16]);
+        let found = c_entry(index as usize, found.ok_or(Failure(libc::ENODATA))?);
+        // SAFETY: the caller guarantees the entry.
+        unsafe { write(&found, entry.cast(), size) };
+        Ok(())
+    })
+}
+
+/// The used entries of the GID table: their number, or a negative errno.
+///
+/// # Safety
+/// The context must be open, and there must be `max` entries of this size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _ibv_query_gid_table(
+    context: *mut ibv_context,
+    entries: *mut ibv_gid_entry,
+    max: size_t,
+    flags: u32,
+    size: size_t,
+) -> ssize_t {
+    let written = guard::run(|| {
+        // SAFETY: the caller guarantees an open context.
+        let table = unsafe { table(context, PORT.into()) }?;
+        let used: Vec<_> =
+            table.iter().enumerate().filter(|(_, entry)| entry.gid != [0; 16]).collect();
+        if flags != 0 || used.len() > max {
+            return Err(INVALID);
+        }
+        for (place, (index, entry)) in used.iter().enumerate() {
+            let into = entries.cast::<u8>().wrapping_add(place * size);
+            // SAFETY: the caller guarantees this number of entries.
+            unsafe { write(&c_entry(*index, entry), into, size) };
+        }
+        Ok(used.len() as ssize_t)
+    });
+    written.unwrap_or_else(|Failure(errno)| -(errno as ssize_t))
+}
+
+/// A partition key by its index, in network byte order: 0 or -1.
+///
+/// # Safety
+/// The context must be open, and the key there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_query_pkey(
+    _context: *mut ibv_context,
+    port: u8,
+    index: c_int,
+    key: *mut u16,
+) -> c_int {
+    guard::number(|| {
+        if port != PORT || index != 0 {
+            return Err(INVALID);
+        }
+        // SAFETY: the caller guarantees the key.
+        unsafe { key.write(DEFAULT_PKEY.to_be()) };
+        Ok(0)
+    })
+}
+
+/// The index of a partition key in network byte order, or -1.
+#[unsafe(no_mangle)]
+pub extern "C" fn ibv_get_pkey_index(_context: *mut ibv_context, port: u8, key: u16) -> c_int {
+    guard::number(|| {
+        if port != PORT || key != DEFAULT_PKEY.to_be() {
+            return Err(INVALID);
+        }
+        Ok(0)
+    })
+}

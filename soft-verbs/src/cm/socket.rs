@@ -1,0 +1,213 @@
+//! The sockets of the connection manager.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use dat_provider_kit::network::source_of;
+use dat_sync::Private;
+use socket2::{Domain, Protocol, Type};
+
+use crate::error::{Error, Result};
+
+/// A socket that a child of fork does not keep.
+pub(super) type Socket = Private<socket2::Socket>;
+
+/// The longest queue of connections that the system keeps for a listener.
+const SYSTEM_BACKLOG: i32 = 1024;
+
+/// How an address is bound.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BindOptions {
+    /// Whether another identifier may be bound to the address.
+    pub(super) may_share: bool,
+    /// Whether `::` leaves out the addresses of IPv4; the default of the system if nothing is said.
+    pub(super) is_family_only: Option<bool>,
+}
+
+fn open(address: SocketAddr) -> io::Result<Socket> {
+    let domain = Domain::for_address(address);
+    let socket =
+        Private::create(|| socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP)))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Binds a socket to an address, whose port may be 0, and reserves it unless it may be shared. A reserved socket listens.
+///
+/// # Errors
+/// `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES` for a port below 1024, or a shortage of descriptors.
+pub(super) fn bind(address: SocketAddr, options: BindOptions) -> Result<(Socket, SocketAddr)> {
+    let attempt = || {
+        let socket = open(address)?;
+        // Connections that ended a short time ago do not keep the port.
+        socket.set_reuse_address(true)?;
+        if let (SocketAddr::V6(_), Some(is_only)) = (address, options.is_family_only) {
+            socket.set_only_v6(is_only)?;
+        }
+        socket.bind(&address.into())?;
+        if !options.may_share {
+            socket.listen(SYSTEM_BACKLOG)?;
+        }
+        let bound = local(&socket)?;
+        Ok((socket, bound))
+    };
+    attempt().map_err(|error| failed(&format!("bind to {address}"), &error))
+}
+
+/// Lets a bound socket listen.
+///
+/// # Errors
+/// `EADDRINUSE` if another one listens there already.
+pub(super) fn listen(socket: &Socket) -> Result<()> {
+    socket.listen(SYSTEM_BACKLOG).map_err(|error| failed("listen", &error))
+}
+
+/// A socket that connects from a port of that address; the port may be 0.
+///
+/// # Errors
+/// As [`bind`].
+pub(super) fn from_address(address: SocketAddr, is_reused: bool) -> Result<(Socket, SocketAddr)> {
+    let attempt = || {
+        let socket = open(address)?;
+        socket.set_reuse_address(is_reused)?;
+        socket.bind(&address.into())?;
+        let bound = local(&socket)?;
+        Ok((socket, bound))
+    };
+    attempt().map_err(|error| failed(&format!("take a port of {address}"), &error))
+}
+
+/// Starts to connect.
+///
+/// # Errors
+/// The system's error, if it is known at once.
+pub(super) fn connect(socket: &Socket, peer: SocketAddr) -> io::Result<()> {
+    // The messages are few and each of them is waited for.
+    let _ = socket.set_tcp_nodelay(true);
+    match socket.connect(&peer.into()) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a socket that was writable is connected, or the error of the attempt.
+pub(super) fn outcome(socket: &Socket) -> io::Result<()> {
+    if let Some(error) = socket.take_error()? {
+        return Err(error);
+    }
+    let peer = socket.peer_addr()?;
+    // Without a listener, TCP connects a socket with itself if both ports are the same.
+    if socket.local_addr()?.as_socket() == peer.as_socket() {
+        return Err(ErrorKind::ConnectionRefused.into());
+    }
+    Ok(())
+}
+
+/// Takes a connection of a listening socket; `None` if there is none.
+pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, SocketAddr)>> {
+    match Private::create_with(|| listener.accept()) {
+        Ok((socket, peer)) => {
+            socket.set_nonblocking(true)?;
+            let _ = socket.set_tcp_nodelay(true);
+            Ok(peer.as_socket().map(|peer| (socket, peer)))
+        }
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The local address of a socket.
+pub(super) fn local(socket: &Socket) -> io::Result<SocketAddr> {
+    let address = socket.local_addr()?;
+    address.as_socket().ok_or_else(|| ErrorKind::AddrNotAvailable.into())
+}
+
+/// The address of the peer of a socket.
+pub(super) fn peer(socket: &Socket) -> io::Result<SocketAddr> {
+    socket.peer_addr()?.as_socket().ok_or_else(|| ErrorKind::AddrNotAvailable.into())
+}
+
+/// The address from which the system sends to a peer, with port 0.
+///
+/// # Errors
+/// `ENETUNREACH` and others, if no way leads there.
+pub(super) fn source_towards(peer: SocketAddr) -> Result<SocketAddr> {
+    // The port means nothing, and must not be 0.
+    let some = with_port(peer, peer.port().max(9));
+    let source =
+        source_of(some).map_err(|error| failed(&format!("find a way to {peer}"), &error))?;
+    Ok(with_port(source, 0))
+}
+
+/// An address of the loopback device for an unspecified destination, as sockets have it.
+pub(super) fn destination(peer: SocketAddr) -> SocketAddr {
+    let mut peer = peer;
+    match peer.ip() {
+        IpAddr::V4(address) if address.is_unspecified() => peer.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(address) if address.is_unspecified() => peer.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    peer
+}
+
+/// The address with another port.
+pub(super) fn with_port(address: SocketAddr, port: u16) -> SocketAddr {
+    let mut address = address;
+    address.set_port(port);
+    address
+}
+
+/// The errno of a system call.
+pub(super) fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(match error.kind() {
+        ErrorKind::ConnectionRefused => libc::ECONNREFUSED,
+        ErrorKind::UnexpectedEof => libc::ECONNRESET,
+        _ => libc::EIO,
+    })
+}
+
+/// The error of a call that a system call made fail.
+pub(super) fn failed(what: &str, error: &io::Error) -> Error {
+    let advice = match error.raw_os_error() {
+        Some(libc::EADDRINUSE) => "; choose another port, or 0 for a free one",
+        Some(libc::EADDRNOTAVAIL) => "; use an address of this machine (ip address)",
+        Some(libc::EMFILE) => "; raise the limit of descriptors (ulimit -n)",
+        _ => "",
+    };
+    Error::new(errno(error), format!("cannot {what}: {error}{advice}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lo() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 0))
+    }
+
+    #[test]
+    fn a_bound_port_is_reserved_unless_it_is_shared() {
+        let (_first, at) = bind(lo(), BindOptions::default()).expect("a free port");
+        assert_ne!(at.port(), 0);
+        let taken = bind(at, BindOptions::default()).expect_err("taken");
+        assert_eq!(taken.errno, libc::EADDRINUSE);
+        let options = BindOptions { may_share: true, ..BindOptions::default() };
+        let (first, at) = bind(lo(), options).expect("a free port");
+        let (second, _) = bind(at, options).expect("shared");
+        listen(&first).expect("the first that listens");
+        assert_eq!(listen(&second).expect_err("the second").errno, libc::EADDRINUSE);
+    }
+
+    #[test]
+    fn a_foreign_address_cannot_be_bound() {
+        let foreign = SocketAddr::from(([192, 0, 2, 1], 0));
+        let refused = bind(foreign, BindOptions::default()).expect_err("not of this machine");
+        assert_eq!(refused.errno, libc::EADDRNOTAVAIL);
+    }
+
+    #[test]
+    fn an_unspecified_destination_is_this_machine() {
+        assert_eq!(destination(([0, 0, 0, 0], 5).into()), ([127, 0, 0, 1], 5).into());
+        assert_eq!(source_towards(([127, 0, 0, 1], 5).into()).expect("a way"), lo());
+    }
+}

@@ -1,0 +1,268 @@
+//! The connection of a queue pair, which the numbers of the two sides establish.
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use dat_provider::flags::Qos;
+use dat_provider::{ConnectRequest, ConnectionSink, ConnectionUpcall, Responder};
+use dat_sync::clock;
+
+use super::role::Role;
+use super::{Control, QueuePair, QueuePairAttributes, QueuePairState, QueuePairType};
+use crate::engine::dial::{Dial, NO_QUEUE_PAIR};
+
+/// How long a side that connects waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long the peer is given at least.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How far the connection is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The queue pair is not ready to receive.
+    #[default]
+    None,
+    /// The other side has to connect.
+    Waiting,
+    /// An attempt is in progress, or will be repeated.
+    Connecting,
+    /// Established.
+    Up,
+    /// It was established, and has ended.
+    Lost,
+    /// It was not established in time.
+    Failed,
+}
+
+/// The connection.
+#[derive(Default)]
+pub(super) struct Link {
+    pub(super) phase: Phase,
+    /// The number of the latest attempt.
+    attempt: u64,
+    /// How often the link was forgotten.
+    round: u64,
+    /// When an attempt by number is repeated no more.
+    deadline: Option<Instant>,
+    /// A request by number that came before this side was ready.
+    incoming: Option<(Dial, Arc<dyn Responder>)>,
+}
+
+impl Link {
+    /// Ends the attempt or connection: its events are of no interest any more.
+    pub(super) fn forget(&mut self) {
+        let (attempt, round) = (self.attempt + 1, self.round + 1);
+        *self = Self { attempt, round, ..Self::default() };
+    }
+}
+
+/// Passes the events of the engine to the queue pair.
+#[derive(Default)]
+pub(super) struct LinkSink(OnceLock<Weak<QueuePair>>);
+
+impl LinkSink {
+    pub(super) fn set(&self, queue_pair: &Arc<QueuePair>) {
+        // It is set once.
+        let _ = self.0.set(Arc::downgrade(queue_pair));
+    }
+}
+
+impl ConnectionSink for LinkSink {
+    fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
+        if let Some(queue_pair) = self.0.get().and_then(Weak::upgrade) {
+            queue_pair.note_event(attempt, &event);
+        }
+    }
+}
+
+/// How long a peer may take to answer, by the attributes: `None` is for ever.
+fn patience(attributes: &QueuePairAttributes) -> Option<Duration> {
+    // 0 is an infinite time, of a queue pair that has its attributes for sending.
+    if attributes.timeout == 0 && attributes.qp_state == QueuePairState::Rts {
+        return None;
+    }
+    let once = Duration::from_nanos(4096 << attributes.timeout.min(31));
+    Some(PATIENCE.max(once * (u32::from(attributes.retry_cnt) + 1)))
+}
+
+impl QueuePair {
+    /// The queue pair has become ready to receive: connects it by the numbers.
+    pub(super) fn begin_link(&self) {
+        let mut control = self.control.lock();
+        if control.link.phase != Phase::None {
+            return;
+        }
+        if self.kind() == QueuePairType::Ud {
+            control.link.phase = Phase::Up;
+            return;
+        }
+        match self.role(&control) {
+            Role::Connects => self.dial_from_now(&mut control),
+            Role::Waits => {
+                control.link.phase = Phase::Waiting;
+                drop(control);
+                return self.accept_incoming();
+            }
+            Role::Itself => control.link.phase = Phase::Failed,
+        }
+        drop(control);
+        self.dial();
+    }
+
+    fn role(&self, control: &Control) -> Role {
+        let attributes = &control.attributes;
+        let own = (self.number, self.own_gid(attributes));
+        Role::of(&own, &(attributes.dest_qp_num, attributes.ah_attr.dgid))
+    }
+
+    fn own_gid(&self, attributes: &QueuePairAttributes) -> [u8; 16] {
+        let index = attributes.ah_attr.sgid_index.into();
+        self.domain.context().engine.gid(index).unwrap_or_default()
+    }
+
+    fn dial_from_now(&self, control: &mut Control) {
+        control.link.phase = Phase::Connecting;
+        control.link.deadline =
+            patience(&control.attributes).map(|patience| clock::now() + patience);
+    }
+
+    /// Connects to the peer, whose number has the port.
+    fn dial(&self) {
+        let mut control = self.control.lock();
+        if control.link.phase != Phase::Connecting {
+            return;
+        }
+        control.link.attempt += 1;
+        let (attempt, attributes) = (control.link.attempt, control.attributes);
+        drop(control);
+        let gid = self.own_gid(&attributes);
+        let dial = Dial { to: attributes.dest_qp_num, from: self.number, gid };
+        let request = ConnectRequest {
+            attempt,
+            address: attributes.ah_attr.address().into(),
+            qualifier: u64::from(attributes.dest_qp_num >> 8),
+            private_data: &dial.to_bytes(),
+            qos: Qos::BEST_EFFORT,
+        };
+        if self.kit.connect(&request).is_err() {
+            self.retry(attempt);
+        }
+    }
+
+    /// An attempt by number has failed. Repeats it, or gives up.
+    fn retry(&self, attempt: u64) {
+        let mut control = self.control.lock();
+        let link = &mut control.link;
+        if link.attempt != attempt || link.phase != Phase::Connecting {
+            return;
+        }
+        if link.deadline.is_none_or(|deadline| clock::now() < deadline) {
+            drop(control);
+            let weak = Weak::clone(&self.weak_self);
+            self.later(PAUSE, move || {
+                if let Some(queue_pair) = weak.upgrade() {
+                    queue_pair.dial();
+                }
+            });
+            return;
+        }
+        link.phase = Phase::Failed;
+        drop(control);
+        self.fail_held();
+    }
+
+    pub(super) fn later(&self, delay: Duration, task: impl FnOnce() + Send + 'static) {
+        self.domain.context().engine.timer.after(delay, task);
+    }
+
+    /// A request waits for the connection, and is the first: it fails if the peer takes too long.
+    pub(super) fn limit_wait(&self) {
+        let mut control = self.control.lock();
+        if control.link.phase == Phase::Failed && self.role(&control) == Role::Connects {
+            self.dial_from_now(&mut control);
+            drop(control);
+            return self.dial();
+        }
+        let (round, patience) = (control.link.round, patience(&control.attributes));
+        drop(control);
+        let (Some(patience), weak) = (patience, Weak::clone(&self.weak_self)) else { return };
+        self.later(patience, move || {
+            let Some(queue_pair) = weak.upgrade() else { return };
+            let control = queue_pair.control.lock();
+            let is_same = control.link.round == round && control.link.phase != Phase::Up;
+            let still_waits = is_same && control.state == QueuePairState::Rts;
+            drop(control);
+            if still_waits {
+                queue_pair.fail_held();
+            }
+        });
+    }
+
+    /// A request by number has arrived for this queue pair.
+    pub(crate) fn incoming(&self, dial: Dial, responder: Arc<dyn Responder>) {
+        let mut control = self.control.lock();
+        let older = control.link.incoming.replace((dial, responder));
+        drop(control);
+        drop(older);
+        self.accept_incoming();
+    }
+
+    /// Accepts the request that has arrived, if this side is ready and it is from the peer.
+    fn accept_incoming(&self) {
+        let mut control = self.control.lock();
+        if control.link.phase != Phase::Waiting && control.link.phase != Phase::Failed {
+            return;
+        }
+        let attributes = control.attributes;
+        let Some((dial, responder)) = control.link.incoming.take() else { return };
+        if dial.from != attributes.dest_qp_num || dial.gid != attributes.ah_attr.dgid {
+            drop(control);
+            let _ = responder.reject(NO_QUEUE_PAIR);
+            return;
+        }
+        control.link.phase = Phase::Connecting;
+        control.link.attempt += 1;
+        let attempt = control.link.attempt;
+        drop(control);
+        if responder.accept(&*self.kit, attempt, &[]).is_err() {
+            self.wait_again(attempt);
+        }
+    }
+
+    /// An accepted request was not completed: the peer tries again.
+    fn wait_again(&self, attempt: u64) {
+        let mut control = self.control.lock();
+        if control.link.attempt == attempt && control.link.phase == Phase::Connecting {
+            control.link.phase = Phase::Waiting;
+        }
+        drop(control);
+        self.accept_incoming();
+    }
+
+    fn note_event(&self, attempt: u64, event: &ConnectionUpcall<'_>) {
+        let mut control = self.control.lock();
+        if control.link.attempt != attempt {
+            return;
+        }
+        match event {
+            ConnectionUpcall::Established { .. } => {
+                control.link.phase = Phase::Up;
+                drop(control);
+                self.pass_held();
+            }
+            ConnectionUpcall::Disconnected | ConnectionUpcall::Broken => {
+                control.link.phase = Phase::Lost;
+                drop(control);
+                self.note_lost();
+            }
+            ConnectionUpcall::AcceptFailed { .. } => {
+                drop(control);
+                self.wait_again(attempt);
+            }
+            _ => {
+                drop(control);
+                self.retry(attempt);
+            }
+        }
+    }
+}

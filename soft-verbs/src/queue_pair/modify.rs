@@ -1,0 +1,123 @@
+//! The transitions between states.
+
+use std::sync::Weak;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dat_provider::flags::Close;
+
+use super::attributes::{AttributeMask, QueuePairAttributes, QueuePairState};
+use super::{QueuePair, transition};
+use crate::async_event::AsyncEventType;
+use crate::completion_queue::failed;
+use crate::error::{Error, Result};
+use crate::work_completion::WcStatus;
+
+/// How often a draining queue is looked at.
+const DRAIN_CHECK: Duration = Duration::from_millis(1);
+
+impl QueuePair {
+    /// Changes attributes, and with them the state (ibv_modify_qp(3)). If it fails, nothing is changed.
+    ///
+    /// # Errors
+    /// `EINVAL` for a transition that does not exist, an attribute that it demands or does not take, or a value out of
+    /// range.
+    pub fn modify(&self, attributes: &QueuePairAttributes, mask: AttributeMask) -> Result<()> {
+        let _modifying = self.modifying.lock();
+        if self.is_destroyed.load(Ordering::Acquire) {
+            return Err(Error::invalid("cannot modify a queue pair that is destroyed"));
+        }
+        let mut control = self.control.lock();
+        let from = control.state;
+        if mask.contains(AttributeMask::CUR_STATE) && attributes.cur_qp_state != from {
+            return Err(Error::invalid(format!(
+                "cannot modify the queue pair: it is in the state {from:?}, and not {:?} as cur_qp_state says",
+                attributes.cur_qp_state
+            )));
+        }
+        let to = if mask.contains(AttributeMask::STATE) { attributes.qp_state } else { from };
+        transition::check(self.init.kind, from, to, mask)?;
+        attributes.check(mask, self.domain.context())?;
+        if mask.contains(AttributeMask::QKEY) {
+            self.apply_key(attributes.qkey)?;
+        }
+        control.attributes.apply(attributes, mask);
+        if !mask.contains(AttributeMask::STATE) {
+            return Ok(());
+        }
+        self.set_state(&mut control, to);
+        control.reports_drained =
+            to == QueuePairState::Sqd && control.attributes.en_sqd_async_notify;
+        drop(control);
+        match to {
+            QueuePairState::Reset => self.reset(),
+            QueuePairState::Err => self.flush(),
+            QueuePairState::Init => self.takes_receives.store(true, Ordering::Release),
+            QueuePairState::Rtr if from == QueuePairState::Init => self.begin_link(),
+            QueuePairState::Rts => self.pass_held(),
+            QueuePairState::Sqd => self.drain(),
+            QueuePairState::Rtr | QueuePairState::Sqe => {}
+        }
+        Ok(())
+    }
+
+    /// Forgets the connection, and all that is outstanding, without completions.
+    fn reset(&self) {
+        self.close_gates();
+        self.control.lock().link.forget();
+        self.kit.disconnect(Close::Abrupt);
+        // A queue pair that was never connected need not be reset.
+        let _ = self.kit.reset();
+        self.posting.lock().held.clear();
+        let queues = [&self.init.send_queue, &self.init.receive_queue];
+        queues.into_iter().for_each(|queue| queue.forget(self.number));
+        let mut control = self.control.lock();
+        control.special.clear();
+        control.attributes =
+            QueuePairAttributes { cap: self.init.capacity, ..QueuePairAttributes::default() };
+    }
+
+    /// Flushes all that is outstanding; the state is ERR.
+    pub(super) fn flush(&self) {
+        self.close_gates();
+        self.control.lock().link.forget();
+        self.kit.disconnect(Close::Abrupt);
+        let held = std::mem::take(&mut self.posting.lock().held);
+        for request in held {
+            let status = WcStatus::WR_FLUSH_ERR;
+            self.init.send_queue.push(failed(request.wr_id, self.number, status));
+        }
+        if self.init.shared_receives.is_some() {
+            self.report(AsyncEventType::LastWorkRequestReached);
+        }
+    }
+
+    /// Lets the posted requests finish; new ones wait.
+    fn drain(&self) {
+        let mut posting = self.posting.lock();
+        posting.to_drain = posting.held.len();
+        self.is_open.store(false, Ordering::Release);
+        drop(posting);
+        self.report_if_drained();
+    }
+
+    fn report_if_drained(&self) {
+        let is_busy = self.is_draining();
+        let mut control = self.control.lock();
+        if !control.reports_drained {
+            return;
+        }
+        if !is_busy {
+            control.reports_drained = false;
+            drop(control);
+            return self.report(AsyncEventType::SendQueueDrained);
+        }
+        drop(control);
+        let weak = Weak::clone(&self.weak_self);
+        self.later(DRAIN_CHECK, move || {
+            if let Some(queue_pair) = weak.upgrade() {
+                queue_pair.report_if_drained();
+            }
+        });
+    }
+}

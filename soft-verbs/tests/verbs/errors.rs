@@ -1,0 +1,167 @@
+//! How operations fail, and what follows.
+
+use dat_provider::mem::Memory;
+use dat_soft_verbs::*;
+
+use crate::world::{Side, all_access, pair, register};
+
+#[test]
+fn a_bad_local_key_is_a_completion_and_the_rest_is_flushed() {
+    let [one, other] = pair();
+    (10..12).for_each(|n| one.receive(n, one.sge(0, 64)));
+    other.receive(1, other.sge(0, 64));
+    one.post(1, SendOperation::Send, Sge { key: 1, ..one.sge(0, 8) });
+    one.post(2, SendOperation::Send, one.sge(0, 8));
+    let mut done = one.brief(4);
+    done.sort_by_key(|(wr_id, _)| *wr_id);
+    let flushed = WcStatus::WR_FLUSH_ERR;
+    assert_eq!(done, [(1, WcStatus::LOC_PROT_ERR), (2, flushed), (10, flushed), (11, flushed)]);
+    assert_eq!(one.qp.state(), QueuePairState::Err);
+    // The peer notices nothing until it sends.
+    other.expect_nothing();
+    assert_eq!(other.qp.state(), QueuePairState::Rts);
+    other.post(3, SendOperation::Send, other.sge(0, 8));
+    assert_eq!(other.brief(2), [(3, WcStatus::RETRY_EXC_ERR), (1, flushed)]);
+}
+
+#[test]
+fn memory_of_another_domain_and_beyond_a_region_is_not_accessed() {
+    let another = Side::new(QueuePairType::Rc);
+    let [one, other] = pair();
+    other.receive(1, other.sge(0, 8));
+    one.post(1, SendOperation::Send, another.sge(0, 8));
+    assert_eq!(one.brief(1), [(1, WcStatus::LOC_PROT_ERR)]);
+    let [one, other] = pair();
+    one.post(1, SendOperation::Write(other.remote(0)), one.sge(crate::world::BYTES - 4, 8));
+    assert_eq!(one.brief(1), [(1, WcStatus::LOC_PROT_ERR)]);
+}
+
+#[test]
+fn a_remote_access_that_is_not_permitted_fails_on_both_sides() {
+    for operation in [
+        |remote| SendOperation::Write(remote),
+        |remote| SendOperation::Read(remote),
+        |remote| SendOperation::FetchAdd { remote, add: 1 },
+    ] {
+        let [one, other] = pair();
+        let memory = Memory::zeroed(64).expect("memory");
+        let region = register(&other.domain, &memory, Access::LOCAL_WRITE);
+        let remote = Remote { address: memory.address(), key: region.remote_key() };
+        one.post(1, operation(remote), one.sge(0, 8));
+        one.post(2, SendOperation::Send, one.sge(0, 8));
+        assert_eq!(one.brief(2), [(1, WcStatus::REM_ACCESS_ERR), (2, WcStatus::WR_FLUSH_ERR)]);
+        assert_eq!(one.qp.state(), QueuePairState::Err);
+        region.deregister().expect("not used");
+    }
+}
+
+#[test]
+fn a_receive_that_is_too_short_fails_on_both_sides() {
+    let [one, other] = pair();
+    other.receive(1, other.sge(0, 4));
+    other.receive(2, other.sge(0, 64));
+    one.post(3, SendOperation::Send, one.sge(0, 8));
+    assert_eq!(one.brief(1), [(3, WcStatus::REM_INV_REQ_ERR)]);
+    assert_eq!(other.brief(2), [(1, WcStatus::LOC_LEN_ERR), (2, WcStatus::WR_FLUSH_ERR)]);
+    assert_eq!([one.qp.state(), other.qp.state()], [QueuePairState::Err; 2]);
+}
+
+#[test]
+fn a_peer_that_is_gone_leaves_receives_and_fails_the_next_request() {
+    let [one, other] = pair();
+    one.receive(1, one.sge(0, 64));
+    other.post(9, SendOperation::Write(one.remote(0)), other.sge(0, 8));
+    other.done(1);
+    other.qp.destroy().expect("in use by nobody");
+    one.expect_nothing();
+    one.post(2, SendOperation::Send, one.sge(0, 8));
+    assert_eq!(one.brief(2), [(2, WcStatus::RETRY_EXC_ERR), (1, WcStatus::WR_FLUSH_ERR)]);
+    assert_eq!(one.qp.state(), QueuePairState::Err);
+}
+
+#[test]
+fn a_peer_that_does_not_exist_is_tried_for_about_a_second() {
+    let begun = std::time::Instant::now();
+    let [one, other] = [Side::new(QueuePairType::Rc), Side::new(QueuePairType::Rc)];
+    let number = other.qp.number();
+    other.qp.destroy().expect("in use by nobody");
+    one.init();
+    one.rtr(number);
+    one.rts();
+    one.receive(1, one.sge(0, 64));
+    one.post_with(2, SendOperation::Send, &[one.sge(0, 8)], SendFlags::empty()).expect("posted");
+    one.post(3, SendOperation::Send, one.sge(0, 8));
+    let mut done = one.brief(3);
+    done.sort_by_key(|(wr_id, _)| *wr_id);
+    let flushed = WcStatus::WR_FLUSH_ERR;
+    assert_eq!(done, [(1, flushed), (2, WcStatus::RETRY_EXC_ERR), (3, flushed)]);
+    assert!(begun.elapsed() >= std::time::Duration::from_millis(500), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_full_queue_refuses_posts_and_takes_them_again_later() {
+    let [one, other] = pair();
+    let errors = |result: Result<()>| result.err().map(|error| error.errno);
+    for n in 0..16 {
+        other.receive(n, other.sge(0, 64));
+    }
+    let refused = other.qp.post_receive(16, &[other.sge(0, 64)]);
+    assert_eq!(errors(refused), Some(libc::ENOMEM));
+    one.post(1, SendOperation::Send, one.sge(0, 8));
+    other.done(1);
+    other.receive(16, other.sge(0, 64));
+    let many = [one.sge(0, 1); 31];
+    let refused = one.post_with(2, SendOperation::Send, &many, SendFlags::SIGNALED);
+    assert_eq!(errors(refused), Some(libc::EINVAL));
+    let refused = other.qp.post_receive(2, &many);
+    assert_eq!(errors(refused), Some(libc::EINVAL));
+}
+
+#[test]
+fn objects_in_use_are_not_destroyed() {
+    let [one, _other] = pair();
+    let is_busy = |result: Result<()>| result.expect_err("in use").errno == libc::EBUSY;
+    assert!(is_busy(one.domain.deallocate()));
+    assert!(is_busy(one.queue.destroy()));
+    assert!(is_busy(one.channel.destroy()));
+    one.qp.destroy().expect("not used");
+    assert!(is_busy(one.domain.deallocate()), "the region is left");
+    one.queue.destroy().expect("not used any more");
+    one.channel.destroy().expect("not used any more");
+    one.region.deregister().expect("not used");
+    assert_eq!(one.qp.destroy().expect_err("twice").errno, libc::EINVAL);
+    assert_eq!(one.region.deregister().expect_err("twice").errno, libc::EINVAL);
+}
+
+#[test]
+fn memory_that_the_peer_writes_needs_local_writes() {
+    let side = Side::new(QueuePairType::Rc);
+    let (address, length) = (side.memory.address(), 64);
+    for (access, iova, errno) in [
+        (Access::REMOTE_WRITE, address, libc::EINVAL),
+        (Access::REMOTE_ATOMIC, address, libc::EINVAL),
+        (all_access(), 0, libc::EOPNOTSUPP),
+        (all_access() | Access::ZERO_BASED, address, libc::EOPNOTSUPP),
+    ] {
+        // SAFETY: the memory outlives the region, which is refused.
+        let region = unsafe { side.domain.register(address, length, iova, access) };
+        assert_eq!(region.expect_err("refused").errno, errno);
+    }
+}
+
+#[test]
+fn a_peer_that_is_never_ready_is_waited_for_about_a_second() {
+    let sides = [Side::new(QueuePairType::Rc), Side::new(QueuePairType::Rc)];
+    sides.iter().for_each(Side::init);
+    // Of the two sides, one would connect and one would wait.
+    for n in 0..2 {
+        let (one, other) = (&sides[n], &sides[1 - n]);
+        one.rtr(other.qp.number());
+        one.rts();
+        one.post(1, SendOperation::Send, one.sge(0, 8));
+        assert_eq!(one.brief(1), [(1, WcStatus::RETRY_EXC_ERR)]);
+        assert_eq!(one.qp.state(), QueuePairState::Err);
+        one.move_to(QueuePairState::Reset).expect("from every state");
+        one.init();
+    }
+}

@@ -1,0 +1,12 @@
+//! The objects of verbs, with two sides in one process.
+#![allow(unsafe_code, reason = "memory is registered by address")]
+
+mod datagrams;
+mod errors;
+mod events;
+mod operations;
+mod processes;
+mod shared_receives;
+mod states;
+mod windows;
+mod world;

@@ -1,0 +1,135 @@
+//! Two processes, over shared memory and over TCP.
+
+use std::io::{BufRead, Write};
+use std::process::Child;
+
+use dat_soft_verbs::*;
+use dat_two_processes::process;
+
+use crate::world::{Side, connected_to};
+
+/// The environment variable with the parameters of the device.
+const VARIABLE: &str = "SOFT_VERBS";
+/// Over shared memory, and over TCP.
+const TRANSPORTS: [&str; 2] = ["", "shm=no"];
+
+/// The other process: sends the place of its memory, and then returns each message.
+#[test]
+#[ignore = "the other process of the tests below"]
+fn peer() {
+    let side = Side::new(QueuePairType::Rc);
+    process::announce(side.qp.number().into());
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).expect("the number of the parent");
+    side.init();
+    side.receive(1, side.sge(0, 64));
+    connected_to(&side, line.trim().parse().expect("a number"));
+    let Remote { address, key } = side.remote(4096);
+    side.memory.write(128, &address.to_ne_bytes()).expect("inside");
+    side.memory.write(136, &key.to_ne_bytes()).expect("inside");
+    side.post(9, SendOperation::Send, side.sge(128, 12));
+    loop {
+        let mut done = [WorkCompletion::default()];
+        if side.queue.poll(&mut done) == 0 || done[0].opcode != WcOpcode::RECV {
+            std::thread::yield_now();
+            continue;
+        }
+        assert_eq!(done[0].status, WcStatus::SUCCESS);
+        side.receive(1, side.sge(0, 64));
+        side.post(9, SendOperation::Send, side.sge(0, done[0].byte_len));
+    }
+}
+
+/// This side, the other process, and its memory.
+fn start(parameters: &str) -> (Side, Child, Remote) {
+    let mut command = process::command("processes::peer");
+    command.env(VARIABLE, parameters);
+    let (mut child, number) = process::started(&mut command);
+    let number = u32::try_from(number.expect("it announces its number")).expect("24 bits");
+    let side = Side::new(QueuePairType::Rc);
+    side.init();
+    (0..4).for_each(|n| side.receive(n, side.sge(0, 64)));
+    let input = child.stdin.as_mut().expect("piped");
+    writeln!(input, "{}", side.qp.number()).expect("it reads");
+    connected_to(&side, number);
+    assert_eq!(side.brief(1), [(0, WcStatus::SUCCESS)]);
+    let word = |at| side.memory.to_vec(at, 8).expect("inside").try_into().expect("eight bytes");
+    let address = u64::from_ne_bytes(word(0));
+    let key = u64::from_ne_bytes(word(8)) as u32;
+    (side, child, Remote { address, key })
+}
+
+fn end(mut child: Child) {
+    child.kill().expect("it runs");
+    child.wait().expect("it has ended");
+}
+
+#[test]
+fn all_operations_reach_another_process() {
+    for parameters in TRANSPORTS {
+        let (side, child, remote) = start(parameters);
+        side.memory.write(1000, b"message!").expect("inside");
+        side.post(20, SendOperation::Send, side.sge(1000, 8));
+        let mut done = side.brief(2);
+        done.sort_unstable_by_key(|(wr_id, _)| *wr_id);
+        assert_eq!(done, [(1, WcStatus::SUCCESS), (20, WcStatus::SUCCESS)]);
+        assert_eq!(side.memory.to_vec(0, 8).expect("inside"), b"message!");
+        side.memory.write(2000, &7_u64.to_ne_bytes()).expect("inside");
+        side.post(21, SendOperation::Write(remote), side.sge(2000, 8));
+        side.post(22, SendOperation::FetchAdd { remote, add: 5 }, side.sge(2008, 8));
+        side.post(23, SendOperation::Read(remote), side.sge(2016, 8));
+        assert_eq!(side.brief(3), [21, 22, 23].map(|n| (n, WcStatus::SUCCESS)));
+        let word = |at| side.memory.to_vec(at, 8).expect("inside");
+        assert_eq!([word(2008), word(2016)], [7_u64, 12].map(|n| n.to_ne_bytes().to_vec()));
+        end(child);
+    }
+}
+
+#[test]
+fn a_long_message_reaches_another_process() {
+    for parameters in TRANSPORTS {
+        let (side, child, remote) = start(parameters);
+        let bytes: Vec<u8> = (0..40_000_u32).map(|n| n as u8).collect();
+        side.memory.write(4096, &bytes).expect("inside");
+        side.post(21, SendOperation::Write(remote), side.sge(4096, 40_000));
+        side.done(1);
+        side.memory.write(4096, &[0; 40_000]).expect("inside");
+        side.post(22, SendOperation::Read(remote), side.sge(4096, 40_000));
+        side.done(1);
+        assert!(side.memory.to_vec(4096, 40_000).expect("inside") == bytes, "{parameters}");
+        end(child);
+    }
+}
+
+#[test]
+fn a_killed_process_fails_the_request_that_waits_for_it_and_flushes_the_rest() {
+    for parameters in TRANSPORTS {
+        let (side, child, remote) = start(parameters);
+        process::stop(&child);
+        // A stopped process answers no read.
+        side.post(20, SendOperation::Send, side.sge(0, 8));
+        side.post(21, SendOperation::FetchAdd { remote, add: 1 }, side.sge(0, 8));
+        end(child);
+        let done = side.brief(5);
+        let failed: Vec<_> = done.iter().filter(|(_, it)| *it != WcStatus::WR_FLUSH_ERR).collect();
+        assert!(
+            failed.last().is_some_and(|(_, status)| *status == WcStatus::RETRY_EXC_ERR),
+            "{done:?}"
+        );
+        assert_eq!(side.qp.state(), QueuePairState::Err);
+    }
+}
+
+#[test]
+fn a_killed_process_is_not_noticed_before_the_next_request() {
+    for parameters in TRANSPORTS {
+        let (side, child, _) = start(parameters);
+        end(child);
+        side.expect_nothing();
+        assert_eq!(side.qp.state(), QueuePairState::Rts);
+        side.post(20, SendOperation::Send, side.sge(0, 8));
+        let flushed = |n| (n, WcStatus::WR_FLUSH_ERR);
+        let expected = [(20, WcStatus::RETRY_EXC_ERR), flushed(1), flushed(2), flushed(3)];
+        assert_eq!(side.brief(4), expected);
+    }
+}
