@@ -3,12 +3,15 @@
 #   make                     builds both, shared and static, into target/capi/lib
 #   make demo                builds the dat command, connects two endpoints and measures
 #   make test                all tests; installs or names the tools that they need
-#   make tools               builds the command, as target/release/dat
+#   make tools               builds the command, as target/release/dat, and what make verbs does
+#   make verbs               builds libibverbs.so.1 and librdmacm.so.1 for machines without an RDMA device,
+#                            into target/capi/soft-verbs, where `dat verbs` finds them
 #   make check               installs them into a temporary prefix and tests what is there
 #   make install             installs everything; packagers split it into
 #   make install-lib           the shared libraries, and runs ldconfig if DESTDIR is empty
 #   make install-dev           headers, archives, pkg-config files, manual pages 3, examples, valgrind.supp
-#   make install-tools         the dat command, its completions, manual pages 1, 5 and 7
+#   make install-tools         the dat command, its completions, manual pages 1, 5 and 7, and the libraries of
+#                              make verbs in the folder soft-verbs of LIBDIR, which the loader does not search
 #   make uninstall           removes what install put there
 #   make deb, make rpm       packages for Debian and for RPM, into target/packages
 #   make bench               each provider through libdat2, next to what the machine itself needs and to
@@ -60,7 +63,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all demo test tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-scale bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all demo test tools verbs check install install-lib install-dev install-tools uninstall deb rpm bench bench-scale bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -72,12 +75,12 @@ demo:
 test:
 	@.ci/test
 
-tools: $(TARGET)/release/dat
+tools: $(TARGET)/release/dat verbs
 
 # Cargo knows what is new. Where it can't be found (sudo make install), what was built will do.
 $(BUILD)/lib%.a: FORCE
 	@if command -v $(CARGO) >/dev/null; then \
-	    $(CARGO_BUILD) rustc --profile capi $(CARGOFLAGS) -p $* --lib --crate-type staticlib -- \
+	    $(CARGO_BUILD) rustc --profile capi $(CARGOFLAGS) -p $(subst _,-,$*) --lib --crate-type staticlib -- \
 	        --print native-static-libs=$(abspath $(BUILD))/$*.libs; \
 	elif test -e $@; then echo "$(CARGO) is not found: $@ is used unchanged"; \
 	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
@@ -85,6 +88,15 @@ $(BUILD)/lib%.a: FORCE
 $(OUT)/%.o: capi/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Iinclude $(CFLAGS) -ffile-prefix-map=$(CURDIR)=. -fPIC -c -o $@ $<
+
+# Verbs without a device.
+VERBS_OUT = $(TARGET)/capi/soft-verbs
+VERBS = $(VERBS_OUT)/libibverbs.so.1 $(VERBS_OUT)/librdmacm.so.1
+
+verbs: $(VERBS_OUT)/librdmacm.so.1
+
+$(VERBS_OUT)/librdmacm.so.1: $(BUILD)/libdat_ibverbs.a $(wildcard capi/ibverbs/link/* capi/ibverbs/symbols/*)
+	capi/ibverbs/link/libraries $< $(BUILD)/dat_ibverbs.libs $(VERBS_OUT)
 
 # What differs between the two libraries.
 define library
@@ -150,11 +162,13 @@ $(TARGET)/release/dat: FORCE
 	elif test -e $@; then echo "$(CARGO) is not found: $@ is used unchanged"; \
 	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
 
-install-tools: $(DAT)
+install-tools: $(DAT) verbs
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 \
 	    $(DESTDIR)$(MANDIR)/man7 $(addprefix $(DESTDIR)$(DATADIR)/,$(dir $(COMPLETIONS)))
 	$(INSTALL) -m 755 $(DAT) $(DESTDIR)$(BINDIR)/dat
 	$(STRIP) $(DESTDIR)$(BINDIR)/dat
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/soft-verbs
+	$(INSTALL) -m 755 $(VERBS) $(DESTDIR)$(LIBDIR)/soft-verbs
 	$(DAT) man $(DESTDIR)$(MANDIR)/man1 >/dev/null
 	$(INSTALL) -m 644 $(PAGES_5) $(DESTDIR)$(MANDIR)/man5
 	$(INSTALL) -m 644 $(PAGES_7) $(DESTDIR)$(MANDIR)/man7
@@ -163,6 +177,8 @@ install-tools: $(DAT)
 	$(DAT) completions fish >$(DESTDIR)$(DATADIR)/$(word 3,$(COMPLETIONS))
 
 uninstall: $(addprefix uninstall-,$(NAMES))
+	rm -f $(patsubst $(VERBS_OUT)/%,$(DESTDIR)$(LIBDIR)/soft-verbs/%,$(VERBS))
+	@rmdir $(DESTDIR)$(LIBDIR)/soft-verbs 2>/dev/null || true
 	rm -f $(DESTDIR)$(BINDIR)/dat $(DESTDIR)$(MANDIR)/man1/dat.1 $(DESTDIR)$(MANDIR)/man1/dat-*.1 \
 	    $(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/%,$(PAGES_3) $(PAGES_5) $(PAGES_7)) \
 	    $(addprefix $(DESTDIR)$(EXAMPLES)/,$(notdir $(EXAMPLE_FILES))) $(DESTDIR)$(DOC)/valgrind.supp \
@@ -235,4 +251,4 @@ bench-verbs: $(COST)/verbs/dat
 	    $(abspath $(OUT)) $(abspath $<) $(ROUNDS)
 
 clean:
-	rm -rf $(OUT)
+	rm -rf $(OUT) $(VERBS_OUT)

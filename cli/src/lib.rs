@@ -25,6 +25,7 @@ mod report_file;
 mod session;
 mod side;
 mod units;
+mod verbs;
 mod verdict;
 
 use std::process::ExitCode;
@@ -49,6 +50,7 @@ Examples:
   dat ping loopback        does the adapter work, step by step
   dat perf loopback        how fast is it, by operation and size
   dat explain 0x8005000b   what a DAT code means
+  dat verbs -- ibv_devinfo  a verbs program, without an RDMA device
   dat conformance loopback  does it follow every rule of the DAT manual pages
 
 Use IA names as `dat list` shows them. Parameters for the provider may follow a question
@@ -70,6 +72,7 @@ enum Command {
     Perf(perf::Args),
     Explain(explain::Args),
     Conformance(conformance::Args),
+    Verbs(verbs::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -112,6 +115,7 @@ pub fn run(registry: &Registry) -> ExitCode {
         Command::Perf(args) => perf::run(args, registry, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
         Command::Conformance(args) => conformance::run(args, registry, &mut output),
+        Command::Verbs(args) => verbs::run(args, &mut output),
         Command::Completions(args) => completions::run(args, Cli::command(), &mut output),
         Command::Man(args) => man::run(args, Cli::command(), &mut output),
     };

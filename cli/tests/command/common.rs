@@ -8,6 +8,20 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+/// The subcommands.
+pub(crate) const COMMANDS: [&str; 10] = [
+    "list",
+    "doctor",
+    "info",
+    "ping",
+    "perf",
+    "explain",
+    "conformance",
+    "verbs",
+    "completions",
+    "man",
+];
+
 /// How the command ended and what it wrote.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,

@@ -14,3 +14,4 @@ mod perf;
 mod perf_two;
 mod ping;
 mod two_processes;
+mod verbs;

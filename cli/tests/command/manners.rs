@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::common::{dat, finish, run};
+use crate::common::{COMMANDS, dat, finish, run};
 
 #[test]
 fn a_wrong_command_line_is_2() {
@@ -25,6 +25,8 @@ fn a_wrong_command_line_is_2() {
         &["explain", "--all", "5"],
         &["ping", "loopback", "--port", "7000"],
         &["perf", "loopback", "--port", "7000"],
+        &["verbs"],
+        &["verbs", "true"],
         &["completions"],
         &["completions", "csh"],
         &["man"],
@@ -37,9 +39,7 @@ fn a_wrong_command_line_is_2() {
 
 #[test]
 fn help_has_examples_and_exit_codes() {
-    for command in
-        ["list", "doctor", "info", "ping", "perf", "explain", "conformance", "completions", "man"]
-    {
+    for command in COMMANDS {
         let ran = run(&[command, "--help"]);
         assert_eq!(ran.code, Some(0));
         for part in ["Usage: dat ", "Examples:\n  dat ", "Exit codes:\n  0  success"] {

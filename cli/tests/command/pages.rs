@@ -3,11 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::common::run;
-
-/// Each of the command's own.
-const COMMANDS: [&str; 9] =
-    ["list", "doctor", "info", "ping", "perf", "explain", "conformance", "completions", "man"];
+use crate::common::{COMMANDS, run};
 
 #[test]
 fn every_shell_gets_a_script_with_all_commands() {
