@@ -53,6 +53,9 @@ pub enum End {
     /// The program has made memory inaccessible, and no byte was moved. Only a stream returns this, and the halves
     /// of its link handle it.
     Inaccessible,
+    /// The system has refused to wake the peer or to send to it, and then to shut the link down: neither side notices
+    /// the end until the link is dropped. The value is the errno of the first refusal.
+    Stuck(i32),
 }
 
 impl fmt::Display for End {
@@ -69,6 +72,10 @@ impl fmt::Display for End {
                 f.write_str("the peer sent a frame that the connection does not allow")
             }
             Self::Inaccessible => f.write_str("registered memory is not accessible any more"),
+            Self::Stuck(errno) => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                write!(f, "the system refuses to send to the peer: {error}")
+            }
         }
     }
 }

@@ -48,7 +48,7 @@ impl Bell {
     /// system refuses to ring, the connection ends, because the peer would sleep forever.
     ///
     /// # Errors
-    /// The program has closed the socket.
+    /// The program has closed the socket; or the system has refused to end the connection too.
     #[cold]
     pub(crate) fn ring(&self) -> Result<(), Errno> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -57,10 +57,7 @@ impl Bell {
                 Err(Errno::INTR) => {}
                 Ok(_) | Err(Errno::AGAIN) => return Ok(()),
                 Err(errno) if matches!(Heard::failed(errno), Heard::Lost(_)) => return Err(errno),
-                Err(_) => {
-                    self.hang_up();
-                    return Ok(());
-                }
+                Err(errno) => return self.hang_up().map_err(|_| errno),
             }
         }
     }
@@ -83,13 +80,19 @@ impl Bell {
     }
 
     /// Ends the connection for both sides.
-    pub(crate) fn hang_up(&self) {
-        let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
+    ///
+    /// # Errors
+    /// The program has closed the socket, or the system refuses: the peer notices the end once the socket is closed.
+    pub(crate) fn hang_up(&self) -> Result<(), Errno> {
+        rustix::net::shutdown(&self.socket, Shutdown::Both)
     }
 
     /// Shuts down this direction; the peer sees the end.
-    pub(crate) fn shut_down(&self) {
-        let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
+    ///
+    /// # Errors
+    /// As [`hang_up`](Self::hang_up).
+    pub(crate) fn shut_down(&self) -> Result<(), Errno> {
+        rustix::net::shutdown(&self.socket, Shutdown::Write)
     }
 }
 

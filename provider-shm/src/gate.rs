@@ -103,7 +103,8 @@ impl direct::Gate for Gate {
     fn hang_up(&self) {
         if let Some(link) = self.link.upgrade().filter(|_| self.owner_process.is_current()) {
             link.end();
-            link.bell.hang_up();
+            // If it is refused, the peer notices the end when the socket is closed.
+            let _ = link.bell.hang_up();
         }
     }
 }

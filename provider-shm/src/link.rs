@@ -152,8 +152,10 @@ impl Link {
     #[cold]
     pub(crate) fn abandon(&self, why: FrameError) -> End {
         self.end();
-        self.bell.hang_up();
-        End::Malformed(why)
+        match self.bell.hang_up() {
+            Ok(()) => End::Malformed(why),
+            Err(errno) => End::Stuck(errno.raw_os_error()),
+        }
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -257,23 +259,30 @@ impl Link {
     /// Wakes the peer, which waits for a frame.
     ///
     /// # Errors
-    /// The program has closed the socket.
+    /// The program has closed the socket, or the system refuses to wake the peer and to end the connection.
     #[cold]
     pub(crate) fn ring(&self, wake: Wake) -> std::result::Result<(), End> {
         if !self.ring_doorbell() || wake == Wake::Socket {
-            self.ring_bell();
+            self.ring_bell()?;
         }
-        match self.ended(End::Closed) {
-            lost @ End::Lost(_) => Err(lost),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Wakes the peer through the socket.
-    pub(crate) fn ring_bell(&self) {
-        if let Err(errno) = self.bell.ring() {
-            self.lose(errno);
-        }
+    ///
+    /// # Errors
+    /// As [`ring`](Self::ring); the reader then finds the end of the link.
+    pub(crate) fn ring_bell(&self) -> std::result::Result<(), End> {
+        self.bell.ring().map_err(|errno| match Heard::failed(errno) {
+            Heard::Lost(errno) => {
+                self.lose(errno);
+                End::Lost(errno.raw_os_error())
+            }
+            _ => {
+                self.end();
+                End::Stuck(errno.raw_os_error())
+            }
+        })
     }
 
     /// Rings the doorbell of the peer. Returns false if it has none.

@@ -152,7 +152,8 @@ impl RingReader {
                 None => read_frame(consumer, total, sink, &mut self.places)?,
             };
             if consumer.pass(length) {
-                self.link.ring_bell();
+                // A failure ends the link, which is checked below.
+                let _ = self.link.ring_bell();
             }
             (frames, bytes) = (frames + 1, bytes + length);
             if frames >= budget.frames || bytes >= budget.bytes {
@@ -239,7 +240,7 @@ impl Reader for RingReader {
         // Data that is not a frame ends the connection for the peer too; its socket reports when.
         while let Ok(Some(found)) = consumer.next_frame() {
             if consumer.pass(found.length()) {
-                self.link.ring_bell();
+                self.link.ring_bell()?;
             }
         }
         Ok(())

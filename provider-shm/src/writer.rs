@@ -173,7 +173,6 @@ impl Writer for RingWriter {
 
     fn shut_down(&mut self) -> Result<(), End> {
         self.link.check()?;
-        self.link.bell.shut_down();
-        Ok(())
+        self.link.bell.shut_down().map_err(|errno| End::Lost(errno.raw_os_error()))
     }
 }

@@ -126,10 +126,17 @@ impl Socket {
     /// finds the end of the link.
     #[cold]
     fn cannot_write(&self, end: End) -> End {
-        if matches!(end, End::Lost(errno) if ![libc::EBADF, libc::ENOTSOCK].contains(&errno)) {
-            let _ = self.socket.shutdown(Shutdown::Both);
+        match end {
+            End::Lost(errno) if ![libc::EBADF, libc::ENOTSOCK].contains(&errno) => {
+                let is_shut = match self.socket.shutdown(Shutdown::Both) {
+                    Ok(()) => true,
+                    // The system has reset the connection, which the reader finds.
+                    Err(error) => error.raw_os_error() == Some(libc::ENOTCONN),
+                };
+                if is_shut { end } else { End::Stuck(errno) }
+            }
+            end => end,
         }
-        end
     }
 }
 

@@ -147,6 +147,10 @@ impl LinkState {
     #[cold]
     fn note_end(&mut self, end: &End) -> Sent {
         self.space = Space::Closed;
+        // The reader would wait for that end forever.
+        if matches!(end, End::Stuck(_)) {
+            return Sent::Lost;
+        }
         if is_lost_descriptor(end) {
             self.loss = Loss::Descriptor;
             return Sent::Lost;
@@ -222,5 +226,50 @@ impl Transmit for LinkState {
 
     fn writer(&mut self) -> &mut dyn Writer {
         &mut *self.writer
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::frame::Body;
+
+    /// A link that has ended so.
+    struct Ended(End);
+
+    impl Writer for Ended {
+        fn write(&mut self, _: &Frame, _: &[Span]) -> Result<WriteResult, End> {
+            Err(self.0.clone())
+        }
+
+        fn flush(&mut self) -> Result<bool, End> {
+            Err(self.0.clone())
+        }
+
+        fn shut_down(&mut self) -> Result<(), End> {
+            Err(self.0.clone())
+        }
+    }
+
+    #[test]
+    fn an_end_that_no_reader_finds_is_a_loss() {
+        let lost_descriptor = End::Lost(Errno::BADF.raw_os_error());
+        for (end, sent) in [
+            (End::Gone, Sent::NotTaken),
+            (End::Lost(Errno::TIMEDOUT.raw_os_error()), Sent::NotTaken),
+            (End::Stuck(Errno::NOBUFS.raw_os_error()), Sent::Lost),
+            (lost_descriptor.clone(), Sent::Lost),
+        ] {
+            let new = || LinkState::new(Box::new(Ended(end.clone())));
+            let mut link = new();
+            assert_eq!(link.write(&Frame::new(Body::Ack), &[], None), sent, "{end:?}");
+            assert!(link.is_closed());
+            assert_eq!(
+                link.has_lost_descriptor(),
+                end == lost_descriptor,
+                "the adapter fails then"
+            );
+            assert_eq!(new().flush(), sent, "{end:?}");
+        }
     }
 }

@@ -181,7 +181,9 @@ impl Protocol {
         match end {
             _ if self.inbound.has_failed() => {}
             End::Closed | End::Gone if !is_peer_lost => self.end(EndCause::Disconnected, None),
-            End::Closed | End::Gone | End::Lost(_) => self.end(EndCause::Broken, None),
+            End::Closed | End::Gone | End::Lost(_) | End::Stuck(_) => {
+                self.end(EndCause::Broken, None)
+            }
             End::Malformed(_) | End::Refused | End::Inaccessible => {
                 let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
                 self.end(EndCause::Broken, Some(reason));

@@ -51,7 +51,8 @@ pub(crate) enum Sent {
     NotTaken,
     /// Registered memory that it was to carry is not readable.
     Unreadable,
-    /// The program has closed the descriptor of the link, which ends without another call.
+    /// No reader finds the end of the link: the program has closed its descriptor, or the system refuses to shut the link
+    /// down. The connection ends without another call.
     Lost,
 }
 
