@@ -4,10 +4,12 @@
  *
  *     each memory LIBRARY COUNT STEP PROGRAM [ARGUMENT]...     allocations
  *     each calls LIBRARY COUNT STEP PROGRAM [ARGUMENT]...      system calls that need something
+ *     each sends LIBRARY COUNT STEP PROGRAM [ARGUMENT]...      those that send, or shut a connection down
  *     each profile LIBRARY COUNT STEP PROGRAM [ARGUMENT]...    system calls, as a security profile forbids them
  *     each forks LIBRARY COUNT STEP PROGRAM [ARGUMENT]...      nothing, and forks the program during a system call
  *
- * LIBRARY is the preloaded allocator. COUNT requests are refused, and every STEP-th request is the first of them.
+ * LIBRARY is the preloaded allocator. COUNT requests are refused, and every STEP-th request is the first of them, or
+ * fewer of those that the program makes in a loop.
  * Each run must succeed. The program lives several times, with the same refusals, until one of its lives leaves no more
  * descriptors, threads, mappings and allocations than the one before.
  *
@@ -31,8 +33,8 @@ static struct page *page;
 /* Runs the program; returns its status, or -1 if it hangs. */
 static int run(const char *library, char **arguments)
 {
-    int ends[2], listener = -1, status;
-    struct pollfd ready;
+    int ends[2], listener = -1, process, status;
+    struct pollfd ready[2];
     time_t until;
     sigset_t none;
     pid_t child;
@@ -52,24 +54,30 @@ static int run(const char *library, char **arguments)
         die(arguments[0]);
     }
     close(ends[1]);
+    process = (int)syscall(SYS_pidfd_open, child, 0);
+    if (process < 0)
+        die("pidfd_open");
     if (page->kind != MEMORY)
         listener = pass(ends[0], -1);
+    /* The listener of a program that has ended reports an error only. */
+    ready[0] = (struct pollfd){process, POLLIN, 0};
+    ready[1] = (struct pollfd){listener, POLLIN, 0};
     until = time(NULL) + SECONDS;
-    while (waitpid(child, &status, WNOHANG) == 0) {
+    do {
         if (listener >= 0)
             end_fork(page, listener);
-        ready = (struct pollfd){listener, POLLIN, 0};
-        if (listener < 0)
-            usleep(1000);
-        else if (poll(&ready, 1, 2) > 0 && ready.revents & POLLIN)
+        /* A fork that waits for its thread is over after some time. */
+        if (poll(ready, listener >= 0 ? 2 : 1, held.is_waiting ? 2 : 1000) < 0 && errno != EINTR)
+            die("poll");
+        if (listener >= 0 && ready[1].revents & POLLIN)
             decide(page, listener);
-        if (time(NULL) > until) {
-            kill(child, SIGABRT);
-            waitpid(child, &status, 0);
-            status = -1;
-            break;
-        }
-    }
+    } while (!(ready[0].revents & POLLIN) && time(NULL) <= until);
+    if (!(ready[0].revents & POLLIN))
+        kill(child, SIGABRT);
+    waitpid(child, &status, 0);
+    if (!(ready[0].revents & POLLIN))
+        status = -1;
+    close(process);
     close(ends[0]);
     if (listener >= 0)
         close(listener);
@@ -81,6 +89,14 @@ static int is_more(const char *what, int now, int before)
     if (now > before)
         printf("%d %s are left instead of %d; ", now, what, before);
     return now > before;
+}
+
+/* The first request of the next run. The begin and the end of a loop are tried as any other place. */
+static int next(int first, int step)
+{
+    int begin = atomic_load(&page->loop_begin), end = atomic_load(&page->loop_end);
+
+    return first + (first >= begin + STRIDE && first + STRIDE * step <= end - STRIDE ? STRIDE * step : step);
 }
 
 /* Prints what went wrong in a run; returns whether something did. */
@@ -111,7 +127,7 @@ int main(int argc, char **argv)
     char number[16];
 
     if (argc < 6) {
-        fprintf(stderr, "usage: each memory|calls|profile|forks LIBRARY COUNT STEP PROGRAM [ARGUMENT]...\n");
+        fprintf(stderr, "usage: each memory|calls|sends|profile|forks LIBRARY COUNT STEP PROGRAM [ARGUMENT]...\n");
         return 2;
     }
     count = atoi(argv[3]);
@@ -122,6 +138,7 @@ int main(int argc, char **argv)
         die("page");
     page->kind = strcmp(argv[1], "memory") == 0 ? MEMORY
                  : strcmp(argv[1], "calls") == 0 ? CALLS_LACKING
+                 : strcmp(argv[1], "sends") == 0 ? CALLS_SENDING
                  : strcmp(argv[1], "forks") == 0 ? FORKS
                                                  : CALLS_FORBIDDEN;
 
@@ -137,7 +154,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (first = getenv("REFUSALS_FIRST") ? atoi(getenv("REFUSALS_FIRST")) : 0;
-         !is_last && failures < MOST_FAILURES; first += step) {
+         !is_last && failures < MOST_FAILURES; first = next(first, step)) {
         page->active = page->seen = page->refused = page->error = page->allocations = 0;
         page->what[0] = '\0';
         page->fork = NO_FORK;

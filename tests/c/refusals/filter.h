@@ -143,6 +143,12 @@ static inline void ask_parent(int socket)
     close(listener);
 }
 
+/* A connection whose bytes the system does not send must end, even if the system does not shut it down either. */
+static inline int is_sending(int number)
+{
+    return number == SYS_sendmsg || number == SYS_sendto || number == SYS_shutdown;
+}
+
 /* The error of a call that is refused, or 0 if the page says to let it pass; any error if the program forks. */
 static inline int error_of(struct page *page, const struct seccomp_data *data)
 {
@@ -151,7 +157,8 @@ static inline int error_of(struct page *page, const struct seccomp_data *data)
     for (at = 0; at < CALLS; at++) {
         int error = page->kind == CALLS_FORBIDDEN ? (calls[at].is_forbidden ? EPERM : 0) : calls[at].lack;
 
-        if (calls[at].number != data->nr || (error == 0 && page->kind != FORKS))
+        if (calls[at].number != data->nr || (error == 0 && page->kind != FORKS) ||
+            (page->kind == CALLS_SENDING && !is_sending(calls[at].number)))
             continue;
         /* Of the operations of epoll_ctl, only additions need something. */
         if ((data->nr == SYS_epoll_ctl && data->args[1] != EPOLL_CTL_ADD) || !is_refused(page))

@@ -32,8 +32,10 @@
  * leak is what each of the others leaves. */
 #define LIVES 3
 #define MOST_LIVES 6
-/* More than the library keeps. */
-#define HANDLES 5000
+/* More than the library keeps, which is a chunk of 2,048. */
+#define HANDLES 2500
+/* Between two counts of what is left, in milliseconds. */
+#define LONGEST_PAUSE 64
 #define LENGTH (256 << 10)
 #define SMALL 100
 #define SEGMENTS 16
@@ -304,8 +306,10 @@ static void create_large(void)
     param.ep_attr.max_recv_dtos = 2048;
     param.ep_attr.max_recv_iov = SEGMENTS;
     TRY(dat_ep_create(ia, pz, completions, completions, connections, &param.ep_attr, &ep));
+    atomic_store(&page->loop_begin, atomic_load(&page->seen));
     for (number = 0; number < 600; number++)
         TRY(dat_ep_post_recv(ep, SEGMENTS, parts, cookie_of(9), DAT_COMPLETION_DEFAULT_FLAG));
+    atomic_store(&page->loop_end, atomic_load(&page->seen));
     MUST(dat_ep_free(ep));
 
     TRY(dat_srq_create(ia, pz, &shared, &srq));
@@ -370,16 +374,20 @@ static void use_handles_again(void)
  * moment for that, and then free what they have. */
 static int has_left_more(int life)
 {
-    struct timespec moment = {0, 1000000};
+    struct timespec moment = {0, 0};
     struct holdings now, before = page->left;
-    int tries = 0, threads = atomic_load(&page->threads), is_more;
+    int pause = 1, slept = 0, threads = atomic_load(&page->threads), is_more;
 
+    /* In milliseconds. Each pause is longer than the one before, because counting takes processor time. */
     do {
+        moment.tv_nsec = pause * 1000000L;
         nanosleep(&moment, NULL);
+        slept += pause;
+        pause = pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
         now = holdings(page);
         is_more = life >= LIVES && has_more(&now, &before);
         /* Without a known number of threads, all have half a second. */
-    } while (++tries < (threads != 0 && now.threads > threads ? 5000 : 500) &&
+    } while (slept < (threads != 0 && now.threads > threads ? 5000 : 500) &&
              (threads == 0 || now.threads > threads || is_more));
     page->left_before = before;
     page->left = now;

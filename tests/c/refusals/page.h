@@ -12,12 +12,15 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* What is refused: allocations, system calls for a lack of something, or by a profile that forbids them. Nothing is
- * refused if the program forks during a system call. */
-enum kind { MEMORY, CALLS_LACKING, CALLS_FORBIDDEN, FORKS };
+/* What is refused: allocations, system calls for a lack of something, those of them that send or end a connection, or
+ * system calls that a profile forbids. Nothing is refused if the program forks during a system call. */
+enum kind { MEMORY, CALLS_LACKING, CALLS_SENDING, CALLS_FORBIDDEN, FORKS };
 
 /* Of a fork that the runner requests. */
 enum fork_state { NO_FORK, FORK_REQUESTED, FORK_DONE, FORK_BAD };
+
+/* Of the requests of a loop that repeats one call, one in this many is the first that is refused. */
+#define STRIDE 16
 
 /* What a program has. */
 struct holdings {
@@ -31,6 +34,8 @@ struct page {
     /* The number of the first request that is refused, and how many are refused from there on. */
     atomic_int first, count;
     atomic_int seen, refused;
+    /* The requests that the program makes in such a loop: from the first number on, below the second one. */
+    atomic_int loop_begin, loop_end;
     /* The error of the last system call that was refused, and its name. */
     atomic_int error;
     char what[32];
