@@ -1,4 +1,4 @@
-//! The ring that carries completions from the producers to the poller ([`slots`](crate::slots)).
+//! The ring that carries completions from the producers to the poller ([`slots`]).
 //!
 //! The usual completion takes half a cache line. A store to a cache line that another processor holds is slow and
 //! delays later stores, so the number of lines matters more than the number of bytes. Rare fields are stored outside of

@@ -3,7 +3,7 @@
 //! A cancellation unwinds the stack, so no Rust frame with a destructor may be on it. It can act in
 //! two calls only, dat_evd_wait and dat_cno_wait, while their thread sleeps (`cancel.c`). Their own
 //! frames, from the C function to the sleep, have no destructors ("plain"): the memory of a wait is
-//! not dropped automatically, and the clean-up handler of the sleep drops it ([`block`]). All other
+//! not dropped automatically, and the clean-up handler of the sleep drops it ([`block()`]). All other
 //! code runs with cancellation disabled ([`hold_off`]), or calls no cancellation point.
 
 mod agent;

@@ -135,7 +135,7 @@ pub(crate) fn object<T: Object>(handle: DAT_HANDLE) -> Result<T> {
     object_as(handle, T::SUBTYPE)
 }
 
-/// As [`object`], with the subtype of the error.
+/// As [`object()`], with the subtype of the error.
 #[inline]
 pub(crate) fn object_as<T: Object>(handle: DAT_HANDLE, subtype: Subtype) -> Result<T> {
     get(handle).ok_or_else(|| invalid_handle(handle, subtype))

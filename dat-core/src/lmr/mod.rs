@@ -99,7 +99,7 @@ fn granted(asked: Privileges) -> Privileges {
 }
 
 impl Ia {
-    /// Registers memory (dat_lmr_create(3DAT)): a [`Memory`](crate::Memory), the memory of another region, or any other
+    /// Registers memory (dat_lmr_create(3DAT)): a [`Memory`], the memory of another region, or any other
     /// source.
     ///
     /// # Errors
@@ -250,7 +250,7 @@ impl Lmr {
     /// # Errors
     /// `DAT_INVALID_STATE` while a remote memory region is bound to it; `DAT_INVALID_HANDLE` when
     /// it was freed before; otherwise the error of the provider. The region is freed then, too, but a
-    /// peer may still access the memory: a [`Memory`](crate::Memory) stays allocated until the process
+    /// peer may still access the memory: a [`Memory`] stays allocated until the process
     /// ends, and other memory must not be used for anything else.
     pub fn free(&self) -> Result<()> {
         const FREE: &str = "dat_lmr_free";

@@ -60,7 +60,7 @@
 
 #![deny(unsafe_code)]
 
-/// The methods of a [`Provider`](dat_provider::Provider) that the one below answers.
+/// The methods of a [`Provider`] that the one below answers.
 macro_rules! forward_to_inner {
     () => {
         fn describe(&self) -> dat_provider::Description {

@@ -38,7 +38,7 @@ fn outcome(fault: usize) -> Result<(), Fault> {
     }
 }
 
-/// As [`super::copy`].
+/// As [`super::copy()`].
 #[inline(always)]
 pub(super) unsafe fn copy(from: *const u8, to: *mut u8, length: usize) -> Result<(), Fault> {
     #[cfg(target_arch = "x86_64")]

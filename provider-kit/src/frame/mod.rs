@@ -1,7 +1,7 @@
 //! The layout of the frames that two queue pairs exchange.
 //!
 //! A frame is a head of 24, 40 or 56 bytes, little-endian, and a payload of [`Frame::payload`]
-//! bytes. Only this module knows the layout. [`decode`] is a pure function: it never panics, and it
+//! bytes. Only this module knows the layout. [`decode()`] is a pure function: it never panics, and it
 //! accepts exactly the heads that [`Frame::encode`] produces.
 //!
 //! | bytes | field |

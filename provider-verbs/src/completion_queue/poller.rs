@@ -87,7 +87,7 @@ impl Inner {
 }
 
 impl Poller {
-    /// The part of [`CompletionPoller::take`] for an empty batch: polls the device, unless
+    /// The part of [`CompletionPoller::take_success`] for an empty batch: polls the device, unless
     /// completions must notify.
     #[inline(never)]
     fn take_from_device(
@@ -105,7 +105,7 @@ impl Poller {
         }
     }
 
-    /// As [`CompletionPoller::take`], for a thread that does not own the lock.
+    /// As [`CompletionPoller::take_success`], for a thread that does not own the lock.
     #[cold]
     #[inline(never)]
     fn take_as_other(&self, into: &mut PlainSuccess) -> TakeResult {
