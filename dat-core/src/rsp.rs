@@ -1,7 +1,8 @@
 //! Reserved service points: they accept one request, for one endpoint.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use dat_sync::SwapWord;
 
 use crate::cr::OwnEndpoint;
 use crate::ep::table::EpEvent;
@@ -45,10 +46,14 @@ pub struct Rsp {
 pub(crate) struct RspInner {
     pub(crate) base: Base,
     endpoint: OwnEndpoint,
-    /// True if the one request has arrived.
-    taken: AtomicBool,
+    /// [`TAKEN`] if the one request has arrived, or the endpoint was released.
+    taken: SwapWord,
     reception: Reception,
 }
+
+/// The endpoint does not wait for a request.
+const TAKEN: u8 = 1;
+const FREE: u8 = 0;
 
 object_handle!(Rsp, RspInner);
 
@@ -95,7 +100,7 @@ impl Ia {
         };
         let base = ia.new_object(ObjectKind::Rsp, CREATE)?;
         endpoint.endpoint.inner().call(EpEvent::Reserve, CREATE)?;
-        let taken = AtomicBool::new(false);
+        let taken = SwapWord::new(FREE);
         let inner = Arc::new(RspInner { base, endpoint, taken, reception });
         ia.insert(&inner.base, ServicePointRef::new(&inner), CREATE)?;
         listen(&inner, |sink| adapter.listen(Some(qualifier), sink))
@@ -144,7 +149,7 @@ impl Receiving for RspInner {
 
     fn arrived(&self, incoming: IncomingRequest) -> Arrived {
         let Some(evd) = self.recipient() else { return Err(incoming) };
-        if self.taken.swap(true, Ordering::AcqRel) {
+        if self.taken.swap(TAKEN) == TAKEN {
             return Err(incoming);
         }
         let endpoint = self.endpoint.endpoint.inner();
@@ -162,7 +167,8 @@ impl Receiving for RspInner {
             // As if the request had never arrived: the endpoint continues to wait.
             endpoint.report(EpEvent::Reject);
             let _ = endpoint.call(EpEvent::Reserve, CREATE);
-            self.taken.store(false, Ordering::Release);
+            // Pairs with `release`: either this thread finds that the service point was freed, or that one finds this.
+            self.taken.swap(FREE);
             if !self.base.lifecycle.is_live() {
                 self.release();
             }
@@ -175,7 +181,7 @@ impl RspInner {
     /// Releases the endpoint, unless its request has arrived: it then belongs to the request, and
     /// after a rejection to the consumer, which may have put it to another use.
     fn release(&self) {
-        if self.taken.load(Ordering::Acquire) {
+        if self.taken.swap(TAKEN) == TAKEN {
             return;
         }
         let endpoint = self.endpoint.endpoint.inner();

@@ -6,6 +6,7 @@ mod epoch;
 mod lock;
 mod regions;
 mod slab_arc;
+mod swap_word;
 
 use loom::model;
 

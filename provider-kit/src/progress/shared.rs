@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use dat_provider::error::Result;
 use dat_provider::{AdapterSink, AsyncUpcall};
-use dat_sync::Mutex;
 use dat_sync::clock;
 use dat_sync::descriptors::{WatchSets, is_lost};
 use dat_sync::epoll;
+use dat_sync::{Mutex, SwapWord};
 use rustix::event::Timespec;
 use rustix::io::Errno;
 
@@ -34,8 +34,8 @@ pub(crate) struct Shared {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) owner_process: OwnerProcess,
     jobs: Mutex<Jobs>,
-    /// True if the thread was woken since it last took jobs.
-    is_signalled: AtomicBool,
+    /// 1 if the thread was woken since it last looked for jobs, the end and a failure.
+    signalled: SwapWord,
     is_closed: AtomicBool,
     /// The next token.
     tokens: AtomicU64,
@@ -124,6 +124,7 @@ impl Deref for Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        // Before the swap of `wake`: the thread sees it, or is woken.
         self.is_closed.store(true, Ordering::Release);
         self.wake();
     }
@@ -143,7 +144,7 @@ impl Shared {
             transport,
             owner_process: OwnerProcess::current(),
             jobs: Mutex::default(),
-            is_signalled: AtomicBool::new(false),
+            signalled: SwapWord::new(0),
             is_closed: AtomicBool::new(false),
             tokens: AtomicU64::new(0),
             sets,
@@ -241,7 +242,7 @@ impl Shared {
     }
 
     pub(crate) fn wake(&self) {
-        if !self.is_signalled.swap(true, Ordering::AcqRel) {
+        if self.signalled.swap(1) == 0 {
             if self.has_failed() {
                 self.failure.wake();
             } else {
@@ -317,7 +318,7 @@ impl Shared {
         }
         let is_woken = ready.iter().any(|event| event.data.u64() == WAKEUP);
         if is_woken {
-            self.is_signalled.store(false, Ordering::Release);
+            self.take_signal();
             WakeUp::Called
         } else if ready.is_empty() {
             WakeUp::Deadline
@@ -333,7 +334,7 @@ impl Shared {
 
     /// Returns true if the thread was called since the last call of this function.
     pub(super) fn take_signal(&self) -> bool {
-        self.is_signalled.swap(false, Ordering::AcqRel)
+        self.signalled.swap(0) != 0
     }
 
     /// Sets whether ready links wake the thread. Returns true on success.
@@ -511,7 +512,7 @@ mod tests {
     #[test]
     fn a_wake_up_that_completes_late_is_taken_too() {
         let shared = shared();
-        shared.is_signalled.store(true, Ordering::Release);
+        shared.signalled.swap(1);
         assert_eq!(shared.sleep(soon()), WakeUp::Deadline);
         shared.sets.wake(THREAD_SLEEP, WAKEUP).expect("they are there");
         assert_eq!(shared.sleep(None), WakeUp::Called);

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dat_provider::CompletionSink;
-use dat_sync::Mutex;
+use dat_sync::{Mutex, SwapWord};
 
 use crate::async_event::{AsyncElement, AsyncEventType};
 use crate::channel::CompletionChannel;
@@ -25,7 +25,7 @@ pub(super) struct Arrivals {
     pub(super) channel: Option<Arc<CompletionChannel>>,
     pub(super) user: AtomicU64,
     /// What the next completion must be to make an event.
-    pub(super) armed: AtomicU8,
+    pub(super) armed: SwapWord,
     pub(super) has_overflowed: AtomicBool,
     /// Completions of this crate, and whether there are any.
     pub(super) own: Mutex<VecDeque<WorkCompletion>>,
@@ -35,7 +35,7 @@ pub(super) struct Arrivals {
 impl Arrivals {
     /// A completion has arrived that makes an event, if one is requested.
     pub(super) fn notify(&self) {
-        if self.armed.swap(NOTHING, Ordering::AcqRel) != NOTHING {
+        if self.armed.swap(NOTHING) != NOTHING {
             if let Some(channel) = &self.channel {
                 channel.push(self.user.load(Ordering::Relaxed));
             }

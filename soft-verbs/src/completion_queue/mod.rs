@@ -9,11 +9,11 @@ mod poller;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dat_provider::{Completion, CompletionQueueParts, CompletionSink, Notify};
-use dat_sync::Mutex;
 use dat_sync::biased::BiasedLock;
+use dat_sync::{Mutex, SwapWord};
 
 use crate::async_event::AsyncElement;
 use crate::channel::CompletionChannel;
@@ -47,7 +47,7 @@ impl CompletionQueue {
             context: Arc::clone(context),
             channel: channel.map(Arc::clone),
             user: AtomicU64::new(user),
-            armed: AtomicU8::new(NOTHING),
+            armed: SwapWord::new(NOTHING),
             has_overflowed: AtomicBool::new(false),
             own: Mutex::default(),
             has_own: AtomicBool::new(false),
@@ -103,7 +103,7 @@ impl CompletionQueue {
     /// Takes the oldest completions (ibv_poll_cq(3)). Returns how many.
     pub fn poll(&self, into: &mut [WorkCompletion]) -> usize {
         let mut poller = self.poller.lock();
-        if poller.is_notifying && self.sink.armed.load(Ordering::Relaxed) == NOTHING {
+        if poller.is_notifying && self.sink.armed.get() == NOTHING {
             poller.is_notifying = false;
             poller.kit.notify(Notify::Off);
         }
@@ -163,14 +163,15 @@ impl CompletionQueue {
         }
         let mut poller = self.poller.lock();
         // A request for all completions is not weakened by one for some.
-        let was_any = self.sink.armed.load(Ordering::Acquire) == ANY;
+        let was_any = self.sink.armed.get() == ANY;
         let (armed, mode) = if solicited_only && !was_any {
             (SOLICITED, Notify::Solicited)
         } else {
             (ANY, Notify::Signalled)
         };
         let before = poller.kit.queued();
-        self.sink.armed.store(armed, Ordering::Release);
+        // Pairs with `notify`: a completion of this crate makes an event, or the next poll finds it.
+        self.sink.armed.swap(armed);
         poller.is_notifying = true;
         let has_waiting = poller.kit.notify(mode);
         // What arrived meanwhile made no upcall.
@@ -203,7 +204,7 @@ impl CompletionQueue {
     /// `EBUSY` while queue pairs use it.
     pub fn destroy(&self) -> Result<()> {
         self.uses.end("cannot destroy the completion queue: destroy its queue pairs first")?;
-        self.sink.armed.store(NOTHING, Ordering::Release);
+        self.sink.armed.swap(NOTHING);
         if let Some(channel) = &self.sink.channel {
             channel.remove(self.user());
         }
