@@ -53,12 +53,14 @@ impl AccessWords {
         let words = &self.owner.0;
         words.directory.store(owner.directory, Ordering::Relaxed);
         words.nonce.store(owner.nonce, Ordering::Relaxed);
+        // Release: pairs with `owner`.
         words.nonce_address.store(owner.nonce_address, Ordering::Release);
     }
 
     /// Returns the owner's identity; `None` until [`introduce`](Self::introduce).
     pub(crate) fn owner(&self) -> Option<Owner> {
         let words = &self.owner.0;
+        // Pairs with `introduce`.
         let nonce_address = words.nonce_address.load(Ordering::Acquire);
         (nonce_address != 0).then(|| Owner {
             directory: words.directory.load(Ordering::Relaxed),
@@ -69,11 +71,13 @@ impl AccessWords {
 
     /// Allows the requester to begin accesses with the rights of a queue pair, or none (0).
     pub(crate) fn set_gate(&self, gate: u64) {
+        // Pairs with `enter`.
         self.owner.0.gate.store(gate, Ordering::Release);
     }
 
     /// Makes the requester look up regions again.
     pub(crate) fn revoke(&self) {
+        // Release: pairs with `enter`, which then finds what was withdrawn.
         self.owner.0.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -84,7 +88,9 @@ impl AccessWords {
 
     /// Returns the number of the access in progress after a change of gate or epoch; `None` if there is none.
     pub(crate) fn in_progress(&self) -> Option<u64> {
+        // Pairs with the fence of `enter`.
         fence(Ordering::SeqCst);
+        // Acquire: pairs with the stores of the requester, here and in `is_still`.
         let busy = self.requester.0.load(Ordering::Acquire);
         (busy & 1 == 1).then_some(busy)
     }
@@ -113,7 +119,9 @@ impl Requester {
     /// Begins an access; `None` if the gate is closed.
     pub(crate) fn enter(&mut self, words: &AccessWords) -> Option<Pass> {
         self.busy += 1;
-        words.requester.0.store(self.busy, Ordering::Relaxed);
+        // Release: an owner that sees this instead of the end of the access before knows that that access has ended.
+        words.requester.0.store(self.busy, Ordering::Release);
+        // Pairs with the fence of `in_progress`.
         fence(Ordering::SeqCst);
         let gate = words.owner.0.gate.load(Ordering::Acquire);
         let epoch = words.owner.0.epoch.load(Ordering::Acquire);
@@ -127,6 +135,7 @@ impl Requester {
     /// Ends the access.
     pub(crate) fn leave(&mut self, words: &AccessWords) {
         self.busy += 1;
+        // Pairs with `in_progress` and `is_still`.
         words.requester.0.store(self.busy, Ordering::Release);
     }
 }
@@ -178,6 +187,7 @@ mod tests {
 #[cfg(all(test, loom))]
 mod loom_models {
     use super::*;
+    use loom::cell::Cell;
     use loom::sync::Arc;
     use loom::thread;
 
@@ -234,6 +244,34 @@ mod loom_models {
             shared.words.revoke();
             if waits(&shared) {
                 shared.memory.store(1, Ordering::Relaxed);
+            }
+            thread.join().expect("no panic");
+        });
+    }
+
+    /// libfabric #9370: a response was marked as done before the memory was copied. Here, the owner that sees that an access
+    /// has ended, by its end or by the begin of the next one, uses the memory: loom reports an access of both sides.
+    #[test]
+    fn libfabric_9370_an_access_ends_after_its_last_byte() {
+        loom::model(|| {
+            let words = AccessWords::new();
+            words.set_gate(1);
+            let shared = Arc::new((words, Cell::new(0)));
+            let far = Arc::clone(&shared);
+            let thread = thread::spawn(move || {
+                let mut requester = Requester::default();
+                let Some(pass) = requester.enter(&far.0) else { return };
+                if pass.epoch == 0 {
+                    far.1.set(1);
+                }
+                requester.leave(&far.0);
+                let _ = requester.enter(&far.0);
+            });
+            shared.0.revoke();
+            let busy = shared.0.in_progress();
+            // An access that begins now is in the new epoch.
+            if busy.is_none_or(|busy| busy == 1 && !shared.0.is_still(busy)) {
+                shared.1.set(2);
             }
             thread.join().expect("no panic");
         });
