@@ -65,8 +65,8 @@ impl Futex for RawLock {
     }
 
     #[inline]
-    fn replace(&self, old: u32, new: u32) -> bool {
-        self.0.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    fn replace(&self, old: u32, new: u32, order: Ordering) -> bool {
+        self.0.compare_exchange(old, new, order, Ordering::Relaxed).is_ok()
     }
 
     #[inline]

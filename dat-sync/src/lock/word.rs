@@ -16,8 +16,8 @@ pub(crate) trait Futex {
     /// Its value, without order.
     fn load(&self) -> u32;
 
-    /// Replaces one value by another, with the order of Acquire; returns whether that succeeded.
-    fn replace(&self, old: u32, new: u32) -> bool;
+    /// Replaces one value by another, with that order; returns whether that succeeded.
+    fn replace(&self, old: u32, new: u32, order: Ordering) -> bool;
 
     /// Stores a value and returns the former one.
     fn swap(&self, value: u32, order: Ordering) -> u32;
@@ -32,7 +32,8 @@ pub(crate) trait Futex {
 
 #[inline]
 pub(crate) fn try_lock(word: &impl Futex) -> bool {
-    word.replace(FREE, HELD)
+    // Acquire: pairs with `unlock`.
+    word.replace(FREE, HELD, Ordering::Acquire)
 }
 
 /// Locks after [`try_lock`] failed. Returns false if the deadline came first.
@@ -44,7 +45,7 @@ pub(crate) fn lock_slowly(word: &impl Futex, deadline: Option<Instant>) -> bool 
         return true;
     }
     loop {
-        // Others may sleep too, so the lock stays awaited while this thread holds it.
+        // Others may sleep too, so the lock stays awaited while this thread holds it. Acquire: pairs with `unlock`.
         if state != AWAITED && word.swap(AWAITED, Ordering::Acquire) == FREE {
             return true;
         }
@@ -57,6 +58,7 @@ pub(crate) fn lock_slowly(word: &impl Futex, deadline: Option<Instant>) -> bool 
 
 #[inline]
 pub(crate) fn unlock(word: &impl Futex) {
+    // Release: pairs with the takes of the next holder. If the word is awaited, the kernel reads it after this.
     if word.swap(FREE, Ordering::Release) == AWAITED {
         wake(word);
     }

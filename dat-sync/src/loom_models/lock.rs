@@ -32,8 +32,8 @@ impl Futex for Word {
         self.word.load(Ordering::Relaxed)
     }
 
-    fn replace(&self, old: u32, new: u32) -> bool {
-        self.word.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    fn replace(&self, old: u32, new: u32, order: Ordering) -> bool {
+        self.word.compare_exchange(old, new, order, Ordering::Relaxed).is_ok()
     }
 
     fn swap(&self, value: u32, order: Ordering) -> u32 {
@@ -55,6 +55,15 @@ impl Futex for Word {
 }
 
 impl Word {
+    fn new() -> Self {
+        Self {
+            word: AtomicU32::new(FREE),
+            kernel: Mutex::new(()),
+            woken: Condvar::new(),
+            value: Cell::new(0),
+        }
+    }
+
     fn add(&self) {
         if !try_lock(self) {
             assert!(lock_slowly(self, None));
@@ -67,12 +76,7 @@ impl Word {
 #[test]
 fn threads_enter_one_at_a_time_and_none_sleeps_forever() {
     large_model(|| {
-        let word = Arc::new(Word {
-            word: AtomicU32::new(FREE),
-            kernel: Mutex::new(()),
-            woken: Condvar::new(),
-            value: Cell::new(0),
-        });
+        let word = Arc::new(Word::new());
         let others: Vec<_> = (0..2)
             .map(|_| {
                 let word = Arc::clone(&word);
@@ -83,5 +87,28 @@ fn threads_enter_one_at_a_time_and_none_sleeps_forever() {
         others.into_iter().for_each(|one| one.join().expect("no panic"));
         word.add();
         assert_eq!(word.value.get(), 4);
+    });
+}
+
+/// Open MPI #13762 (a load before the lock) and #13799 (a lock without order): what a thread reads under the lock is what
+/// the holder before has left, and not what was there before.
+#[test]
+fn ompi_13762_nothing_is_read_before_the_lock() {
+    loom::model(|| {
+        let word = Arc::new(Word::new());
+        let other = {
+            let word = Arc::clone(&word);
+            thread::spawn(move || word.add())
+        };
+        // A thread that finds the lock free enters by the first compare-and-exchange alone.
+        if try_lock(&*word) {
+            let before = word.value.get();
+            word.value.set(before + 1);
+            unlock(&*word);
+        } else {
+            word.add();
+        }
+        other.join().expect("no panic");
+        assert_eq!(word.value.get(), 2);
     });
 }
