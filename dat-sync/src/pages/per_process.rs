@@ -8,7 +8,7 @@
 use std::mem::ManuallyDrop;
 use std::process;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use super::{Pages, Size};
 
@@ -48,6 +48,7 @@ impl<T: Default + Sync + 'static> PerProcess<T> {
                 return &entry.value;
             }
             let fresh = Box::into_raw(Box::new(Entry { process, value: T::default() }));
+            // Release: pairs with the Acquire above.
             let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
             if self.current.compare_exchange(current, fresh, success, failure).is_err() {
                 // SAFETY: another thread published its entry first, so this one is still owned here
@@ -75,7 +76,7 @@ static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(null_mut());
 fn take_number() -> u64 {
     /// The last number assigned in this process or one of its ancestors.
     static LAST: AtomicU64 = AtomicU64::new(0);
-    let Some(word) = word() else { return process::id().into() };
+    let Some(word) = word(&WORD, wiped_pages) else { return process::id().into() };
     let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     match word.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => number,
@@ -83,27 +84,35 @@ fn take_number() -> u64 {
     }
 }
 
-/// The word, if the kernel can wipe pages in children (Linux 4.14).
-fn word() -> Option<&'static AtomicU64> {
-    static REFUSED: AtomicBool = AtomicBool::new(false);
-    if WORD.load(Ordering::Acquire).is_null() {
-        if REFUSED.load(Ordering::Relaxed) {
-            return None;
-        }
-        let pages = Pages::zeroed(size_of::<AtomicU64>(), Size::Small);
-        let Some(pages) = pages.filter(Pages::wipe_in_children) else {
-            // Remembered, even if it was only the memory that is missing now: numbers must not change.
-            REFUSED.store(true, Ordering::Relaxed);
-            return None;
+/// Takes the place of the word if the system has refused it. It is always 0, which is not a number.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+
+/// Pages that the kernel wipes in children (Linux 4.14), if it has any.
+fn wiped_pages() -> Option<Pages> {
+    Pages::zeroed(size_of::<AtomicU64>(), Size::Small).filter(Pages::wipe_in_children)
+}
+
+/// The word at a place that is null before the first use. The first outcome stays, even if it was only the memory that was
+/// missing: numbers must not change. So the word and its refusal are one value.
+fn word(
+    place: &AtomicPtr<AtomicU64>,
+    make: impl FnOnce() -> Option<Pages>,
+) -> Option<&'static AtomicU64> {
+    if place.load(Ordering::Acquire).is_null() {
+        let pages = make();
+        let fresh = match &pages {
+            Some(pages) => pages.base().as_ptr().cast(),
+            None => (&raw const REFUSED).cast_mut(),
         };
-        let fresh = pages.base().as_ptr().cast();
-        if WORD.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        // Release: pairs with the loads of `word` and `process_number`.
+        if place.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             // The pages are never unmapped.
             let _ = ManuallyDrop::new(pages);
         }
     }
-    // SAFETY: set above or by another thread, to zeroed and aligned pages that are never unmapped.
-    unsafe { WORD.load(Ordering::Acquire).as_ref() }
+    // SAFETY: set above or by another thread, to `REFUSED`, or to zeroed and aligned pages that are never unmapped.
+    let word = unsafe { place.load(Ordering::Acquire).as_ref() };
+    word.filter(|word| !std::ptr::eq(*word, &REFUSED))
 }
 
 #[cfg(all(test, not(loom), not(miri)))]
@@ -112,6 +121,18 @@ mod tests {
     use nix::unistd::{ForkResult, fork};
 
     use super::*;
+
+    /// One thread finds no memory for the word, and another one finds some at the same time.
+    #[test]
+    fn a_process_that_was_refused_the_word_stays_without_it() {
+        let place = AtomicPtr::new(null_mut());
+        let found = word(&place, || {
+            assert!(word(&place, || None).is_none(), "the other thread is refused");
+            wiped_pages()
+        });
+        assert!(found.is_none(), "both have the same number");
+        assert!(word(&place, wiped_pages).is_none());
+    }
 
     #[test]
     fn a_value_stays_the_same_in_a_process_and_a_child_has_another() {
