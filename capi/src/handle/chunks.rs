@@ -37,8 +37,9 @@ impl Index {
     fn contains(&self, chunk: usize) -> bool {
         let mut at = self.first_slot(chunk);
         loop {
-            // Relaxed: the holder of a handle got it from the thread that created the chunk.
-            match self.slots[at & (self.slots.len() - 1)].load(Ordering::Relaxed) {
+            // Acquire: pairs with `insert`. The holder of a handle got it from the thread that created the chunk, but a
+            // value that a program made up may lie in a chunk that is new to this thread.
+            match self.slots[at & (self.slots.len() - 1)].load(Ordering::Acquire) {
                 0 => return false,
                 found if found == chunk => return true,
                 _ => at += 1,
@@ -151,6 +152,7 @@ impl Chunks {
             larger.insert(*chunk);
         }
         self.outgrown.extend(index);
+        // Pairs with `is_indexed` and `for_each`.
         INDEX.store(Box::into_raw(larger), Ordering::Release);
     }
 }

@@ -83,8 +83,9 @@ impl Bank {
                 if bit >= blocks {
                     break;
                 }
-                // Acquire: what the former owner did with the block is over.
-                if word.fetch_or(1 << bit, Ordering::Acquire) & 1 << bit == 0 {
+                // Acquire: what the former owner did with the block is over. SeqCst: either `is_full` sees the bit, or
+                // the shortage that begins after this is later than the end before `is_full`.
+                if word.fetch_or(1 << bit, Ordering::SeqCst) & 1 << bit == 0 {
                     return Some(first_block(class) + (at * BITS + bit as usize) * size);
                 }
             }
