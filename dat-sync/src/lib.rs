@@ -51,6 +51,8 @@ mod swap_word;
 mod sync;
 pub mod thread;
 mod transition_table;
+#[cfg(all(test, not(loom)))]
+mod weak_memory;
 
 pub use descriptors::Private;
 pub use epoch::{Epoch, Epochs};

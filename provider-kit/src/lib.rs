@@ -70,5 +70,7 @@ pub mod sync;
 pub mod transfer;
 mod transport;
 pub mod upcalls;
+#[cfg(all(test, not(loom)))]
+mod weak_memory;
 pub mod window;
 mod work_queues;

@@ -5,13 +5,13 @@
 //! an order between a store and a later load calls [`heavy`], and registered threads that often need it call [`light`],
 //! which costs nothing.
 
-#[cfg(not(all(test, loom)))]
+#[cfg(not(any(miri, all(test, loom))))]
 pub(crate) use imp::{heavy, is_available, light};
 
-#[cfg(all(test, loom))]
+#[cfg(any(miri, all(test, loom)))]
 pub(crate) use modelled::{heavy, is_available, light};
 
-#[cfg(not(all(test, loom)))]
+#[cfg(not(any(miri, all(test, loom))))]
 mod imp {
     use std::sync::atomic::{Ordering, compiler_fence, fence};
     use std::time::Duration;
@@ -26,8 +26,7 @@ mod imp {
     #[inline]
     pub(crate) fn is_available() -> bool {
         static AVAILABLE: Lazy<bool> = Lazy::new(|| {
-            !cfg!(miri)
-                && membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
+            membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
                 && membarrier(MembarrierCommand::GlobalExpedited).is_ok()
         });
         *AVAILABLE
@@ -50,9 +49,9 @@ mod imp {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(any(miri, all(test, loom)))]
 mod modelled {
-    use loom::sync::atomic::{Ordering, fence};
+    use crate::sync::{Ordering, fence};
 
     pub(crate) fn is_available() -> bool {
         true

@@ -10,30 +10,35 @@
 /// while [`is_available`] is true.
 #[inline]
 pub fn light() {
-    #[cfg(not(all(test, loom)))]
+    #[cfg(not(any(miri, all(test, loom))))]
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
     #[cfg(all(test, loom))]
     loom::sync::atomic::fence(loom::sync::atomic::Ordering::SeqCst);
+    #[cfg(miri)]
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
 pub use imp::{heavy, is_available};
 
-#[cfg(all(test, loom))]
+#[cfg(any(miri, all(test, loom)))]
 mod imp {
+    #[cfg(all(test, loom))]
     use loom::sync::atomic::{Ordering, fence};
+    #[cfg(miri)]
+    use std::sync::atomic::{Ordering, fence};
 
     /// Models always have the heavy fence.
     pub fn is_available() -> bool {
         true
     }
 
-    /// loom has no membarrier(2): both sides execute a real fence, which gives the same order.
+    /// loom and Miri have no membarrier(2): both sides execute a real fence, which gives the same order.
     pub fn heavy() {
         fence(Ordering::SeqCst);
     }
 }
 
-#[cfg(not(all(test, loom)))]
+#[cfg(not(any(miri, all(test, loom))))]
 mod imp {
     use std::ptr::null_mut;
     use std::sync::atomic::{AtomicU8, Ordering, fence};
@@ -86,7 +91,7 @@ mod imp {
 
     #[cold]
     fn find_out() -> u8 {
-        let available = !cfg!(miri) && membarrier(REGISTER_PRIVATE_EXPEDITED);
+        let available = membarrier(REGISTER_PRIVATE_EXPEDITED);
         let found = if available { AVAILABLE } else { NEVER_AVAILABLE };
         // Another thread may have found out in the meantime, and even rely on it already.
         match STATE.compare_exchange(UNKNOWN, found, Ordering::Relaxed, Ordering::Relaxed) {

@@ -65,10 +65,10 @@ struct BiasHistory {
 
 /// Takes in a row that give a new lock its first owner. An object created by one thread and used by
 /// another is then not yet biased to its creator.
-const FIRST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 32 };
+const FIRST_STREAK: u16 = if cfg!(any(miri, all(test, loom))) { 2 } else { 32 };
 /// Maximum of `wanted`. A revocation costs about as much as 50 takes, so that a lock that is revoked
 /// after each such streak loses a small part of its time.
-const LONGEST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 1 << 10 };
+const LONGEST_STREAK: u16 = if cfg!(any(miri, all(test, loom))) { 2 } else { 1 << 10 };
 
 // SAFETY: the lock gives the value to one thread at a time, which may be any thread.
 unsafe impl<T: Send> Send for BiasedLock<T> {}
@@ -120,10 +120,12 @@ impl<T> BiasedLock<T> {
             return None;
         };
         slot.store(INSIDE, Ordering::Relaxed);
+        // Pairs with `fence::heavy` of `revoke`, and of the callers of `synchronize`.
         fence::light();
         if self.owner.load(Ordering::Relaxed) == me {
             return Some(slot);
         }
+        // Pairs with `await_owner`.
         slot.store(me, Ordering::Release);
         None
     }
@@ -185,6 +187,7 @@ impl<T> BiasedLock<T> {
     /// Revokes the bias; the caller holds the mutex.
     fn revoke(&self, history: &mut BiasHistory) {
         self.owner.store(NO_THREAD, Ordering::Relaxed);
+        // Pairs with the light fence of `enter`.
         fence::heavy();
         self.await_owner();
         history.streak = 0;

@@ -114,3 +114,5 @@ fn units(bytes: usize) -> u64 {
 
 #[cfg(all(test, not(loom)))]
 mod tests;
+#[cfg(all(test, not(loom)))]
+mod weak_memory;

@@ -1,5 +1,8 @@
 //! Models of the data that threads share without a lock; `.ci/loom` tries every interleaving.
 
+mod arming;
+mod memory_behind;
+
 use std::sync::Arc;
 
 use dat_provider::error::Subtype;
@@ -117,7 +120,7 @@ impl Direction {
             checked: 9,
         };
         let segment = Segment { address: 1, length: position + 64, key: 2 };
-        self.ring.fill(position, posted, &[segment]);
+        assert!(self.ring.fill(position, posted, &[segment]));
         if !self.wakeup.is_requested() {
             return;
         }
