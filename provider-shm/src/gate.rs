@@ -55,6 +55,8 @@ impl Gate {
         let Some((process, peer)) = self.process.zip(peer) else { return false };
         match cma::read::<1>(process, peer.nonce_address) {
             Ok(found) => found != [peer.nonce],
+            // A process of 32 bits cannot name the address in one of 64 bits. Without memory, that one has ended.
+            Err(Errno::OVERFLOW) => cma::read::<1>(process, 0) == Err(Errno::SRCH),
             Err(errno) => matches!(errno, Errno::SRCH | Errno::FAULT),
         }
     }

@@ -37,8 +37,12 @@ pub struct Pages {
     file: OwnedFd,
 }
 
-/// Where the next pages are mapped: where nothing else is, so that nothing takes the place of lost pages.
-static NEXT: AtomicUsize = AtomicUsize::new(0x0600_0000_0000);
+/// Where the first pages are mapped: where nothing else is, so that nothing takes the place of lost pages.
+#[cfg(target_pointer_width = "64")]
+const FIRST: usize = 0x0600_0000_0000;
+#[cfg(target_pointer_width = "32")]
+const FIRST: usize = 0x7000_0000;
+static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
 const DISTANCE: usize = 1 << 24;
 
 impl Pages {

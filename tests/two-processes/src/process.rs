@@ -8,13 +8,19 @@ use rustix::process::{
     setrlimit,
 };
 
+/// The variable with the program that other processes run, if it is another build of this one: for a processor of 32 or
+/// of 64 bits.
+const OTHER_BUILD: &str = "DAT_TEST_OTHER_BUILD";
+
 /// The command that runs an ignored test of this program in a process of its own.
 ///
 /// # Panics
 /// If the program does not know its own path.
 #[must_use]
 pub fn command(test: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("a test"));
+    let other = std::env::var_os(OTHER_BUILD).map(Into::into);
+    let program = other.unwrap_or_else(|| std::env::current_exe().expect("a test"));
+    let mut command = Command::new(program);
     command.args(["--exact", test, "--ignored", "--nocapture"]);
     command
 }
