@@ -56,6 +56,7 @@ impl Epochs {
 
     /// Ends the current epoch: a region was removed.
     pub fn end(&self) {
+        // Release: pairs with `now`.
         self.now.fetch_add(1, Ordering::AcqRel);
     }
 }

@@ -26,6 +26,7 @@ impl<T: Send + Sync> Lazy<T> {
     #[cold]
     fn create(&self) -> &'static T {
         let mine = Box::into_raw(Box::new((self.make)()));
+        // Pairs with the loads of other threads, here and in `deref`.
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let found = match self.value.compare_exchange(null_mut(), mine, success, failure) {
             Ok(_) => mine,

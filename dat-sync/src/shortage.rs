@@ -17,6 +17,7 @@ static PRESENT: AtomicPtr<Refill> = AtomicPtr::new(ptr::null_mut());
 
 /// A reserve is in use.
 pub fn begin(refill: &'static Refill) {
+    // SeqCst: the order with the words of the reserve decides; see its `refill`.
     PRESENT.store(ptr::from_ref(refill).cast_mut(), Ordering::SeqCst);
 }
 

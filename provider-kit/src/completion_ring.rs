@@ -132,6 +132,7 @@ impl CompletionRing {
     /// Returns true if the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
+        // Pairs with `fill_slot`.
         Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
@@ -140,6 +141,7 @@ impl CompletionRing {
     #[inline(always)]
     pub(crate) fn get_success(&self, position: u64, into: &mut PlainSuccess) -> Option<u32> {
         let slot = self.slots.get(position);
+        // Pairs with `fill_slot`.
         let rest = slot.rest.load(Ordering::Acquire);
         if (rest ^ Slots::mark(position)) & (!(SPECIAL - 1) | UNUSUAL) != 0 {
             return None;
@@ -155,6 +157,7 @@ impl CompletionRing {
     #[inline(always)]
     pub(crate) fn get(&self, position: u64) -> Option<Entry> {
         let slot = self.slots.get(position);
+        // Pairs with `fill_slot`.
         let rest = slot.rest.load(Ordering::Acquire);
         if !Slots::is_filled(rest, position) {
             return None;

@@ -69,11 +69,13 @@ impl CreditPage {
 
     /// An operation has ended whose completion will never be polled.
     pub fn drop_one(&self, index: u32) {
+        // Release: pairs with `released`.
         self.dropped[index as usize % QUEUES_PER_PAGE].fetch_add(1, Ordering::Release);
     }
 
     fn released(&self, index: u32) -> u32 {
         let cell = index as usize % QUEUES_PER_PAGE;
+        // Pairs with `release` and `drop_one`.
         let dropped = self.dropped[cell].load(Ordering::Acquire);
         self.polled[cell].load(Ordering::Acquire).wrapping_add(dropped)
     }

@@ -95,6 +95,7 @@ impl Domain {
         if users.is_empty() {
             return;
         }
+        // Pairs with the light fences of the locks under which the users copy.
         fence::heavy();
         for user in users {
             user.wait_for_copies();

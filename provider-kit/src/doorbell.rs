@@ -63,6 +63,7 @@ pub fn ring(words: &[AtomicU64], number: u32) {
     let Some(word) = words.get((number / BITS) as usize) else { return };
     let bit = 1 << (number % BITS);
     if word.load(Ordering::Relaxed) & bit == 0 {
+        // Pairs with `take`.
         word.fetch_or(bit, Ordering::Release);
     }
 }
@@ -73,6 +74,7 @@ fn take(word: &AtomicU64, mask: u64) -> u64 {
     if word.load(Ordering::Relaxed) & mask == 0 {
         return 0;
     }
+    // Pairs with the `fetch_or` of `ring`; the fence below pairs with the fence of `ring`.
     let rung = word.fetch_and(!mask, Ordering::AcqRel) & mask;
     full_fence();
     rung

@@ -157,6 +157,7 @@ impl ReceiveRing {
     /// Returns true if the slot of a position is filled.
     #[inline]
     pub fn is_filled(&self, position: u64) -> bool {
+        // Pairs with `finish`.
         Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
@@ -164,6 +165,7 @@ impl ReceiveRing {
     #[inline(always)]
     pub fn get_single(&self, position: u64) -> Option<(PostedReceive, Segment)> {
         let slot = self.slots.get(position);
+        // Pairs with `finish`.
         let rest = slot.rest.load(Ordering::Acquire);
         if (rest ^ Slots::mark(position)) & !(SPECIAL - 1) != 0 {
             return None;
@@ -192,6 +194,7 @@ impl ReceiveRing {
     #[inline(never)]
     fn get_special(&self, position: u64) -> Option<(PostedReceive, usize, Segment)> {
         let slot = self.slots.get(position);
+        // Pairs with `finish`.
         let rest = slot.rest.load(Ordering::Acquire);
         if !Slots::is_filled(rest, position) {
             return None;

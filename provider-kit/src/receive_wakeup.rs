@@ -57,6 +57,7 @@ impl ReceiveWakeup {
     /// Returns true if the poster must call [`action`](Self::action) after it has filled a slot.
     #[inline(always)]
     pub fn is_requested(&self) -> bool {
+        // Pairs with `fence::heavy` of `request`.
         fence::light();
         // Acquire: this thread also sees `waits` as stored by the request that set this.
         self.requested.load(Ordering::Acquire)
@@ -94,6 +95,7 @@ impl ReceiveWakeup {
             self.requested.store(true, Ordering::Release);
             let patience = self.patience.load(Ordering::Relaxed) + 1;
             self.patience.store(patience.min(LONGEST_PATIENCE), Ordering::Relaxed);
+            // Pairs with the light fence of `is_requested`.
             fence::heavy();
         }
     }

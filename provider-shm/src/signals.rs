@@ -11,7 +11,6 @@
 //!   consumer waits for the socket, the producer executes its own fence.
 //! - `starved` changes when the producer finds too little space. The consumer, which releases space by storing `head`,
 //!   rings once for each value. The order is the same with the roles exchanged.
-//!   storing `head`, rings once for each value. The order is the same with the roles exchanged.
 
 use dat_provider_kit::link::Armed;
 
@@ -71,6 +70,7 @@ impl Signals {
 
     /// The position that the peer claims to have read; the caller must check it.
     pub(crate) fn head(&self) -> u64 {
+        // Pairs with `release`.
         self.consumer.0.head.load(Ordering::Acquire)
     }
 }
@@ -107,6 +107,7 @@ impl ProducerSignals {
     pub(crate) fn starve(&mut self, signals: &Signals) {
         self.starved = self.starved.wrapping_add(1);
         signals.producer.0.store(self.starved, Ordering::Relaxed);
+        // Pairs with the fence of `release`.
         fence(Ordering::SeqCst);
     }
 }
@@ -141,6 +142,7 @@ impl ConsumerSignals {
         if self.fences_both {
             words.fences_both.store(1, Ordering::Release);
         }
+        // Pairs with the fence of `stored`.
         match armed {
             Armed::Nothing => {}
             Armed::Doorbell | Armed::Descriptor if fenced_both => process_fence::heavy(),
@@ -150,7 +152,9 @@ impl ConsumerSignals {
 
     /// Releases the space up to `head`. Returns true if the producer must be rung for.
     pub(crate) fn release(&mut self, signals: &Signals, head: u64) -> bool {
+        // Release: the space was read.
         signals.consumer.0.head.store(head, Ordering::Release);
+        // Pairs with the fence of `starve`.
         fence(Ordering::SeqCst);
         let starved = signals.producer.0.load(Ordering::Relaxed);
         std::mem::replace(&mut self.answered, starved) != starved

@@ -37,6 +37,7 @@ impl Patience {
 
     /// Returns true if the peer is lost.
     pub(crate) fn is_over(&self) -> bool {
+        // Pairs with `ends`.
         self.is_over.load(Ordering::Acquire)
     }
 

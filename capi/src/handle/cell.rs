@@ -66,6 +66,7 @@ impl Cell {
     /// Returns true if the cell holds a live object of that kind.
     #[inline]
     pub(super) fn is_live(&self, kind: ObjectKind) -> bool {
+        // Pairs with `enter`.
         self.state.load(Ordering::Acquire) == state(Phase::Live, kind)
     }
 
@@ -96,6 +97,7 @@ impl Cell {
     }
 
     pub(super) fn enter(&self, phase: Phase, kind: ObjectKind) {
+        // Release: pairs with `is_live`. Against a pin, the fence that follows in a free orders it.
         self.state.store(state(phase, kind), Ordering::Release);
     }
 
@@ -148,6 +150,7 @@ impl Cell {
             return storage;
         }
         let new = Box::into_raw(Box::<LockedStorage>::default());
+        // Release: pairs with the load above.
         match self.storage.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: allocated above, and now published.
             Ok(_) => unsafe { &*new },

@@ -239,6 +239,7 @@ impl<T> Domain<T> {
     /// it wants to free as dead. The result also contains tokens of threads, which are not
     /// addresses of cells.
     pub(super) fn announced(&'static self) -> Vec<*const T> {
+        // Pairs with the fence of `announce` and `mark`.
         fence(Ordering::SeqCst);
         let all = records(&self.owned).chain(records(&self.spare));
         let cells = self
@@ -256,6 +257,7 @@ fn add<T>(list: &AtomicPtr<Record<T>>, record: Record<T>) -> &'static Record<T> 
     loop {
         record.next.store(head, Ordering::Relaxed);
         let new = Box::into_raw(record);
+        // Release: pairs with `records`.
         match list.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: the record was published, and published records are never freed.
             Ok(_) => return unsafe { &*new },

@@ -85,6 +85,7 @@ fn add() -> bool {
         return false;
     }
     let is_published = MORE.iter().any(|place| {
+        // Pairs with the loads of `more`.
         let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
         place.compare_exchange(ptr::null_mut(), base.cast(), success, failure).is_ok()
     });

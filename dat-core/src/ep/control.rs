@@ -98,6 +98,7 @@ impl EpInner {
     /// The state; `None` when the endpoint was freed.
     #[inline]
     pub(crate) fn state(&self) -> Option<EpState> {
+        // Pairs with `set_state` and `end`.
         EpState::from_value(self.state.load(Ordering::Acquire))
     }
 

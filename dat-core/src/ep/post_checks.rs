@@ -81,6 +81,7 @@ impl SlowPathReasons {
     /// Returns true if a post of this kind with these flags may take the fast path.
     #[inline(always)]
     fn admit(&self, flags: CompletionFlags, kind: u64) -> bool {
+        // Acquire: pairs with `put` and `allow`, and so with the values that were stored before.
         self.0.load(Ordering::Acquire) & (u64::from(flags.bits()) | kind | SlowPathReason::ALL) == 0
     }
 

@@ -178,6 +178,7 @@ impl ChildTable {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
+        // Pairs with `close`; an insert looks again under the lock.
         self.closed.load(Ordering::Acquire)
     }
 

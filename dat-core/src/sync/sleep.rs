@@ -38,6 +38,7 @@ impl WakeWord {
     }
 
     fn wake(&self, most: u32) {
+        // Relaxed: the lock of the wakers orders it, and the kernel compares the word again.
         self.0.fetch_add(1, Ordering::Relaxed);
         // It fails only for an invalid address.
         let _ = futex::wake(&self.0, futex::Flags::PRIVATE, most);

@@ -47,6 +47,7 @@ static TAKEN: AtomicU32 = AtomicU32::new(0);
 /// Makes the handlers take a lock, before it is taken for the first time.
 pub(super) fn list(rank: Rank, lock: &'static dyn Listed) {
     let entry = Box::into_raw(Box::new(lock));
+    // Pairs with `listed`.
     let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
     if LOCKS[rank as usize].compare_exchange(null_mut(), entry, success, failure).is_err() {
         // SAFETY: it was allocated above, and no other thread has a reference to it.
@@ -55,6 +56,7 @@ pub(super) fn list(rank: Rank, lock: &'static dyn Listed) {
         debug_assert_eq!(other, Some(std::ptr::from_ref(lock.raw())), "{rank:?} has two locks");
     }
     register();
+    // Pairs with the fence of `before`.
     // Either a handler sees the entry, or this thread sees that a fork is in progress.
     fence(Ordering::SeqCst);
 }
@@ -67,6 +69,7 @@ fn register() {
         // the functions for the child touch. It fails only without memory, and then there is no other
         // way either.
         unsafe { nix::libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        // Pairs with the load above.
         IS_REGISTERED.store(true, Ordering::Release);
     }
 }

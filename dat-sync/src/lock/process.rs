@@ -84,6 +84,7 @@ impl<T: Send> ProcessLock<T> {
 
     /// Locks. No process is forked until the guard is dropped.
     pub fn lock(&'static self) -> ProcessGuard<T> {
+        // Pairs with `list`.
         if !self.is_listed.load(Ordering::Acquire) {
             self.list();
         }

@@ -48,6 +48,7 @@ impl<T: Zeroed> Chunks<T> {
     #[inline(always)]
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&T> {
+        // Pairs with `add`.
         let base = self.bases[Self::chunk_of(index)].load(Ordering::Acquire);
         if base.is_null() {
             return None;
@@ -93,6 +94,7 @@ impl<T: Zeroed> Chunks<T> {
         let pages = Pages::zeroed(count.checked_mul(size_of::<T>())?, size)?;
         let base = pages.base().as_ptr().cast::<T>().wrapping_sub(first);
         made.push((chunk, pages));
+        // Release: the pages are zero before they are found.
         self.bases[chunk].store(base.cast::<u8>().wrapping_byte_add(1), Ordering::Release);
         Some(())
     }

@@ -49,6 +49,7 @@ impl Slot {
     /// The region of a context, if it is valid.
     #[inline]
     pub(super) fn get(&self, context: u32) -> Option<Region> {
+        // Pairs with the last store of `fill`.
         let head = self.head.load(Ordering::Acquire);
         if head as u32 != context || head == VACANT {
             return None;
@@ -61,7 +62,7 @@ impl Slot {
             value,
             access: (!limits & ACCESS) as u32,
         };
-        // If the slot was freed and reused during the read, the head has changed.
+        // If the slot was freed and reused during the read, the head has changed. Pairs with the fence of `fill`.
         fence(Ordering::Acquire);
         (self.head.load(Ordering::Relaxed) == head).then_some(region)
     }
@@ -81,6 +82,7 @@ impl Slot {
             return None;
         }
         let (first, limits, value) = self.load();
+        // As in `get`.
         fence(Ordering::Acquire);
         if self.head.load(Ordering::Relaxed) != head || limits & u64::from(access) != 0 {
             return None;
@@ -118,6 +120,7 @@ impl Slot {
 
     /// Makes the slot vacant; the caller holds the writers' lock.
     pub(super) fn clear(&self) {
+        // Relaxed: the caller then waits for the threads that have found the region.
         self.head.store(VACANT, Ordering::Relaxed);
     }
 

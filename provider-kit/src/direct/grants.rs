@@ -52,6 +52,7 @@ impl Granted {
     fn close(&self) {
         self.gate.close();
         if self.closed.load(Ordering::Relaxed) == 0 {
+            // Release: pairs with `RegistrationTime::now`.
             self.closed.store(ENDED.fetch_add(1, Ordering::AcqRel) + 1, Ordering::Relaxed);
         }
     }

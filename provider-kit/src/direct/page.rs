@@ -106,6 +106,7 @@ pub(crate) fn publish(key: u32, region: &Region) {
     let slots = CHUNK_REFS[chunk].get_or_init(|| {
         let vacant = || Slot([const { AtomicU64::new(0) }; WORDS]);
         let slots: &'static [Slot] = Vec::leak((0..CHUNK).map(|_| vacant()).collect());
+        // Release: the slots are vacant before a peer finds them.
         DIRECTORY[chunk].store(slots.as_ptr().expose_provenance() as u64, Ordering::Release);
         slots
     });
@@ -113,6 +114,7 @@ pub(crate) fn publish(key: u32, region: &Region) {
     for (to, word) in slots[slot].0.iter().zip(words).skip(1) {
         to.store(word, Ordering::Relaxed);
     }
+    // Release: the key comes last; the checksum finds what a peer's copy has in another order.
     slots[slot].0[0].store(words[0], Ordering::Release);
 }
 

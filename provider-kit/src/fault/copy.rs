@@ -59,6 +59,7 @@ pub(super) unsafe fn copy_last_apart(
     unsafe { machine::copy(from.wrapping_add(before), last.as_mut_ptr(), size) }?;
     // SAFETY: both ranges are parts of those that the caller guarantees.
     unsafe { machine::copy(from, to, before) }?;
+    // Pairs with the load of the program that polls the last word.
     fence(Ordering::Release);
     // SAFETY: the last bytes of the target are a part of it.
     unsafe { machine::copy(last.as_ptr(), to.wrapping_add(before), size) }

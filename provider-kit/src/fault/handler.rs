@@ -19,6 +19,7 @@ pub(super) fn install() {
     for previous in [&previous::SEGV, &previous::BUS] {
         previous.replace(handle);
     }
+    // Pairs with the load above.
     IS_INSTALLED.store(true, Ordering::Release);
 }
 

@@ -24,6 +24,7 @@ impl Leases {
     #[must_use]
     pub(crate) fn lend(&self) -> bool {
         self.lent.fetch_add(1, Ordering::Relaxed);
+        // Pairs with the fence of `begin_sleep`.
         full_fence();
         let is_lent = !self.is_asleep.load(Ordering::Relaxed);
         if !is_lent {
@@ -42,6 +43,7 @@ impl Leases {
     #[must_use]
     pub(crate) fn begin_sleep(&self) -> bool {
         self.is_asleep.store(true, Ordering::Relaxed);
+        // Pairs with the fence of `lend`.
         full_fence();
         self.lent.load(Ordering::Relaxed) > 0
     }

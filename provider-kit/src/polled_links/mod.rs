@@ -138,6 +138,7 @@ impl PolledLinks {
     /// Makes the next poll add a link to the hot ones.
     pub fn request_hot(&self, link: Weak<dyn PolledLink>) {
         self.hot_requests.lock().push(link);
+        // Pairs with `poll_selected`.
         self.has_hot_requests.store(true, Ordering::Release);
     }
 

@@ -50,6 +50,7 @@ impl Failure {
     }
 
     pub(super) fn wake(&self) {
+        // Pairs with `sleep`.
         self.wake_ups.fetch_add(1, Ordering::Release);
         // It fails only for an invalid address.
         let _ = futex::wake(&self.wake_ups, futex::Flags::PRIVATE, 1);

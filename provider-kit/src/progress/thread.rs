@@ -284,6 +284,7 @@ impl Successor for ProgressThread {
             }
             thread.run(|_| {}, || false);
         };
+        // Pairs with the load of the first thread, which has seen the failure.
         self.is_succeeded.store(spawn(run).is_ok(), Ordering::Release);
     }
 }

@@ -59,6 +59,7 @@ impl Consumer {
     /// Returns true if there is no frame.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
+        // Pairs with the last store of the producer.
         self.slots.word(self.head).load(Ordering::Acquire) == 0
     }
 
@@ -74,6 +75,7 @@ impl Consumer {
         let unit = self.slots.unit(self.head);
         // So that both lines of a short message are being fetched once the producer has stored it.
         prefetch(self.slots.unit(self.head + 1));
+        // Acquire: pairs with the last store of the producer.
         let total = unit[0].load(Ordering::Acquire);
         (total != 0).then_some(total)
     }

@@ -148,6 +148,7 @@ impl Producer {
         for (word, value) in unit[1..].iter().zip(head) {
             word.store(*value, Ordering::Relaxed);
         }
+        // Release: pairs with `Consumer::next`. Payload, head, and the zero in the word after the frame come before it.
         unit[0].store(total as u64, Ordering::Release);
         self.tail = next;
         let wake = self.signals.stored(self.slots.signals());
