@@ -8,6 +8,7 @@ use dat_provider_kit::engine::{Acceptor, Attempt, ConnectError, JoinedAcceptor, 
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
+use dat_provider_kit::progress_mode::ProgressMode;
 use dat_provider_shm::Rings;
 use dat_provider_tcp::Sockets;
 
@@ -94,6 +95,10 @@ impl Transport for Links {
 
     fn processors(&self) -> Processors {
         self.sockets.processors()
+    }
+
+    fn progress_mode(&self) -> ProgressMode {
+        self.sockets.progress_mode()
     }
 }
 

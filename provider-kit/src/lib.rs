@@ -55,6 +55,7 @@ pub mod parameters;
 pub mod polled_links;
 pub mod processors;
 mod progress;
+pub mod progress_mode;
 mod protocol;
 pub mod qualifier;
 mod queue_pair;

@@ -8,6 +8,7 @@ use dat_provider_kit::descriptors::{Descriptors, MAX_EPS_FROM_LIMIT};
 use dat_provider_kit::handshake::MAX_PRIVATE_DATA;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 use dat_provider_kit::processors::Processors;
+use dat_provider_kit::progress_mode::ProgressMode;
 
 /// Maximum length of the name of a folder, in bytes: a socket's path in it has at most 108.
 const LONGEST_FOLDER: usize = 72;
@@ -22,16 +23,18 @@ pub(crate) struct Parameters {
     /// True if any process may access this one as far as Yama is concerned.
     pub(crate) any_tracer: bool,
     pub(crate) processors: Processors,
+    pub(crate) progress_mode: ProgressMode,
     descriptors: Descriptors,
     pub(crate) limits: Limits,
 }
 
-const OTHERS: [Parameter<Parameters>; 7] = [
+const OTHERS: [Parameter<Parameters>; 8] = [
     Parameter { key: "address", set: Parameters::set_address },
     Parameter { key: Descriptors::PARAMETER, set: Parameters::set_descriptors },
     Parameter { key: "direct", set: Parameters::set_direct },
     Parameter { key: "dir", set: Parameters::set_folder },
     Parameter { key: Processors::PARAMETER, set: Parameters::set_processors },
+    Parameter { key: ProgressMode::PARAMETER, set: Parameters::set_progress_mode },
     Parameter { key: "ptracer", set: Parameters::set_tracer },
     Parameter { key: "users", set: Parameters::set_users },
 ];
@@ -51,6 +54,7 @@ impl Parameters {
             is_direct: true,
             any_tracer: false,
             processors: Processors::default(),
+            progress_mode: ProgressMode::default(),
             descriptors: Descriptors::default(),
             limits,
         };
@@ -107,6 +111,11 @@ impl Parameters {
         Ok(())
     }
 
+    fn set_progress_mode(&mut self, value: &str) -> Result<()> {
+        self.progress_mode = ProgressMode::parse(value)?;
+        Ok(())
+    }
+
     fn set_tracer(&mut self, value: &str) -> Result<()> {
         self.any_tracer = choice("ptracer", value, ["none", "any"])?;
         Ok(())
@@ -155,6 +164,7 @@ mod tests {
             "users=root",
             "direct=maybe",
             "ptracer=1",
+            "progress=poll",
             "max_private_data_size=513",
             "no_such_key=1",
         ] {

@@ -10,6 +10,7 @@ use dat_provider_kit::direct::page;
 use dat_provider_kit::engine::{Acceptor, Attempt, ConnectError, DatagramEnds, Transport};
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
+use dat_provider_kit::progress_mode::ProgressMode;
 
 use crate::address::Space;
 use crate::boards::Boards;
@@ -34,6 +35,7 @@ pub struct Rings {
     /// True if Yama permits every process of the user to access this one.
     any_tracer: bool,
     processors: Processors,
+    progress_mode: ProgressMode,
     pub(crate) options: LinkOptions,
 }
 
@@ -47,7 +49,15 @@ impl Rings {
         // Registers the process before the adapter starts its thread, which would delay the first connection.
         let _ = process_fence::is_available();
         let Parameters {
-            address, folder, any_user, is_direct, any_tracer, processors, limits, ..
+            address,
+            folder,
+            any_user,
+            is_direct,
+            any_tracer,
+            processors,
+            progress_mode,
+            limits,
+            ..
         } = parameters;
         if is_direct {
             page::put_in_use();
@@ -57,7 +67,19 @@ impl Rings {
         }
         let (address, space) = (address.into(), Space::Own);
         let options = LinkOptions { is_direct, boards: Arc::new(Boards::new()) };
-        Ok((Self { address, space, folder, any_user, any_tracer, processors, options }, limits))
+        Ok((
+            Self {
+                address,
+                space,
+                folder,
+                any_user,
+                any_tracer,
+                processors,
+                progress_mode,
+                options,
+            },
+            limits,
+        ))
     }
 
     /// Returns the same transport for an adapter that also listens over TCP, at an address of this machine. It is found
@@ -124,6 +146,10 @@ impl Transport for Rings {
 
     fn processors(&self) -> Processors {
         self.processors
+    }
+
+    fn progress_mode(&self) -> ProgressMode {
+        self.progress_mode
     }
 }
 

@@ -11,6 +11,7 @@ use dat_provider_kit::handshake::{MAX_PRIVATE_DATA, Secret};
 use dat_provider_kit::network::is_link_local;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 use dat_provider_kit::processors::Processors;
+use dat_provider_kit::progress_mode::ProgressMode;
 
 use crate::discovery::{address_of, interface_of};
 use crate::place::{Extent, Place};
@@ -25,16 +26,18 @@ pub(crate) struct Parameters {
     pub(crate) timeout: Duration,
     secret: Option<PathBuf>,
     pub(crate) processors: Processors,
+    pub(crate) progress_mode: ProgressMode,
     descriptors: Descriptors,
     pub(crate) limits: Limits,
 }
 
-const OTHERS: [Parameter<Parameters>; 5] = [
+const OTHERS: [Parameter<Parameters>; 6] = [
     Parameter { key: "address", set: Parameters::set_address },
     Parameter { key: "timeout", set: Parameters::set_timeout },
     Parameter { key: "secret", set: Parameters::set_secret },
     Parameter { key: Descriptors::PARAMETER, set: Parameters::set_descriptors },
     Parameter { key: Processors::PARAMETER, set: Parameters::set_processors },
+    Parameter { key: ProgressMode::PARAMETER, set: Parameters::set_progress_mode },
 ];
 
 impl Parameters {
@@ -52,6 +55,7 @@ impl Parameters {
             timeout: Duration::from_secs(15),
             secret: None,
             processors: Processors::default(),
+            progress_mode: ProgressMode::default(),
             descriptors: Descriptors::default(),
             limits,
         };
@@ -143,6 +147,11 @@ impl Parameters {
         Ok(())
     }
 
+    fn set_progress_mode(&mut self, value: &str) -> Result<()> {
+        self.progress_mode = ProgressMode::parse(value)?;
+        Ok(())
+    }
+
     fn set_secret(&mut self, value: &str) -> Result<()> {
         self.secret = Some(Path::new(value).to_owned());
         Ok(())
@@ -187,6 +196,7 @@ mod tests {
             "address=192.0.2.1",
             "max_private_data_size=513",
             "processors=most",
+            "progress=poll",
             "no_such_key=1",
         ] {
             assert!(Parameters::parse("tcp-lo", text).is_err(), "{text}");

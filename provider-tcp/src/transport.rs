@@ -10,6 +10,7 @@ use dat_provider_kit::engine::{Acceptor, Attempt, ConnectError, Transport};
 use dat_provider_kit::handshake::Secret;
 use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::processors::Processors;
+use dat_provider_kit::progress_mode::ProgressMode;
 use dat_provider_kit::qualifier;
 
 use crate::connect::{Dialling, no_source};
@@ -28,6 +29,7 @@ pub struct Sockets {
     /// The requirement for a peer to be accepted.
     pub(crate) secret: Option<Secret>,
     processors: Processors,
+    progress_mode: ProgressMode,
 }
 
 impl Sockets {
@@ -58,8 +60,8 @@ impl Sockets {
 
     fn at(place: Place, parameters: Parameters) -> Result<(Self, Limits)> {
         let secret = parameters.secret()?;
-        let Parameters { timeout, processors, limits, .. } = parameters;
-        Ok((Self { place, timeout, secret, processors }, limits))
+        let Parameters { timeout, processors, progress_mode, limits, .. } = parameters;
+        Ok((Self { place, timeout, secret, processors, progress_mode }, limits))
     }
 
     /// The address that the adapter reports.
@@ -123,6 +125,10 @@ impl Transport for Sockets {
 
     fn processors(&self) -> Processors {
         self.processors
+    }
+
+    fn progress_mode(&self) -> ProgressMode {
+        self.progress_mode
     }
 }
 

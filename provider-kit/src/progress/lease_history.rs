@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use dat_sync::clock;
 
 use super::attention::LEASE_BOUND;
+use crate::progress_mode::ProgressMode;
 
 /// How long a link is not lent after a request of the peer had to wait for a poll; doubled each time.
 const MIN_PAUSE: Duration = Duration::from_millis(2);
@@ -45,6 +46,8 @@ pub(crate) enum LeaseEnd {
 /// The past leases of a link.
 #[derive(Debug)]
 pub(crate) struct LeaseHistory {
+    /// False if the thread reads every link itself.
+    has_leases: bool,
     paused_until: Option<Instant>,
     pause: Duration,
     /// Consecutive requests of the peer that polls found during the pause.
@@ -59,7 +62,15 @@ pub(crate) struct LeaseHistory {
 
 impl Default for LeaseHistory {
     fn default() -> Self {
+        Self::new(ProgressMode::Sleep)
+    }
+}
+
+impl LeaseHistory {
+    /// The history of a new link, whose adapter has a thread of this mode.
+    pub(crate) fn new(mode: ProgressMode) -> Self {
         Self {
+            has_leases: mode == ProgressMode::Sleep,
             paused_until: None,
             pause: Duration::ZERO,
             found_by_polls: 0,
@@ -69,12 +80,10 @@ impl Default for LeaseHistory {
             returns: 0,
         }
     }
-}
 
-impl LeaseHistory {
     /// Returns true if the link must not be lent now.
     pub(crate) fn forbids_lease(&mut self) -> bool {
-        let Some(until) = self.paused_until else { return false };
+        let Some(until) = self.paused_until else { return !self.has_leases };
         if self.found_by_polls >= MIN_FOUND_BY_POLLS || clock::now() >= until {
             self.paused_until = None;
         }

@@ -23,6 +23,7 @@ use super::lingering::{Closing, LingeringLink, WatchedIn};
 use super::owner::{Owner, Ownership};
 use crate::fork::OwnerProcess;
 use crate::link::{Liveness, Reader};
+use crate::progress_mode::ProgressMode;
 use crate::transport::Transport;
 use crate::upcalls::Upcalls;
 
@@ -107,6 +108,9 @@ const LINKS: u64 = 1;
 
 /// Maximum sleep of the thread, after which it checks whether the program has closed its descriptors.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+
+/// After this time, a thread that spins checks its processors, and whether the program has closed its descriptors.
+const SPIN_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Core {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
@@ -327,6 +331,27 @@ impl Shared {
         }
     }
 
+    /// As [`sleep`](Self::sleep), but spins if the transport requests it: it only asks the kernel what is ready.
+    pub(super) fn await_work(&self, deadline: Option<Instant>) -> WakeUp {
+        if self.transport.progress_mode() == ProgressMode::Sleep {
+            return self.sleep(deadline);
+        }
+        let checks_at = clock::now() + SPIN_CHECK_INTERVAL;
+        let end = deadline.map_or(checks_at, |due| due.min(checks_at));
+        loop {
+            let now = clock::now();
+            let why = self.sleep(Some(now));
+            if why != WakeUp::Deadline || now >= end {
+                if end == checks_at && now >= end {
+                    self.verify();
+                }
+                return why;
+            }
+            // The thread must not keep a processor that others need.
+            std::thread::yield_now();
+        }
+    }
+
     /// As [`sleep`](Self::sleep), after a failure.
     pub(crate) fn sleep_after_failure(&self, deadline: Option<Instant>) {
         self.failure.sleep(deadline, || self.take_signal());
@@ -468,7 +493,9 @@ mod tests {
     use super::*;
     use crate::transport::{Acceptor, Attempt, ConnectError};
 
-    struct NoLinks;
+    struct NoLinks {
+        mode: ProgressMode,
+    }
 
     struct NoSink;
 
@@ -484,10 +511,18 @@ mod tests {
         fn listen(&self, _: Option<u64>) -> Result<Box<dyn Acceptor>> {
             Err(dat_provider::unsupported("listening"))
         }
+
+        fn progress_mode(&self) -> ProgressMode {
+            self.mode
+        }
+    }
+
+    fn shared_of(mode: ProgressMode) -> Shared {
+        Shared::new(Box::new(NoLinks { mode }), Arc::new(NoSink)).expect("descriptors")
     }
 
     fn shared() -> Shared {
-        Shared::new(Box::new(NoLinks), Arc::new(NoSink)).expect("descriptors")
+        shared_of(ProgressMode::Sleep)
     }
 
     fn soon() -> Option<Instant> {
@@ -505,6 +540,19 @@ mod tests {
             assert_eq!(shared.sleep(deadline), WakeUp::Deadline);
             assert!(deadline.is_some_and(|deadline| Instant::now() >= deadline));
         }
+    }
+
+    #[test]
+    fn a_thread_that_spins_has_the_same_wake_ups_and_deadlines() {
+        let shared = shared_of(ProgressMode::Spin);
+        for _ in 0..3 {
+            shared.wake();
+            assert_eq!(shared.await_work(None), WakeUp::Called);
+            let deadline = soon();
+            assert_eq!(shared.await_work(deadline), WakeUp::Deadline);
+            assert!(deadline.is_some_and(|deadline| Instant::now() >= deadline));
+        }
+        assert_eq!(shared.await_work(None), WakeUp::Deadline, "it returns to check its processors");
     }
 
     /// The thread may run between the two steps of a wake-up. The second one must not be left over: the

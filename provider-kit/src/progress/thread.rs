@@ -119,7 +119,7 @@ impl ProgressThread {
             let Turn::Sleep(deadline) = self.turn(&mut descriptors, why) else { return };
             before_sleep(deadline);
             if !self.shared.has_failed() {
-                why = self.shared.sleep(deadline);
+                why = self.shared.await_work(deadline);
                 // A waiter or poll that claimed the work while a link woke the thread reads that link.
                 while why == WakeUp::Link && self.shared.owner.get() != Owner::Thread {
                     why = self.shared.sleep(deadline);

@@ -23,6 +23,7 @@ use crate::errors::ip_address;
 use crate::parameters::Limits;
 use crate::processors::ranges;
 use crate::progress::{self, Core, IN, Job, ListenerState, ProgressThread};
+use crate::progress_mode::ProgressMode;
 use crate::protocol::datagram::MAX_DATAGRAM;
 use crate::transport::{Acceptor, Transport};
 use crate::{descriptors, domain, shared_receive};
@@ -51,8 +52,10 @@ pub fn open(
     sink: Arc<dyn AdapterSink>,
 ) -> Result<Arc<dyn Adapter>> {
     limits.faults.apply();
+    let mode = transport.progress_mode();
     let (core, thread, allowed) = progress::start(transport, sink)?;
     identity.specific.push(NamedAttr::new("progress_processors", ranges(&allowed)));
+    identity.specific.push(NamedAttr::new(ProgressMode::PARAMETER, mode.word()));
     identity.specific.push(NamedAttr::new("descriptor_limit", descriptors::describe()));
     let lost = DatagramCounts::new();
     Ok(Arc::new(SoftAdapter { identity, address, limits, core, thread, lost }))
@@ -128,7 +131,9 @@ impl Adapter for SoftAdapter {
     }
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
-        Some(Arc::clone(&self.thread) as Arc<dyn WaiterProgress>)
+        // A thread that spins leaves no work to waiters and polls.
+        let is_shared = self.core.transport.progress_mode() == ProgressMode::Sleep;
+        is_shared.then(|| Arc::clone(&self.thread) as Arc<dyn WaiterProgress>)
     }
 
     fn counters(&self) -> DeviceCounters {

@@ -14,7 +14,7 @@ use crate::errors::ip_address;
 use crate::handshake::{Active, ConnectionParameters, Hello, Secret};
 use crate::progress::{Core, Incoming, Job};
 use crate::protocol::{EndCause, Stage};
-use crate::transport::{Attempt, ConnectError, Connected, Connector, ConnectorEvent};
+use crate::transport::{Attempt, ConnectError, Connected, Connector, ConnectorEvent, Transport};
 use crate::upcalls::Upcalls;
 
 /// A link that is being connected, and the message to send on it.
@@ -89,8 +89,8 @@ impl SoftQp {
             Ok(Attempt::Connected(link)) => {
                 state.local_port = link.local_port;
                 self.announce_link(token, link.reader.liveness());
-                let secret = self.core.transport.secret();
-                state.conn = Some(connection(link, token, request, state, secret));
+                let transport = &*self.core.transport;
+                state.conn = Some(connection(link, token, request, state, transport));
                 Next::Watch(token)
             }
             Ok(Attempt::Pending(connector)) => {
@@ -137,7 +137,8 @@ impl SoftQp {
             let ends = (incoming.peer(), incoming.qualifier);
             let Incoming { link, hello, .. } = incoming;
             let halves = (link.reader, link.writer);
-            state.conn = Some(Connection::accepted(halves, token, ends, (&hello.side, &side)));
+            let reading = (token, self.core.transport.progress_mode());
+            state.conn = Some(Connection::accepted(halves, reading, ends, (&hello.side, &side)));
             Ok(())
         })?;
         self.watch(token);
@@ -197,13 +198,14 @@ fn connection(
     token: u64,
     Request { peer, private_data }: Request,
     state: &QpState,
-    secret: Option<Secret>,
+    transport: &dyn Transport,
 ) -> Box<Connection> {
     let Connected { reader, writer, local_port, .. } = link;
     let side = state.queues.connection_parameters(private_data);
     let (halves, ports) = ((reader, writer), (peer, local_port));
-    let mut conn = Connection::new(Stage::AwaitAnswer, halves, token, ports, &side);
-    if let Err(error) = send_hello(&mut conn, (peer.port, local_port), side, secret) {
+    let reading = (token, transport.progress_mode());
+    let mut conn = Connection::new(Stage::AwaitAnswer, halves, reading, ports, &side);
+    if let Err(error) = send_hello(&mut conn, (peer.port, local_port), side, transport.secret()) {
         let errno = error.raw_os_error().unwrap_or(0);
         let cause = LocalCause { what: "get random numbers from the system", errno };
         conn.protocol.end(EndCause::Refused(RefusalCause::Local(cause)), None);

@@ -6,6 +6,7 @@ use crate::frame::Frame;
 use crate::handshake::{ConnectionParameters, Message};
 use crate::link::{Budget, Progress, Reader, Writer};
 use crate::progress::{Attention, Closing, Event, LinkState};
+use crate::progress_mode::ProgressMode;
 use crate::protocol::{EndCause, Protocol, Receiver, Stage, Transmit};
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
@@ -23,13 +24,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection over a new link; `side` is what the handshake tells about this side. Not inlined, so that
+    /// A connection over a new link; `side` is what the handshake tells about this side, and `token` identifies the link
+    /// to the driver, which awaits it as the mode says. Not inlined, so that
     /// the frames of callers do not hold it: consumers have threads with small stacks.
     #[inline(never)]
     pub(super) fn new(
         stage: Stage,
         (reader, writer): (Box<dyn Reader>, Box<dyn Writer>),
-        token: u64,
+        (token, mode): (u64, ProgressMode),
         ends: (Peer, u64),
         side: &ConnectionParameters,
     ) -> Box<Self> {
@@ -41,7 +43,7 @@ impl Connection {
         Box::new(Self {
             protocol,
             link: LinkState::new(writer),
-            attention: Attention::new(&*reader),
+            attention: Attention::new(&*reader, mode),
             reader,
             has_unread: false,
             token,
@@ -51,11 +53,11 @@ impl Connection {
     /// Creates the passive side of a connection with the peer described by its `HELLO`.
     pub(super) fn accepted(
         halves: (Box<dyn Reader>, Box<dyn Writer>),
-        token: u64,
+        reading: (u64, ProgressMode),
         ends: (Peer, u64),
         (peer, side): (&ConnectionParameters, &ConnectionParameters),
     ) -> Box<Self> {
-        let mut conn = Self::new(Stage::AwaitReady, halves, token, ends, side);
+        let mut conn = Self::new(Stage::AwaitReady, halves, reading, ends, side);
         conn.protocol.outbound.apply_peer_info(peer);
         let acceptance = Message::acceptance(side);
         conn.protocol.send_handshake(&acceptance, &mut conn.link);

@@ -13,6 +13,7 @@ use dat_provider::unsupported;
 use crate::handshake::Secret;
 use crate::link::{Reader, Writer};
 use crate::processors::Processors;
+use crate::progress_mode::ProgressMode;
 
 pub use joined_acceptor::JoinedAcceptor;
 
@@ -93,6 +94,11 @@ pub trait Transport: Send + Sync {
     /// The processors on which the thread of the adapter may run.
     fn processors(&self) -> Processors {
         Processors::default()
+    }
+
+    /// How the thread of the adapter awaits its work; by default, it sleeps.
+    fn progress_mode(&self) -> ProgressMode {
+        ProgressMode::default()
     }
 }
 

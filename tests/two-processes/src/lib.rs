@@ -24,6 +24,7 @@ pub mod pages;
 pub mod ports;
 pub mod process;
 pub mod silence;
+pub mod spin;
 pub mod starved;
 pub mod thousands;
 pub mod traffic;
@@ -90,6 +91,17 @@ macro_rules! tests {
             #[test]
             fn descriptors_that_the_program_closes_end_the_adapter_when_it_makes_a_call() {
                 $crate::process::run("closed::process_that_makes_calls");
+            }
+        }
+        mod spin {
+            #[test]
+            #[ignore = "a process of its own, whose threads are counted"]
+            fn process_with_a_spinning_thread() {
+                $crate::spin::a_target_without_calls_is_served_by_a_thread_that_never_sleeps($open);
+            }
+            #[test]
+            fn a_target_without_calls_is_served_by_a_thread_that_never_sleeps() {
+                $crate::process::run("spin::process_with_a_spinning_thread");
             }
         }
         mod crowd {

@@ -12,6 +12,7 @@ use super::link_state::LinkState;
 use crate::completion_queue::Cq;
 use crate::link::{Armed, Reader};
 use crate::polled_links::{PollInfo, PolledLink, Signal};
+use crate::progress_mode::ProgressMode;
 use crate::protocol::Transmit;
 use crate::work_queues::WorkQueues;
 
@@ -79,7 +80,7 @@ pub(crate) struct Attention {
 }
 
 impl Attention {
-    pub(crate) fn new(reader: &dyn Reader) -> Self {
+    pub(crate) fn new(reader: &dyn Reader, mode: ProgressMode) -> Self {
         let space_event =
             if reader.is_readable_for_room() { EventFlags::IN } else { EventFlags::OUT };
         Self {
@@ -95,8 +96,8 @@ impl Attention {
             poller_reads: 0,
             free_polls: 0,
             is_checked: false,
-            leases: LeaseHistory::default(),
-            borrows: LeaseHistory::default(),
+            leases: LeaseHistory::new(mode),
+            borrows: LeaseHistory::new(mode),
         }
     }
 
@@ -372,25 +373,25 @@ mod tests {
         polled.add(Arc::new(QuietLink));
         assert!(!polled.poll(), "the link is quiet");
         let [(reader, _), _] = links(MemoryLinkConfig::default());
-        let mut attention = Attention::new(&*reader);
+        let mut attention = Attention::new(&*reader, ProgressMode::Sleep);
         attention.note_polls(&queues);
         assert!(!attention.lend(&queues, 0));
         assert!(!polled.poll(), "the link is quiet");
         assert!(attention.lend(&queues, 0));
     }
 
-    fn polled() -> (Attention, WorkQueues) {
+    fn polled(mode: ProgressMode) -> (Attention, WorkQueues) {
         let queues = WorkQueues::unconfigured(1);
         let polled = &queues.requests.queue().links;
         polled.add(Arc::new(QuietLink));
         assert!(!polled.poll(), "the link is quiet");
         let [(reader, _), _] = links(MemoryLinkConfig::default());
-        (Attention::new(&*reader), queues)
+        (Attention::new(&*reader, mode), queues)
     }
 
     #[test]
     fn a_consumer_that_polls_for_its_requests_only_borrows_the_link() {
-        let (mut attention, queues) = polled();
+        let (mut attention, queues) = polled(ProgressMode::Sleep);
         attention.leases.end(LeaseEnd::Late, WORTHWHILE);
         for _ in 0..2 * MIN_POLLER_READS {
             let is_lent = attention.note_poller_read(&queues, (true, true), 1, 0);
@@ -406,12 +407,23 @@ mod tests {
 
     #[test]
     fn a_late_borrower_has_to_wait() {
-        let (mut attention, queues) = polled();
+        let (mut attention, queues) = polled(ProgressMode::Sleep);
         assert!(attention.borrow(&queues, 0).is_some());
         attention.note(Event::ConsumerAway, &queues);
         attention.end_checks();
         attention.end_lease(Lease::Borrowed, LeaseEnd::Late, 0);
         assert!(attention.borrow(&queues, 0).is_none());
+        assert!(!attention.is_lent());
+    }
+
+    #[test]
+    fn nothing_is_lent_while_the_thread_spins() {
+        let (mut attention, queues) = polled(ProgressMode::Spin);
+        for _ in 0..2 * MIN_POLLER_READS {
+            assert!(!attention.note_poller_read(&queues, (true, false), 1, 0));
+        }
+        assert!(attention.borrow(&queues, 0).is_none());
+        assert!(!attention.lend(&queues, 0));
         assert!(!attention.is_lent());
     }
 }

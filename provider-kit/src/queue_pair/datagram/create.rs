@@ -47,7 +47,7 @@ impl DatagramHandle {
                 attempts: Vec::new(),
                 buffer,
                 backlog: SendBacklog::default(),
-                lease: Lease::default(),
+                lease: Lease::new(core.transport.progress_mode()),
                 arrivals: 0,
             };
             outcome = state.apply(spec, weak_self).map(drop);

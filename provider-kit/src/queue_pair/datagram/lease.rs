@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use crate::progress::{LeaseEnd, LeaseHistory};
+use crate::progress_mode::ProgressMode;
 use crate::work_queues::WorkQueues;
 
 /// Whether the sockets are lent.
-#[derive(Default)]
 pub(super) struct Lease {
     is_lent: bool,
     history: LeaseHistory,
@@ -18,6 +18,11 @@ pub(super) struct Lease {
 }
 
 impl Lease {
+    /// The sockets of a new queue pair, whose adapter has a thread of this mode.
+    pub(super) fn new(mode: ProgressMode) -> Self {
+        Self { is_lent: false, history: LeaseHistory::new(mode), polls_seen: 0 }
+    }
+
     pub(super) const fn is_lent(&self) -> bool {
         self.is_lent
     }
@@ -87,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_sockets_are_lent_while_the_consumer_polls() {
-        let (mut lease, queues) = (Lease::default(), queues());
+        let (mut lease, queues) = (Lease::new(ProgressMode::Sleep), queues());
         assert_eq!(lease.begin(&queues, 1), None, "there were no polls");
         poll(&queues);
         assert!(lease.begin(&queues, 2).is_some());
@@ -100,7 +105,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lent_to_a_sleeping_consumer() {
-        let (mut lease, queues) = (Lease::default(), queues());
+        let (mut lease, queues) = (Lease::new(ProgressMode::Sleep), queues());
         poll(&queues);
         queues.requests.queue().links.await_completions(true);
         assert_eq!(lease.begin(&queues, 1), None);
@@ -111,12 +116,19 @@ mod tests {
 
     #[test]
     fn a_lease_in_which_a_datagram_waited_is_followed_by_a_pause() {
-        let (mut lease, queues) = (Lease::default(), queues());
+        let (mut lease, queues) = (Lease::new(ProgressMode::Sleep), queues());
         poll(&queues);
         assert!(lease.begin(&queues, 1).is_some());
         assert!(!lease.check(&queues));
         lease.note_end(true, 1);
         poll(&queues);
         assert_eq!(lease.begin(&queues, 2), None);
+    }
+
+    #[test]
+    fn nothing_is_lent_while_the_thread_spins() {
+        let (mut lease, queues) = (Lease::new(ProgressMode::Spin), queues());
+        poll(&queues);
+        assert_eq!(lease.begin(&queues, 1), None);
     }
 }
