@@ -2,8 +2,8 @@
 
 use dat_core::{CompletionFlags, DtoStatus, Evd, Event, LmrTriplet, RmrTriplet};
 
-use super::Op;
 use super::fixture::Fixture;
+use super::{Op, arrival};
 use crate::error::CliError;
 use crate::pattern;
 use crate::session::{Buffer, poll};
@@ -23,9 +23,9 @@ pub(super) fn stride(size: u64) -> u64 {
     size.next_multiple_of(ALIGN)
 }
 
-/// The number of slots of a size, unless an adapter supports fewer transfers.
-pub(super) fn slots(size: u64) -> u64 {
-    (ROOM / stride(size)).clamp(2, MOST)
+/// The number of slots of an operation and size, unless an adapter supports fewer transfers.
+pub(super) fn slots(op: Op, size: u64) -> u64 {
+    if op == Op::WriteLat { 1 } else { (ROOM / stride(size)).clamp(2, MOST) }
 }
 
 /// Transfers of one operation and size in one direction.
@@ -53,13 +53,13 @@ pub(crate) struct Buffers<'a> {
 impl<'a> Buffers<'a> {
     /// Requests of the active side.
     pub(crate) fn there(fixture: &'a Fixture, op: Op, size: u64) -> Result<Self, CliError> {
-        let slots = slots(size).min(fixture.pair.depth.into());
+        let slots = slots(op, size).min(fixture.pair.depth.into());
         Self::new(fixture, op, size, slots, (&fixture.pair.active, &fixture.pair.passive))
     }
 
-    /// Sends of the passive side in reply to those of the active side.
-    pub(crate) fn back(fixture: &'a Fixture, size: u64) -> Result<Self, CliError> {
-        Self::new(fixture, Op::Send, size, 1, (&fixture.pair.passive, &fixture.pair.active))
+    /// Sends or writes of the passive side in reply to those of the active side.
+    pub(crate) fn back(fixture: &'a Fixture, op: Op, size: u64) -> Result<Self, CliError> {
+        Self::new(fixture, op, size, 1, (&fixture.pair.passive, &fixture.pair.active))
     }
 
     fn new(
@@ -83,7 +83,7 @@ impl<'a> Buffers<'a> {
         };
         let (local, remote, receives) = match op {
             Op::Send => (pieces(&source)?, Vec::new(), pieces(&target)?),
-            Op::Write => (pieces(&source)?, remote(&target)?, Vec::new()),
+            Op::Write | Op::WriteLat => (pieces(&source)?, remote(&target)?, Vec::new()),
             Op::Read => (pieces(&target)?, remote(&source)?, Vec::new()),
         };
         Ok(Self {
@@ -117,7 +117,9 @@ impl<'a> Buffers<'a> {
         let (ep, local) = (&self.requester.ep, &self.local[index..=index]);
         match self.op {
             Op::Send => ep.post_send(local, slot, flags)?,
-            Op::Write => ep.post_rdma_write(local, slot, self.remote[index], flags)?,
+            Op::Write | Op::WriteLat => {
+                ep.post_rdma_write(local, slot, self.remote[index], flags)?
+            }
             Op::Read => ep.post_rdma_read(local, slot, self.remote[index], flags)?,
         }
         Ok(())
@@ -129,6 +131,27 @@ impl<'a> Buffers<'a> {
         let index = slot as usize;
         let local = &self.receives[index..=index];
         Ok(self.receiver.ep.post_recv(local, slot, CompletionFlags::empty())?)
+    }
+
+    /// The target has seen no message yet.
+    pub(crate) fn expect_writes(&self) -> Result<(), CliError> {
+        arrival::store(&self.target.memory, self.size, 0)
+    }
+
+    /// Changes the last byte of the next message.
+    #[inline]
+    pub(crate) fn mark(&self, last: u8) -> Result<(), CliError> {
+        arrival::store(&self.source.memory, self.size, last)
+    }
+
+    /// As [`arrival::await_mark`], at the target.
+    #[inline]
+    pub(crate) fn await_mark(
+        &self,
+        last: u8,
+        is_over: impl FnMut() -> Result<bool, CliError>,
+    ) -> Result<bool, CliError> {
+        arrival::await_mark(&self.target.memory, (self.size, last), is_over)
     }
 
     /// Spins until a request completes.
@@ -217,7 +240,11 @@ impl<'a> Buffers<'a> {
         for slot in 0..self.slots {
             for offset in [0, (self.size - length) / 2, self.size - length] {
                 let start = (slot * self.stride + offset) as usize;
-                let expected = pattern::bytes(self.seed() + 1, start, length as usize);
+                let expected = match self.op {
+                    // The last byte of the source has changed.
+                    Op::WriteLat => self.source.memory.to_vec(start, length as usize)?,
+                    _ => pattern::bytes(self.seed() + 1, start, length as usize),
+                };
                 let found = self.target.memory.to_vec(start, length as usize)?;
                 let what = format!("{} after the measurement", self.op.name());
                 pattern::compare(&what, &expected, &found)?;

@@ -32,7 +32,12 @@ struct Axes {
 pub(super) fn svg(report: &Report) -> String {
     let mut latency = Vec::new();
     let mut bandwidth = Vec::new();
-    for (op, colour) in [(Op::Send, "#0072b2"), (Op::Write, "#d55e00"), (Op::Read, "#009e73")] {
+    for (op, colour) in [
+        (Op::Send, "#0072b2"),
+        (Op::Write, "#d55e00"),
+        (Op::Read, "#009e73"),
+        (Op::WriteLat, "#cc79a7"),
+    ] {
         let of_op = report.latency.iter().filter(|row| row.op == op);
         latency.push(line(op.name(), colour, of_op.map(|row| (row.size, row.p50_us))));
         let of_op = report.bandwidth.iter().filter(|row| row.op == op);

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use dat_core::{CompletionFlags, Event};
 use serde::Serialize;
 
-use super::Op;
 use super::buffers::Buffers;
+use super::{Op, write_latency};
 use crate::error::CliError;
 use crate::interrupt;
 
@@ -43,6 +43,7 @@ pub(super) fn measure(buffers: &Buffers<'_>, budget: Duration) -> Result<Latency
     match buffers.op {
         Op::Send => ping_pong(buffers, budget),
         Op::Write | Op::Read => requests(buffers, budget),
+        Op::WriteLat => write_latency::measure(buffers, budget),
     }
 }
 
@@ -62,7 +63,7 @@ fn requests(buffers: &Buffers<'_>, budget: Duration) -> Result<Latency, CliError
 /// Half of the round-trip time of a message. Receives are reposted within that time, and only
 /// some of the sends are signalled.
 fn ping_pong(there: &Buffers<'_>, budget: Duration) -> Result<Latency, CliError> {
-    let back = Buffers::back(there.fixture, there.size)?;
+    let back = Buffers::back(there.fixture, there.op, there.size)?;
     back.verify()?;
     let mut event = Event::default();
     let every = there.fixture.signal_every;
@@ -108,7 +109,11 @@ pub(super) fn sample(
     mut batch: impl FnMut(u32) -> Result<(), CliError>,
 ) -> Result<Latency, CliError> {
     let start = Instant::now();
-    let length = batch_length(&mut batch)?;
+    let length = match (op, batch_length(&mut batch)?) {
+        // Each round trip by itself, as its percentiles are those of single arrivals.
+        (Op::WriteLat, _) => 1,
+        (_, length) => length,
+    };
     let mut times = Vec::new();
     while times.len() < FEWEST_SAMPLES
         || (times.len() < MOST_SAMPLES && start.elapsed() < budget && !interrupt::is_requested())

@@ -1,5 +1,6 @@
 //! `dat perf`: the latency and bandwidth of transfers.
 
+mod arrival;
 mod bandwidth;
 mod buffers;
 mod curves;
@@ -11,6 +12,7 @@ mod plan;
 pub(crate) mod remote;
 mod report;
 mod svg;
+mod write_latency;
 
 use std::io;
 use std::num::NonZeroU64;
@@ -42,6 +44,7 @@ Examples:
   dat perf loopback
   dat perf loopback --quick
   dat perf loopback --sizes 64,1M --op send,write
+  dat perf tcp-lo --op write_lat
   dat perf loopback --seconds 60 --plot loopback.svg
   dat perf 'loopback?max_message_size=65536' --json
   dat perf tcp-lo --listen            in one process, or on one machine; then
@@ -51,17 +54,21 @@ Without HOST and --listen both ends of the connection are in this process. With 
 command serves one client after another. Ctrl-C prints what was measured so far; a second one
 ends the command at once.
 
-Method (one polling thread, with --listen one on each side):
+Method (one polling thread, with --listen and for write_lat one on each side):
   latency    For a send: half of a round trip between the two endpoints, including
              reposting the receives. For an RDMA write or read: from the post to its
              completion. Transfers are timed in batches of up to 64, so that reading the
              clock takes at most 2 % of the time. A value is the mean of its batch, so
              larger batches smooth the highest values. Percentiles are over batches.
+             write_lat (as ib_write_lat of perftest): half of a round trip of RDMA writes, by
+             one thread on each side; each side spins until its write is complete, and then
+             on the memory that the peer writes, without a call. Each round trip is timed by
+             itself, so P99 is that of single round trips, halved.
   bandwidth  WINDOW transfers in flight, each with its own buffer; the median of five
              rounds. MEMCPY is a copy of blocks of the same size through as much memory,
              measured between the rounds.
-  The command that listens sends messages back (latency) or takes them (bandwidth); RDMA
-  operations need nothing from it.
+  The command that listens sends messages back (latency) or takes them (bandwidth), and
+  answers the writes of write_lat; other RDMA operations need nothing from it.
 1 GB is 10^9 bytes; KiB and MiB are 2^10 and 2^20. Before each measurement all buffers are
 verified against a pattern, and samples of them afterwards (between processes, all). Sizes above the limits of the
 adapter are skipped.
@@ -237,7 +244,7 @@ impl Wanted<'_> {
         &self,
         plan: &Plan,
         report: &mut Report,
-        mut measure: impl FnMut(Op, u64, Duration) -> Result<(Latency, Bandwidth), CliError>,
+        mut measure: impl FnMut(Op, u64, Duration) -> Result<(Latency, Option<Bandwidth>), CliError>,
     ) -> Result<(), CliError> {
         let count = plan.cells.len();
         let budget = self.time / u32::try_from(count.max(1)).unwrap_or(u32::MAX);
@@ -251,11 +258,16 @@ impl Wanted<'_> {
                 break;
             }
             report.latency.push(latency);
-            report.bandwidth.push(bandwidth);
+            report.bandwidth.extend(bandwidth);
         }
         progress.finish_and_clear();
         Ok(())
     }
+}
+
+/// The parts of a budget for the latency, and for the bandwidth and what it is compared with.
+fn split(op: Op, budget: Duration) -> (Duration, Option<Duration>) {
+    if op.has_bandwidth() { (budget * 2 / 5, Some(budget * 3 / 5)) } else { (budget, None) }
 }
 
 fn measure(args: &Args, registry: &Registry, wanted: &Wanted<'_>) -> Result<Report, CliError> {
@@ -265,9 +277,9 @@ fn measure(args: &Args, registry: &Registry, wanted: &Wanted<'_>) -> Result<Repo
     wanted.each(&plan, &mut report, |op, size, budget| {
         let buffers = Buffers::there(&fixture, op, size)?;
         buffers.verify()?;
-        // Two fifths for the latency, three for the bandwidth and what it is compared with.
-        let latency = latency::measure(&buffers, budget * 2 / 5)?;
-        let bandwidth = bandwidth::measure(&buffers, budget * 3 / 5)?;
+        let (for_latency, rest) = split(op, budget);
+        let latency = latency::measure(&buffers, for_latency)?;
+        let bandwidth = rest.map(|rest| bandwidth::measure(&buffers, rest)).transpose()?;
         buffers.sample()?;
         Ok((latency, bandwidth))
     })?;

@@ -72,7 +72,7 @@ impl Plan {
         sizes.sort_unstable();
         sizes.dedup();
         for &size in &sizes {
-            for op in [Op::Send, Op::Write, Op::Read] {
+            for op in Op::ALL {
                 if !ops.contains(&op) {
                     continue;
                 }
@@ -93,7 +93,7 @@ fn obstacle(limits: &Limits, op: Op, size: u64) -> Option<String> {
     }
     let (name, limit) = match op {
         Op::Send => ("max_message_size", limits.message),
-        Op::Write | Op::Read => ("max_rdma_size", limits.rdma),
+        Op::Write | Op::Read | Op::WriteLat => ("max_rdma_size", limits.rdma),
     };
     for (name, limit) in [(name, limit), ("max_lmr_block_size", limits.region / 2)] {
         if size > limit {

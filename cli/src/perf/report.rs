@@ -105,8 +105,10 @@ impl Report {
             output.line(why);
         } else {
             self.print_latency(output);
-            output.line("");
-            self.print_bandwidth(output);
+            if !self.bandwidth.is_empty() {
+                output.line("");
+                self.print_bandwidth(output);
+            }
         }
         if !self.left_out.is_empty() {
             output.line("");
@@ -185,6 +187,9 @@ impl Report {
             .collect();
         let title = format!("{} latency:", units::bytes(*latency_size));
         output.line(format!("{} {}", output.paint(Paint::Strong, title), quick.join(", ")));
+        if self.bandwidth.is_empty() {
+            return;
+        }
         let title = format!("{} bandwidth:", units::bytes(*bandwidth_size));
         output.line(format!("{} {}", output.paint(Paint::Strong, title), wide.join(", ")));
     }

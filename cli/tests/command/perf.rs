@@ -41,6 +41,30 @@ fn a_quick_run_measures_every_operation_and_size() {
 }
 
 #[test]
+fn writes_that_are_found_in_memory_have_a_latency_only() {
+    let file = Scratch::new("svg");
+    let path = file.0.to_str().expect("text");
+    let arguments = ["perf", "loopback", "--quick", "--op", "write_lat", "--sizes", "1,64,64K"];
+    let ran = run(&[&arguments[..], &["--json", "--plot", path]].concat());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let report = ran.json();
+    let latency = rows(&report, "latency", "write_lat");
+    assert_eq!(latency.len(), 3, "{report}");
+    for row in latency {
+        assert_eq!(row["batch"], 1, "a percentile is of single round trips: {row}");
+        let value = |key: &str| row[key].as_f64().expect("a number");
+        assert!(value("min_us") > 0.0 && value("p50_us") <= value("p99_us"), "{row}");
+    }
+    assert_eq!(report["bandwidth"].as_array().map(Vec::len), Some(0));
+    assert_well_formed(&std::fs::read_to_string(&file.0).expect("a plot"));
+    let ran = run(&arguments);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(!ran.out.contains("Bandwidth"), "{}", ran.out);
+    let last = ran.out.lines().last().expect("a line");
+    assert!(last.starts_with("64 B latency: write_lat ") && last.ends_with(" us"), "{last}");
+}
+
+#[test]
 fn the_figures_that_people_ask_for_come_last() {
     let ran = run(&["perf", "loopback", "--quick", "--sizes", "64,1M"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);

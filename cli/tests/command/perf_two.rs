@@ -74,6 +74,24 @@ fn every_operation_and_size_is_measured() {
 }
 
 #[test]
+fn writes_found_in_memory_are_answered_by_the_listener() {
+    let listener = Listener::start(27_206, &[]);
+    let report = listener.measures(&["--quick", "--op", "write_lat,send", "--sizes", "1,64,64K"]);
+    let rows = |table: &str, op: &str| {
+        let rows = report[table].as_array().expect("rows").iter();
+        rows.filter(|row| row["op"] == op).cloned().collect::<Vec<_>>()
+    };
+    let latency = rows("latency", "write_lat");
+    assert_eq!(latency.len(), 3, "{report}");
+    for row in latency {
+        assert_eq!(row["batch"], 1, "{row}");
+        let value = |key: &str| row[key].as_f64().expect("a number");
+        assert!(value("min_us") > 0.0 && value("p50_us") <= value("p99_us"), "{row}");
+    }
+    assert_eq!((rows("bandwidth", "write_lat").len(), rows("bandwidth", "send").len()), (0, 3));
+}
+
+#[test]
 fn limits_of_both_sides_count() {
     let port = "27202";
     let mut listening = dat();

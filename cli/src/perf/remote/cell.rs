@@ -1,5 +1,7 @@
 //! The client's half of a measurement: its memory, and the connections to the listener.
 
+use std::time::Instant;
+
 use dat_core::{
     Close, CompletionFlags, ConnectionEventKind, DtoStatus, Event, LmrTriplet, RmrTriplet,
 };
@@ -8,6 +10,7 @@ use super::client::Client;
 use super::order::{DATA, Mode, Order};
 use crate::error::CliError;
 use crate::pattern;
+use crate::perf::arrival;
 use crate::perf::buffers::{self, slots, stride};
 use crate::perf::op::Op;
 use crate::session::{Buffer, poll};
@@ -42,7 +45,7 @@ pub(super) struct Lane<'a> {
 impl<'a> Cell<'a> {
     /// Memory on both sides.
     pub(super) fn create(client: &'a Client, op: Op, size: u64) -> Result<Self, CliError> {
-        let (stride, slots) = (stride(size), slots(size));
+        let (stride, slots) = (stride(size), slots(op, size));
         let length = slots * stride;
         let seed = seed(op, size);
         let [address, context, ..] =
@@ -71,7 +74,7 @@ impl<'a> Cell<'a> {
         match mode {
             Mode::Sink => (0..8.min(lane.side.depth)).try_for_each(|_| lane.post_report())?,
             Mode::Echo => lane.post_echo()?,
-            Mode::Idle => {}
+            Mode::Idle | Mode::Mirror { .. } => {}
         }
         lane.side.connect(self.client.address, self.client.port, &DATA)?;
         Ok(lane)
@@ -132,6 +135,12 @@ impl<'a> Cell<'a> {
         )))
     }
 
+    /// The mode of the listener for the latency of writes: it writes them back.
+    pub(super) fn mirror(&self) -> Result<Mode, CliError> {
+        let RmrTriplet { address, context, .. } = self.back.lmr.remote_triplet(0, self.size)?;
+        Ok(Mode::Mirror { address, context, size: self.size })
+    }
+
     /// Verifies an echo.
     pub(super) fn check_echo(&self) -> Result<(), CliError> {
         let expected = self.own.memory.to_vec(0, self.size as usize)?;
@@ -160,7 +169,9 @@ impl Lane<'_> {
         let (ep, local) = (&self.side.ep, &cell.local[index..=index]);
         match cell.op {
             Op::Send => ep.post_send(local, slot, flags)?,
-            Op::Write => ep.post_rdma_write(local, slot, cell.remote[index], flags)?,
+            Op::Write | Op::WriteLat => {
+                ep.post_rdma_write(local, slot, cell.remote[index], flags)?
+            }
             Op::Read => ep.post_rdma_read(local, slot, cell.remote[index], flags)?,
         }
         self.posted += 1;
@@ -191,6 +202,26 @@ impl Lane<'_> {
     pub(super) fn finish(&self, event: &mut Event) -> Result<(), CliError> {
         poll(&self.side.request, event, self.side.timeout)?;
         buffers::succeeded(event)
+    }
+
+    /// Changes the last byte of the message that is written next.
+    #[inline]
+    pub(super) fn mark(&self, turn: u64) -> Result<(), CliError> {
+        arrival::store(&self.cell.own.memory, self.cell.size, arrival::mark(turn))
+    }
+
+    /// Spins until the answer to the message of a turn is in memory.
+    #[inline]
+    pub(super) fn mirrored(&self, turn: u64) -> Result<(), CliError> {
+        let (start, timeout) = (Instant::now(), self.side.timeout);
+        let awaited = (self.cell.size, arrival::mark(turn));
+        arrival::await_mark(&self.cell.back.memory, awaited, || {
+            if start.elapsed() > timeout {
+                return Err(CliError::timed_out("write into memory", timeout));
+            }
+            Ok(false)
+        })?;
+        Ok(())
     }
 
     /// Spins until an echo arrives.

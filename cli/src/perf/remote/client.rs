@@ -13,7 +13,7 @@ use crate::perf::bandwidth::{self, Bandwidth, Patience};
 use crate::perf::latency::{self, Latency};
 use crate::perf::plan::{Limits, Plan};
 use crate::perf::report::Report;
-use crate::perf::{Op, Wanted};
+use crate::perf::{Op, Wanted, split};
 use crate::{address, interrupt};
 
 /// An open adapter with a control connection.
@@ -42,9 +42,11 @@ pub(in crate::perf) fn measure(
     wanted.each(&plan, &mut report, |op, size, budget| {
         let cell = Cell::create(&client, op, size)?;
         cell.verify()?;
-        let latency = cell.latency(budget * 2 / 5)?;
-        let bandwidth = cell.bandwidth(budget * 3 / 5)?;
-        if !interrupt::is_requested() {
+        let (for_latency, rest) = split(op, budget);
+        let latency = cell.latency(for_latency)?;
+        let bandwidth = rest.map(|rest| cell.bandwidth(rest)).transpose()?;
+        // The last byte of a mirrored message has changed; its echo was compared.
+        if !interrupt::is_requested() && op != Op::WriteLat {
             cell.check()?;
         }
         cell.free()?;
@@ -79,26 +81,44 @@ impl Client {
 impl Cell<'_> {
     /// Measures for about the time of the budget.
     fn latency(&self, budget: Duration) -> Result<Latency, CliError> {
-        let sends = self.op == Op::Send;
-        let mut lane = self.lane(if sends { Mode::Echo } else { Mode::Idle })?;
+        let mut lane = self.lane(match self.op {
+            Op::Send => Mode::Echo,
+            Op::WriteLat => self.mirror()?,
+            Op::Write | Op::Read => Mode::Idle,
+        })?;
         let mut event = Event::default();
-        let share = if sends { 0.5 } else { 1.0 };
+        let is_answered = matches!(self.op, Op::Send | Op::WriteLat);
+        let share = if is_answered { 0.5 } else { 1.0 };
+        let mut turn = 0;
         let measured = latency::sample((self.op, self.size), share, budget, |count| {
             for _ in 0..count {
-                lane.post(CompletionFlags::empty())?;
-                if sends {
-                    lane.echoed(&mut event)?;
-                    lane.post_echo()?;
-                    // Echoes have the bytes of the slot that was sent; the first one is compared.
-                    lane.posted = 0;
+                match self.op {
+                    Op::Send => {
+                        lane.post(CompletionFlags::empty())?;
+                        lane.echoed(&mut event)?;
+                        lane.post_echo()?;
+                        // Echoes have the bytes of the slot that was sent; the first one is compared.
+                        lane.posted = 0;
+                        lane.finish(&mut event)?;
+                    }
+                    Op::WriteLat => {
+                        turn += 1;
+                        lane.mark(turn)?;
+                        lane.post(CompletionFlags::empty())?;
+                        lane.finish(&mut event)?;
+                        lane.mirrored(turn)?;
+                    }
+                    Op::Write | Op::Read => {
+                        lane.post(CompletionFlags::empty())?;
+                        lane.finish(&mut event)?;
+                    }
                 }
-                lane.finish(&mut event)?;
             }
             Ok(())
         });
         let measured = measured.map_err(|error| lane.caused(error))?;
         lane.end()?;
-        if sends {
+        if is_answered {
             self.check_echo()?;
         }
         Ok(measured)

@@ -87,6 +87,8 @@ pub(crate) enum Mode {
     Echo,
     /// It does nothing: RDMA needs no more.
     Idle,
+    /// It finds writes of this length in memory, and writes each one to this address and context.
+    Mirror { address: u64, context: u32, size: u64 },
 }
 
 /// The order of a client.
@@ -104,7 +106,7 @@ pub(crate) enum Order {
     Digest,
 }
 
-const OPS: [Op; 3] = [Op::Send, Op::Write, Op::Read];
+/// The modes without parameters.
 const MODES: [Mode; 3] = [Mode::Sink, Mode::Echo, Mode::Idle];
 
 /// The number of a value in a list of all values.
@@ -117,7 +119,10 @@ impl Order {
         Message::of(match self {
             Self::Limits => [1, 0, 0, 0, 0],
             Self::Prepare { op, slots, stride, seed } => {
-                [2, number(&OPS, &op), slots, stride, seed]
+                [2, number(&Op::ALL, &op), slots, stride, seed]
+            }
+            Self::Serve(Mode::Mirror { address, context, size }) => {
+                [5, address, context.into(), size, 0]
             }
             Self::Serve(mode) => [3, number(&MODES, &mode), 0, 0, 0],
             Self::Digest => [4, 0, 0, 0, 0],
@@ -127,11 +132,14 @@ impl Order {
     pub(crate) fn from_message(message: &Message) -> Result<Self, CliError> {
         let [kind, a, slots, stride, seed] = message.words;
         let index = usize::try_from(a).unwrap_or(usize::MAX);
-        let order = match (kind, OPS.get(index), MODES.get(index)) {
+        let order = match (kind, Op::ALL.get(index), MODES.get(index)) {
             (1, ..) => Some(Self::Limits),
             (2, Some(&op), _) => Some(Self::Prepare { op, slots, stride, seed }),
             (3, _, Some(&mode)) => Some(Self::Serve(mode)),
             (4, ..) => Some(Self::Digest),
+            (5, ..) => u32::try_from(slots)
+                .ok()
+                .map(|context| Self::Serve(Mode::Mirror { address: a, context, size: stride })),
             _ => None,
         };
         order.ok_or_else(|| other_version(&format!("order {kind}")))
@@ -182,7 +190,8 @@ mod tests {
     #[test]
     fn orders_arrive_as_they_were_sent() {
         let prepare = Order::Prepare { op: Op::Read, slots: 7, stride: 4096, seed: u64::MAX };
-        let serves = MODES.map(Order::Serve);
+        let mirror = Mode::Mirror { address: u64::MAX, context: 7, size: 4096 };
+        let serves = MODES.into_iter().chain([mirror]).map(Order::Serve);
         for order in [Order::Limits, prepare, Order::Digest].into_iter().chain(serves) {
             let message = Message::from_bytes(&order.to_message().to_bytes());
             assert_eq!(Order::from_message(&message).expect("an order"), order);

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use dat_core::{
     Close, CompletionFlags, ConnectionEventKind, Cr, DtoStatus, EpState, Evd, Event, Ia, Pz,
-    Timeout,
+    RmrTriplet, Timeout,
 };
 
 use super::order::{self, Mode};
 use crate::error::CliError;
 use crate::pattern;
-use crate::perf::LONGEST;
 use crate::perf::op::Op;
+use crate::perf::{LONGEST, arrival};
 use crate::session::{Buffer, poll};
 use crate::side::Side;
 
@@ -71,9 +71,18 @@ impl Responder {
     ) -> Result<Lane<'_>, CliError> {
         let side = Side::create(ia, pz, DEPTH, timeout)?;
         let mut lane = Lane { memory: self, mode, side, posted: 0 };
-        if mode != Mode::Idle {
-            for _ in 0..lane.side.depth {
-                lane.post_receive()?;
+        match mode {
+            Mode::Idle => {}
+            Mode::Mirror { size, .. } => {
+                if !(1..=self.buffer.memory.len() as u64).contains(&size) {
+                    return Err(order::other_version("the length of a write"));
+                }
+                arrival::store(&self.buffer.memory, size, 0)?;
+            }
+            Mode::Sink | Mode::Echo => {
+                for _ in 0..lane.side.depth {
+                    lane.post_receive()?;
+                }
             }
         }
         Ok(lane)
@@ -119,6 +128,9 @@ impl Lane<'_> {
             Mode::Sink => self.sink(),
             Mode::Echo => self.echo(),
             Mode::Idle => Ok(()),
+            Mode::Mirror { address, context, size } => {
+                self.mirror(RmrTriplet { address, context, length: size })
+            }
         });
         let done = done.and_then(|()| self.ended());
         let done = done.map_err(|error| error.caused_by(self.side.failure()));
@@ -144,6 +156,25 @@ impl Lane<'_> {
             Event::Connection(event) => Err(CliError::connection(&event)),
             other => Err(CliError::unexpected(format!("expected an end, got {other:?}"))),
         }
+    }
+
+    /// Writes each message that appears in memory to memory of the client.
+    fn mirror(&self, to: RmrTriplet) -> Result<(), CliError> {
+        let memory = &self.memory.buffer.memory;
+        let piece = self.memory.buffer.lmr.triplet(0, to.length)?;
+        let mut event = Event::default();
+        for turn in 1.. {
+            let is_over = || Ok(self.side.ep.status()?.state != EpState::Connected);
+            if !arrival::await_mark(memory, (to.length, arrival::mark(turn)), is_over)? {
+                break;
+            }
+            self.side.ep.post_rdma_write(&[piece], 0, to, CompletionFlags::empty())?;
+            poll(&self.side.request, &mut event, self.side.timeout)?;
+            if !is_success(&event) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Takes messages. After each quarter of the receives that is posted again, a message of no
