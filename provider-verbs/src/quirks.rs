@@ -57,10 +57,10 @@ impl Quirks {
 /// kernel assigns the first free offset, so a queue that begins before it keeps it occupied.
 pub(crate) fn block_bad_offset(context: &Context) -> Option<Arc<CompletionQueue>> {
     const PAGES: usize = 0x90 + 1;
-    const PAGE: usize = 4096;
     const ENTRY: usize = 32;
     // If this fails, one object among very many will fail.
-    CompletionQueue::new(context, (PAGES * PAGE / ENTRY) as u32, 0, None).ok()
+    CompletionQueue::new(context, (PAGES * dat_sync::pages::page_size() / ENTRY) as u32, 0, None)
+        .ok()
 }
 
 #[cfg(test)]

@@ -16,9 +16,16 @@ pub use chunks::{Chunks, Zeroed};
 use std::ptr::{NonNull, null_mut};
 
 use nix::libc::{
-    MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_WIPEONFORK, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE,
-    PROT_READ, PROT_WRITE, c_int, madvise, mmap, munmap,
+    _SC_PAGESIZE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_WIPEONFORK, MAP_ANONYMOUS, MAP_FAILED,
+    MAP_PRIVATE, PROT_READ, PROT_WRITE, c_int, madvise, mmap, munmap, sysconf,
 };
+
+/// Size of a page of this machine in bytes: 4096 on x86; 4096, 16384 or 65536 on 64-bit Arm, as its kernel was built.
+#[must_use]
+pub fn page_size() -> usize {
+    // SAFETY: the call only returns a number.
+    usize::try_from(unsafe { sysconf(_SC_PAGESIZE) }).unwrap_or(4096)
+}
 
 /// Size of a huge page in bytes. Systems with larger huge pages use small ones for tables.
 pub const HUGE: usize = 2 << 20;

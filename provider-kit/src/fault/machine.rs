@@ -12,6 +12,8 @@ use super::Fault;
 std::arch::global_asm!(include_str!("x86_64.s"));
 #[cfg(target_arch = "aarch64")]
 std::arch::global_asm!(include_str!("aarch64.s"));
+#[cfg(target_arch = "riscv64")]
+std::arch::global_asm!(include_str!("riscv64.s"));
 
 // The functions return 0, or the address of the fault.
 unsafe extern "C" {
@@ -22,7 +24,9 @@ unsafe extern "C" {
     fn dat_kit_compare_swap(word: *mut u64, from: u64, to: u64, before: *mut u64) -> usize;
 
     // Places in the code, and the bounds of the section, which the linker provides.
+    #[cfg(not(target_arch = "riscv64"))]
     static dat_kit_leave: u8;
+    #[cfg(not(target_arch = "riscv64"))]
     static dat_kit_copied: u8;
     #[cfg(target_arch = "x86_64")]
     static dat_kit_copied_in_order: u8;
@@ -104,7 +108,7 @@ pub(super) unsafe fn copy_in_order(
     outcome(unsafe { dat_kit_copy_long_in_order(to, from, length) })
 }
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(not(target_arch = "x86_64"))]
 pub(super) use super::copy::copy_last_apart as copy_in_order;
 
 /// As [`super::fetch_add`].
@@ -134,11 +138,10 @@ pub(super) unsafe fn recover(info: &siginfo_t, context: *mut c_void) -> bool {
     let code = Registers::of(context).instruction;
     let next = if let Some(piece) = Piece::all().iter().find(|piece| piece.contains(code)) {
         piece.next()
-    // SAFETY: as for this function.
-    } else if unsafe { Registers::leave_memmove(context) } {
-        place(&raw const dat_kit_leave)
     } else {
-        return false;
+        // SAFETY: as for this function.
+        let Some(next) = (unsafe { Registers::leave_memmove(context) }) else { return false };
+        next
     };
     // SAFETY: the signal is a fault, which has an address.
     let address = unsafe { info.si_addr() }.addr() as u64;
@@ -196,26 +199,25 @@ impl Registers {
         all[libc::REG_RAX as usize] = self.result as i64;
     }
 
-    /// If the thread is in a memmove called by a copy, takes the return address from the stack.
+    /// If the thread is in a memmove called by a copy, takes the return address from the stack, and returns the place
+    /// where the copy continues.
     ///
     /// # Safety
     /// The context is that of a thread that has faulted.
-    unsafe fn leave_memmove(context: &mut ucontext_t) -> bool {
+    unsafe fn leave_memmove(context: &mut ucontext_t) -> Option<u64> {
         /// The code of memmove extends less than this many bytes before and after its entry.
         const REACH: u64 = 4096;
         if (libc::memmove as *const () as u64).abs_diff(Self::of(context).instruction) >= REACH {
-            return false;
+            return None;
         }
         let stack = &mut context.uc_mcontext.gregs[libc::REG_RSP as usize];
         let top = ptr::with_exposed_provenance::<u64>(*stack as usize);
         // SAFETY: memmove pushes nothing, so this is the return address.
         let back = unsafe { top.read() };
         let copies = [&raw const dat_kit_copied, &raw const dat_kit_copied_in_order];
-        let is_copy = copies.into_iter().any(|copied| place(copied) == back);
-        if is_copy {
-            *stack += size_of::<u64>() as i64;
-        }
-        is_copy
+        copies.into_iter().find(|copied| place(*copied) == back)?;
+        *stack += size_of::<u64>() as i64;
+        Some(place(&raw const dat_kit_leave))
     }
 }
 
@@ -231,13 +233,39 @@ impl Registers {
         (all.pc, all.regs[0]) = (self.instruction, self.result);
     }
 
-    /// Returns true if the thread is in a memmove called by a copy.
+    /// If the thread is in a memmove called by a copy, returns the place where the copy continues.
     ///
     /// # Safety
     /// None is needed.
-    unsafe fn leave_memmove(context: &mut ucontext_t) -> bool {
+    unsafe fn leave_memmove(context: &mut ucontext_t) -> Option<u64> {
         let all = &context.uc_mcontext;
         // It has a frame pointer of the copy, and no frame of its own.
-        all.regs[30] == place(&raw const dat_kit_copied) && all.regs[29] == all.sp
+        let is_copy = all.regs[30] == place(&raw const dat_kit_copied) && all.regs[29] == all.sp;
+        is_copy.then(|| place(&raw const dat_kit_leave))
+    }
+}
+
+#[cfg(target_arch = "riscv64")]
+impl Registers {
+    /// The places of the program counter and of the register of a result in the saved registers.
+    const PC: usize = 0;
+    const A0: usize = 10;
+
+    fn of(context: &ucontext_t) -> Self {
+        let all = &context.uc_mcontext.__gregs;
+        Self { instruction: all[Self::PC], result: all[Self::A0] }
+    }
+
+    fn set(&self, context: &mut ucontext_t) {
+        let all = &mut context.uc_mcontext.__gregs;
+        (all[Self::PC], all[Self::A0]) = (self.instruction, self.result);
+    }
+
+    /// The copies call no memmove.
+    ///
+    /// # Safety
+    /// None is needed.
+    unsafe fn leave_memmove(_: &mut ucontext_t) -> Option<u64> {
+        None
     }
 }

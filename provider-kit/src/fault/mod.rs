@@ -5,7 +5,7 @@
 //! recognizes the instructions of the copies and makes the copy return a [`Fault`]. All other signals go to the
 //! previous action. A copy without a fault has no overhead.
 //!
-//! This works on Linux on x86-64 and AArch64. On other platforms, or if another handler replaces this one, a copy of
+//! This works on Linux on x86-64, AArch64 and 64-bit RISC-V. On other platforms, or if another handler replaces this one, a copy of
 //! such memory raises the signal.
 
 mod copy;
@@ -13,14 +13,14 @@ mod handler;
 #[cfg(all(
     target_os = "linux",
     target_pointer_width = "64",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
     not(miri)
 ))]
 mod machine;
 #[cfg(not(all(
     target_os = "linux",
     target_pointer_width = "64",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
     not(miri)
 )))]
 #[path = "plain.rs"]

@@ -3,6 +3,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::{self, NonNull};
 
+use dat_sync::pages::page_size;
+
 use crate::{Error, Result};
 
 /// Memory of the program that a [`MemoryRegion`](super::MemoryRegion) can own: zeroed pages, or a
@@ -18,9 +20,6 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 // SAFETY: a shared reference gives access to the bytes only through raw pointers.
 unsafe impl Sync for Memory {}
-
-/// Alignment of zeroed memory: a page, so that no registration shares a page with other data.
-const PAGE: usize = 4096;
 
 impl Memory {
     /// Allocates `length` zero bytes, in pages of their own.
@@ -69,10 +68,10 @@ impl Memory {
     }
 }
 
-/// Whole pages, so that no other allocation lies in the last one; `None` for more than an address
-/// space has.
+/// Whole pages of this machine, so that no other allocation lies in the first or the last one: after fork, a child lacks
+/// the pages of registered memory. `None` for more than an address space has.
 fn layout(length: usize) -> Option<Layout> {
-    Layout::from_size_align(length.max(1), PAGE).ok().map(|layout| layout.pad_to_align())
+    Layout::from_size_align(length.max(1), page_size()).ok().map(|layout| layout.pad_to_align())
 }
 
 /// The error of a call for which the system has no memory.
@@ -108,23 +107,23 @@ mod tests {
 
     #[test]
     fn memory_that_the_system_does_not_have_is_an_error() {
-        for length in [usize::MAX, isize::MAX as usize, isize::MAX as usize - 2 * PAGE] {
+        for length in [usize::MAX, isize::MAX as usize, isize::MAX as usize - 2 * page_size()] {
             let error = Memory::try_zeroed(length).expect_err("longer than the address space");
             assert_eq!(error.errno, libc::ENOMEM);
             assert!(error.to_string().contains("free memory"), "{error}");
         }
-        assert_eq!(Memory::try_zeroed(PAGE + 1).expect("memory").len(), PAGE + 1);
+        assert_eq!(Memory::try_zeroed(page_size() + 1).expect("memory").len(), page_size() + 1);
         assert_eq!(reserved::<u64>(usize::MAX / 16).expect_err("too many").errno, libc::ENOMEM);
         assert!(reserved::<u64>(3).expect("memory").capacity() >= 3);
     }
 
     #[test]
     fn memory_consists_of_whole_pages_of_its_own() {
-        for length in [0, 1, PAGE, PAGE + 1] {
+        for length in [0, 1, page_size(), page_size() + 1] {
             let memory = Memory::zeroed(length);
             assert_eq!(memory.len(), length);
-            assert_eq!(memory.as_ptr().addr() % PAGE, 0);
-            assert_eq!(memory.layout.size(), length.max(1).next_multiple_of(PAGE));
+            assert_eq!(memory.as_ptr().addr() % page_size(), 0);
+            assert_eq!(memory.layout.size(), length.max(1).next_multiple_of(page_size()));
         }
     }
 }

@@ -326,13 +326,13 @@ macro_rules! tests {
             fn process_that_loses_half_of_it() {
                 $crate::lost_memory::the_second_half_is_enough($open);
             }
-            // Other processors do not tell which access has failed (provider-kit/src/fault).
-            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            // On other processors lost memory raises the signal (provider-kit/src/fault).
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
             #[test]
             fn that_its_owner_loses_fails_operations_and_nothing_else() {
                 $crate::process::run("memory::process_that_loses_memory");
             }
-            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
             #[test]
             fn of_which_its_owner_loses_half_does_so_too() {
                 $crate::process::run("memory::process_that_loses_half_of_it");

@@ -1,8 +1,5 @@
-//! The variable arguments of an extended operation, read from a C `va_list`.
-//!
-//! Stable Rust cannot read a `va_list`, but its layout is part of the platform's ABI: System V for
-//! x86-64, and AAPCS64. Every argument of the extensions is a number, an address or a union of
-//! eight bytes: one general register, or one stack slot.
+//! A `va_list` of platforms whose variable functions save the registers of their arguments in one place, and find the
+//! other arguments in another: System V for x86-64, and AAPCS64. The caller passes the address of the list.
 
 use crate::abi::va_list;
 
@@ -45,9 +42,6 @@ struct List {
     vector: i32,
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-compile_error!("the va_list of this platform has to be described here");
-
 impl Arguments {
     /// The arguments of a list.
     ///
@@ -63,10 +57,10 @@ impl Arguments {
         Rest(unsafe { *self.0 })
     }
 
-    /// Reads the next argument.
-    pub(crate) fn next<T: Argument>(&mut self) -> T {
+    /// Reads the next argument, in the low bytes of the value.
+    pub(super) fn next_value(&mut self, _: usize) -> u64 {
         // SAFETY: the creator of this guaranteed that the list has this argument.
-        T::of(unsafe { self.next_slot().read() })
+        unsafe { self.next_slot().read() }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -99,35 +93,5 @@ impl Arguments {
         let slot = list.stack;
         list.stack = slot.wrapping_add(1);
         slot
-    }
-}
-
-/// A type of an argument.
-pub(crate) trait Argument {
-    /// Converts the slot of an argument.
-    fn of(slot: u64) -> Self;
-}
-
-impl Argument for u64 {
-    fn of(slot: u64) -> Self {
-        slot
-    }
-}
-
-impl Argument for u32 {
-    fn of(slot: u64) -> Self {
-        slot as Self
-    }
-}
-
-impl Argument for i32 {
-    fn of(slot: u64) -> Self {
-        slot as Self
-    }
-}
-
-impl<T> Argument for *mut T {
-    fn of(slot: u64) -> Self {
-        std::ptr::with_exposed_provenance_mut(slot as usize)
     }
 }
