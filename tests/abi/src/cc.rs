@@ -1,5 +1,6 @@
-//! The C and C++ compilers of the system.
+//! The C and C++ compilers of the system, or those that `CC` and `CXX` name: compilers for the processor of the tests.
 
+use std::env;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -20,15 +21,15 @@ pub enum Language {
 }
 
 impl Language {
-    fn command(self) -> Command {
-        let (compiler, kind, standard) = match self {
-            Language::C89 => ("cc", "c", "-std=c89"),
-            Language::Gnu89 => ("cc", "c", "-std=gnu89"),
-            Language::C11 => ("cc", "c", "-std=c11"),
-            Language::Cxx17 => ("c++", "c++", "-std=c++17"),
+    fn command(self, headers: &Path) -> Command {
+        let (variable, usual, kind, standard) = match self {
+            Language::C89 => ("CC", "cc", "c", "-std=c89"),
+            Language::Gnu89 => ("CC", "cc", "c", "-std=gnu89"),
+            Language::C11 => ("CC", "cc", "c", "-std=c11"),
+            Language::Cxx17 => ("CXX", "c++", "c++", "-std=c++17"),
         };
-        let mut command = Command::new(compiler);
-        command.args(["-x", kind, standard, "-I"]).arg(include());
+        let mut command = Command::new(env::var_os(variable).unwrap_or_else(|| usual.into()));
+        command.args(["-x", kind, standard, "-I"]).arg(headers);
         command
     }
 }
@@ -39,7 +40,7 @@ impl Language {
 ///
 /// The messages of the compiler.
 pub fn check(language: Language, source: &str) -> Result<(), String> {
-    let mut command = language.command();
+    let mut command = language.command(&include());
     command.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-"]);
     compile(command, source)
 }
@@ -50,7 +51,16 @@ pub fn check(language: Language, source: &str) -> Result<(), String> {
 ///
 /// The messages of the compiler.
 pub fn assert(source: &str) -> Result<(), String> {
-    let mut command = Language::C11.command();
+    assert_with(&include(), source)
+}
+
+/// As [`assert()`], with the headers in a folder.
+///
+/// # Errors
+///
+/// The messages of the compiler.
+pub fn assert_with(headers: &Path, source: &str) -> Result<(), String> {
+    let mut command = Language::C11.command(headers);
     command.args(["-w", "-fsyntax-only", "-fmax-errors=0", "-"]);
     compile(command, source)
 }
@@ -61,7 +71,7 @@ pub fn assert(source: &str) -> Result<(), String> {
 ///
 /// The messages of the compiler, or the output of the program if it fails.
 pub fn run(source: &str, program: &Path) -> Result<String, String> {
-    let mut command = Language::C11.command();
+    let mut command = Language::C11.command(&include());
     command.args(["-w", "-o"]).arg(program).arg("-");
     compile(command, source)?;
     let output = Command::new(program)

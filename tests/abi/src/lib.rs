@@ -4,6 +4,10 @@
 //! The tables were extracted from other DAT libraries: DAT 1.2 as Linux programs know it, and DAT
 //! 2.0 with the InfiniBand extensions of version 209. They are facts about the existing ABI: what
 //! differs from them is wrong unless the incumbent has changed.
+//!
+//! Their sizes and offsets are those of 64-bit processors, which are the same on all of them. On a 32-bit processor the
+//! headers are compared with the Rust types, and `DAT_OTHER_HEADERS`, a folder with the headers of another DAT 2.0 library
+//! (`dat2/udat.h`), says whether these have the same sizes and offsets.
 
 use std::path::PathBuf;
 
@@ -39,7 +43,7 @@ impl Version {
         }
     }
 
-    /// Its tables.
+    /// Its tables; on a 32-bit processor with the sizes, alignments and offsets of the Rust types.
     ///
     /// # Panics
     ///
@@ -51,7 +55,12 @@ impl Version {
             Version::V2 => "dat-2.0",
         };
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tables").join(name);
-        Tables::read(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        let mut tables =
+            Tables::read(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        if cfg!(target_pointer_width = "32") {
+            rust_types::Measured::of(self).replace_layouts(&mut tables);
+        }
+        tables
     }
 
     /// The headers that together define all names of the tables.

@@ -38,6 +38,24 @@ impl Measured {
         }
     }
 
+    /// Puts what was measured in place of the sizes, alignments and offsets of the tables.
+    ///
+    /// # Panics
+    ///
+    /// If the table has a name that Rust does not have.
+    pub fn replace_layouts(&self, tables: &mut Tables) {
+        for row in &mut tables.types {
+            let Layout { size, align, .. } = self.types[&*row.name];
+            (row.size, row.align) = (size, align);
+        }
+        for row in &mut tables.fields {
+            (row.offset, row.size) = self.fields[&(&*row.of, &*row.field)];
+        }
+        for row in &mut tables.slots {
+            row.offset = row.offset / size_of::<u64>() * size_of::<usize>();
+        }
+    }
+
     /// The differences from the tables, each with its row.
     #[must_use]
     pub fn differences(&self, tables: &Tables) -> Vec<String> {

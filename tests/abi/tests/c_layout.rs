@@ -1,7 +1,9 @@
 //! The headers agree with the tables: kind, value, size, alignment, offset, type, prototype.
 
+use std::env;
+
 use dat_abi::c_checks::{self, Check};
-use dat_abi::{VERSIONS, cc};
+use dat_abi::{VERSIONS, Version, cc};
 use dat_abi_table::Tables;
 
 #[test]
@@ -12,6 +14,25 @@ fn the_headers_are_what_the_tables_say() {
         if let Err(messages) = cc::assert(&c_checks::program(version, &checks)) {
             panic!("{version:?}:\n{messages}");
         }
+    }
+}
+
+/// On a 32-bit processor the tables have the layouts of the Rust types; these headers say whether they are right.
+#[test]
+fn the_headers_of_another_library_have_the_same_layout() {
+    let Some(folder) = env::var_os("DAT_OTHER_HEADERS") else {
+        println!("NOT RUN: DAT_OTHER_HEADERS names no headers of another DAT 2.0 library");
+        return;
+    };
+    let mut checks = c_checks::all(&Version::V2.tables());
+    checks.retain(|check| {
+        ["size of ", "alignment of ", "offset of "].iter().any(|kind| check.name.starts_with(kind))
+    });
+    assert!(checks.len() > 1000, "only {} checks", checks.len());
+    if let Err(messages) =
+        cc::assert_with(folder.as_ref(), &c_checks::program(Version::V2, &checks))
+    {
+        panic!("{messages}");
     }
 }
 
