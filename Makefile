@@ -22,7 +22,8 @@
 #                            the host's, into target/capi/cost/verbs
 #
 # DESTDIR, PREFIX, LIBDIR, INCLUDEDIR, BINDIR, MANDIR and DATADIR say where things are installed.
-# CARGO, CARGOFLAGS (--offline), RUSTFLAGS, CC, CPPFLAGS, CFLAGS and LDFLAGS are respected.
+# CARGO, CARGOFLAGS (--offline), RUSTFLAGS, CC, CPPFLAGS, CFLAGS and LDFLAGS are respected, and for another processor
+# CARGO_BUILD_TARGET, NM, OBJCOPY, STRIP and OUT (.ci/cross does it).
 # Symbols for debuggers are next to the libraries in target/capi/lib and are not installed;
 # STRIP=: leaves them in what is installed. DAT=FILE installs another build of the command.
 
@@ -58,7 +59,9 @@ DESCRIPTION_dat = DAT 1.2 (uDAPL): RDMA for programs
 DESCRIPTION_dat2 = DAT 2.0 (uDAPL): RDMA for programs
 
 TARGET = $(or $(CARGO_TARGET_DIR),target)
-BUILD = $(TARGET)$(addprefix /,$(CARGO_BUILD_TARGET))/capi
+# The profile of the C libraries is capi, except in tests; cargo puts what it builds with dev into the folder debug.
+PROFILE ?= capi
+BUILD = $(TARGET)$(addprefix /,$(CARGO_BUILD_TARGET))/$(PROFILE:dev=debug)
 OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
@@ -80,7 +83,7 @@ tools: $(TARGET)/release/dat verbs
 # Cargo knows what is new. Where it can't be found (sudo make install), what was built will do.
 $(BUILD)/lib%.a: FORCE
 	@if command -v $(CARGO) >/dev/null; then \
-	    $(CARGO_BUILD) rustc --profile capi $(CARGOFLAGS) -p $(subst _,-,$*) --lib --crate-type staticlib -- \
+	    $(CARGO_BUILD) rustc --profile $(PROFILE) $(CARGOFLAGS) -p $(subst _,-,$*) --lib --crate-type staticlib -- \
 	        --print native-static-libs=$(abspath $(BUILD))/$*.libs; \
 	elif test -e $@; then echo "$(CARGO) is not found: $@ is used unchanged"; \
 	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
