@@ -1,10 +1,13 @@
 //! The ports of the RDMA devices of this machine.
 
-use std::net::{IpAddr, SocketAddr};
+use std::ffi::OsStr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::network::{Interface, interfaces};
+use dat_sync::Lazy;
 
 use crate::device_node::obstacle;
 use crate::errors::{internal, not_loaded};
@@ -35,15 +38,40 @@ struct State {
 /// Where the kernel lists its devices; readable by all users and without any library.
 const DEVICES: &str = "/sys/class/infiniband";
 
-/// Returns true if the kernel has a device with that name.
+/// Returns true if there is a device with that name.
 pub(crate) fn is_there(device: &str) -> bool {
-    std::fs::read_dir(DEVICES)
-        .is_ok_and(|devices| devices.flatten().any(|entry| entry.file_name() == device))
+    let is_of_kernel = std::fs::read_dir(DEVICES)
+        .is_ok_and(|devices| devices.flatten().any(|entry| entry.file_name() == device));
+    is_of_kernel || (has_own_library() && is_of_library(device))
 }
 
-/// Returns true if the kernel has any device.
+fn is_of_library(device: &str) -> bool {
+    sys::libraries().is_ok()
+        && verbs::devices().is_ok_and(|all| all.iter().any(|one| one.name == device))
+}
+
+/// Returns true if there may be a device: the kernel has one, or the library does not come from the system.
 pub(crate) fn has_devices() -> bool {
     std::fs::read_dir(DEVICES).is_ok_and(|mut devices| devices.next().is_some())
+        || has_own_library()
+}
+
+/// Returns true if the loader finds a libibverbs of the user before the one of the system. It may have devices that the
+/// kernel does not know, such as the device of soft-verbs.
+fn has_own_library() -> bool {
+    static HAS_ONE: Lazy<bool> = Lazy::new(|| {
+        let paths = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        is_library_in(&paths)
+    });
+    *HAS_ONE
+}
+
+/// Returns true if one of these folders has a libibverbs (ld.so(8) separates them by colons or semicolons).
+fn is_library_in(paths: &OsStr) -> bool {
+    let mut folders = paths.as_encoded_bytes().split(|byte| matches!(byte, b':' | b';'));
+    folders.any(|folder| {
+        !folder.is_empty() && Path::new(OsStr::from_bytes(folder)).join("libibverbs.so.1").exists()
+    })
 }
 
 /// Every port of every device, in the order of libibverbs.
@@ -109,9 +137,14 @@ impl Port {
         context: std::result::Result<&Context, Failure>,
         network: &[Interface],
     ) -> Self {
-        let gids = gids(device, number);
-        let names = network::of_port(device, number, network);
         let opened = context.ok().cloned();
+        let gids = match &opened {
+            Some(context) if !port_folder(device, number).exists() => {
+                gids_of_library(context, number)
+            }
+            _ => gids(device, number),
+        };
+        let names = network::of_port(device, number, network);
         let state = context.and_then(|context| {
             let port = context.query_port(number)?;
             let link_layer = match port.link_layer {
@@ -128,8 +161,11 @@ impl Port {
                 speed: rate(device, number),
             })
         });
-        let interfaces =
-            network.iter().filter(|interface| names.contains(&interface.name)).cloned().collect();
+        let interfaces = if names.is_empty() {
+            network::of_gids(&gids, network)
+        } else {
+            network.iter().filter(|interface| names.contains(&interface.name)).cloned().collect()
+        };
         let gid = gids.into_iter().next();
         Self { device: device.to_owned(), number, context: opened, state, interfaces, gid }
     }
@@ -216,9 +252,20 @@ fn rate(device: &str, port: u8) -> String {
     text.split(" (").next().unwrap_or_default().trim().to_owned()
 }
 
+/// Number of entries of a GID table that are read.
+const LOOKED_AT: u32 = 16;
+
+/// The GIDs of a port that the kernel does not know, written as the kernel writes GIDs.
+fn gids_of_library(context: &Context, port: u8) -> Vec<String> {
+    let gids = (0..LOOKED_AT).map_while(|index| context.gid(port, index).ok());
+    gids.map(|gid| Ipv6Addr::from(gid.0))
+        .filter(|gid| !gid.is_unspecified())
+        .map(|gid| gid.segments().map(|part| format!("{part:04x}")).join(":"))
+        .collect()
+}
+
 /// The GIDs of a port that are set, among the first of the table.
 fn gids(device: &str, port: u8) -> Vec<String> {
-    const LOOKED_AT: u32 = 16;
     let folder = port_folder(device, port).join("gids");
     (0..LOOKED_AT)
         .filter_map(|index| std::fs::read_to_string(folder.join(index.to_string())).ok())
@@ -229,7 +276,21 @@ fn gids(device: &str, port: u8) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
+
+    #[test]
+    fn a_library_in_front_of_the_system_is_found_by_the_path_of_the_loader() {
+        let folder = std::env::temp_dir().join(format!("dat-discovery-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = |before: &str| OsString::from(format!("{before}{}", folder.display()));
+        assert!(!is_library_in(&path("")), "it has no library");
+        std::fs::write(folder.join("libibverbs.so.1"), "").expect("a file");
+        assert!(is_library_in(&path("")) && is_library_in(&path("/nowhere:;/other:")));
+        assert!(!is_library_in(OsStr::new("")) && !is_library_in(OsStr::new(":")));
+        std::fs::remove_dir_all(&folder).expect("it was created above");
+    }
 
     #[test]
     fn adapter_names_split_into_device_and_port() {

@@ -1,6 +1,6 @@
 //! The network devices of this machine: their ports and addresses.
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use dat_provider_kit::network::Interface;
@@ -37,6 +37,21 @@ pub(crate) fn of_port(device: &str, port: u8, network: &[Interface]) -> Vec<Stri
     names
 }
 
+/// The network devices that have the addresses in GIDs of RoCE, in the order of the GIDs.
+pub(crate) fn of_gids(gids: &[String], network: &[Interface]) -> Vec<Interface> {
+    let mut found: Vec<Interface> = Vec::new();
+    for gid in gids.iter().filter_map(|gid| gid.parse::<Ipv6Addr>().ok()) {
+        let ip = IpAddr::from(gid).to_canonical();
+        let has_it = |one: &&Interface| one.addresses.iter().any(|address| address.ip() == ip);
+        if let Some(one) = network.iter().find(has_it) {
+            if !found.iter().any(|other| other.name == one.name) {
+                found.push(one.clone());
+            }
+        }
+    }
+    found
+}
+
 /// The Ethernet address that the GID of an iWARP port contains, followed by zeros: the connection
 /// manager uses it to find the port of an address. Newer kernels also name the network device.
 fn hardware_address(gid: &str) -> Option<String> {
@@ -62,6 +77,16 @@ mod tests {
         assert_eq!(of("0000:0000:0000:0000:0000:ffff:0a4d:0001"), None, "RoCE");
         assert_eq!(of("fe80:0000:0000:0000:0002:c903:0029:7de1"), None, "InfiniBand");
         assert_eq!(of(""), None);
+    }
+
+    #[test]
+    fn the_gids_of_roce_contain_the_addresses_of_interfaces() {
+        let network = interfaces();
+        let loopback = "0000:0000:0000:0000:0000:ffff:7f00:0001".to_owned();
+        let unknown = "0000:0000:0000:0000:0000:ffff:c000:0201".to_owned();
+        let found = of_gids(&[unknown, loopback.clone(), loopback], &network);
+        let names: Vec<_> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["lo"]);
     }
 
     #[test]
