@@ -29,11 +29,18 @@ impl Identifier {
 
     fn bind_locked(self: &Arc<Self>, inner: &mut Inner, address: SocketAddr) -> Result<()> {
         let options = inner.options.of_bind();
+        // A port space has ports of its own, as far as this process is concerned.
+        if !options.may_share {
+            if let Some(seat) = Listener::join(address, self) {
+                (inner.listener, inner.local) = (Some(seat), Some(address));
+                return Ok(());
+            }
+        }
         let (socket, bound) = socket::bind(address, options)?;
         if options.may_share {
             inner.reserved = Some(socket);
         } else {
-            inner.listener = Some(Listener::new(socket, Arc::downgrade(self))?);
+            inner.listener = Some(Listener::open(socket, bound, self)?);
         }
         inner.local = Some(bound);
         Ok(())
@@ -110,12 +117,12 @@ impl Identifier {
         if let Step::Refuse = inner.state.step(Input::Listen) {
             return Err(inner.refusal("listen"));
         }
-        if let Some(socket) = inner.reserved.take() {
+        if let (Some(socket), Some(bound)) = (inner.reserved.take(), inner.local) {
             if let Err(error) = socket::listen(&socket) {
                 inner.reserved = Some(socket);
                 return Err(error);
             }
-            inner.listener = Some(Listener::new(socket, Arc::downgrade(self))?);
+            inner.listener = Some(Listener::open(socket, bound, self)?);
         }
         inner.backlog = if (1..=MAX).contains(&backlog) { backlog } else { MAX } as usize;
         inner.state = State::Listening;

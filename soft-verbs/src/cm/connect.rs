@@ -68,8 +68,8 @@ impl Identifier {
         let socket = match inner.reserved.take() {
             Some(socket) => socket,
             None => {
-                if let Some(listener) = inner.listener.take() {
-                    listener.close();
+                if let Some(seat) = inner.listener.take() {
+                    seat.leave();
                 }
                 socket::from_address(with_port(local, local.port()), true)?.0
             }

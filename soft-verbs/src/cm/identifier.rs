@@ -9,7 +9,7 @@ use dat_sync::{Condvar, Mutex};
 
 use super::event::{Event, EventKind, Parameters, Queued};
 use super::link::Link;
-use super::listener::Listener;
+use super::listener::Seat;
 use super::message::{Ece, Message, Rejection, Terms, reason};
 use super::multicast::Membership;
 use super::options::Options;
@@ -38,7 +38,7 @@ pub(super) struct Inner {
     pub(super) peer: Option<SocketAddr>,
     /// The port of the active side, or one that may be shared.
     pub(super) reserved: Option<Socket>,
-    pub(super) listener: Option<Arc<Listener>>,
+    pub(super) listener: Option<Seat>,
     pub(super) link: Option<Arc<Link>>,
     pub(super) queue_pair: Option<Arc<QueuePair>>,
     /// Until when a peer without a listener is asked again.
@@ -279,8 +279,8 @@ impl Inner {
             self.send(&message);
         }
         self.unlink();
-        if let Some(listener) = self.listener.take() {
-            listener.close();
+        if let Some(seat) = self.listener.take() {
+            seat.leave();
         }
         self.reserved = None;
         self.leave_all_groups();

@@ -1,16 +1,17 @@
-//! The socket of an identifier that is bound, or listens.
+//! The socket of identifiers that are bound, or listen: one of each port space, at most.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dat_sync::Mutex;
 use dat_sync::epoll::EventFlags;
+use dat_sync::{Mutex, PerProcess};
 
-use super::Identifier;
 use super::link::{Arrival, Link};
 use super::message::{Message, Rejection, reason};
 use super::progress::{Progress, Ready, Watch};
 use super::socket::{self, Socket};
+use super::{Identifier, PortSpace};
 use crate::error::Result;
 
 /// How long a connection may wait for the request of its peer.
@@ -20,24 +21,35 @@ const MAX_ARRIVING: usize = 1024;
 /// How long no connection is taken if descriptors are used up.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A listening socket. Requests are rejected until the identifier listens.
+/// The listeners of this process. A child of a fork has none.
+static LISTENERS: PerProcess<Mutex<Vec<Weak<Listener>>>> = PerProcess::new();
+
+/// A listening socket. A request is for the identifier of its port space, and is rejected until that listens.
 pub(super) struct Listener {
     socket: Socket,
-    identifier: Weak<Identifier>,
+    address: SocketAddr,
+    /// The identifiers. There are none any more after the last one has left.
+    members: Mutex<Vec<(PortSpace, Weak<Identifier>)>>,
     watch: Mutex<Option<Watch>>,
     /// The connections whose request has not arrived.
     arriving: Mutex<Vec<Arc<Link>>>,
 }
 
 impl Listener {
-    /// Takes connections from a listening socket.
+    /// Takes connections from a listening socket, which has that address.
     ///
     /// # Errors
     /// There is no memory or thread left.
-    pub(super) fn new(socket: Socket, identifier: Weak<Identifier>) -> Result<Arc<Self>> {
+    pub(super) fn open(
+        socket: Socket,
+        address: SocketAddr,
+        identifier: &Arc<Identifier>,
+    ) -> Result<Seat> {
+        let space = identifier.space();
         let listener = Arc::new(Self {
             socket,
-            identifier,
+            address,
+            members: Mutex::new(vec![(space, Arc::downgrade(identifier))]),
             watch: Mutex::new(None),
             arriving: Mutex::default(),
         });
@@ -47,17 +59,40 @@ impl Listener {
         let mut watch = listener.watch.lock();
         *watch = Some(Progress::get()?.watch(&*listener.socket, EventFlags::IN, target)?);
         drop(watch);
-        Ok(listener)
+        let mut all = LISTENERS.get().lock();
+        all.retain(|one| one.strong_count() != 0);
+        all.push(Arc::downgrade(&listener));
+        drop(all);
+        Ok(Seat { listener, space })
+    }
+
+    /// Joins the listener of this process that has the address, for an identifier whose port space is free there.
+    pub(super) fn join(address: SocketAddr, identifier: &Arc<Identifier>) -> Option<Seat> {
+        let all = LISTENERS.get().lock().clone();
+        let listener = all.iter().filter_map(Weak::upgrade).find(|one| one.address == address)?;
+        let space = identifier.space();
+        let mut members = listener.members.lock();
+        if members.is_empty() || members.iter().any(|(other, _)| *other == space) {
+            return None;
+        }
+        members.push((space, Arc::downgrade(identifier)));
+        drop(members);
+        Some(Seat { listener, space })
+    }
+
+    /// The identifiers.
+    fn members(&self) -> Vec<Arc<Identifier>> {
+        self.members.lock().iter().filter_map(|(_, one)| one.upgrade()).collect()
     }
 
     /// A request has arrived, or the connection ended before.
     pub(super) fn receive(&self, link: &Arc<Link>, arrival: Arrival) {
         self.arriving.lock().retain(|other| !Arc::ptr_eq(other, link));
-        match (arrival, self.identifier.upgrade()) {
-            (Arrival::Message(Message::Request(terms)), Some(identifier)) => {
-                identifier.take_request(link, terms);
-            }
-            _ => link.close(),
+        let Arrival::Message(Message::Request(terms)) = arrival else { return link.close() };
+        let members = self.members();
+        match members.iter().find(|one| one.space() as u32 == terms.space) {
+            Some(identifier) => identifier.take_request(link, terms),
+            None => refuse(link),
         }
     }
 
@@ -72,12 +107,10 @@ impl Listener {
             }
         };
         let Ok(link) = Link::accepted(socket, self) else { return true };
-        let is_listening = self.identifier.upgrade().is_some_and(|id| id.is_listening());
+        let is_listening = self.members().iter().any(|one| one.is_listening());
         let mut arriving = self.arriving.lock();
         if !is_listening || arriving.len() >= MAX_ARRIVING {
-            let rejection = Rejection { reason: reason::NO_LISTENER, private_data: Vec::new() };
-            link.send(&Message::Reject(rejection));
-            link.close();
+            refuse(&link);
             return true;
         }
         let (weak, listener) = (Arc::downgrade(&link), Arc::downgrade(self));
@@ -114,12 +147,38 @@ impl Listener {
     }
 
     /// Ends the listening.
-    pub(super) fn close(&self) {
+    fn close(&self) {
         if let Some(watch) = self.watch.lock().take() {
             watch.end(&*self.socket);
         }
         for link in std::mem::take(&mut *self.arriving.lock()) {
             link.close();
+        }
+    }
+}
+
+/// No identifier listens for the request of a link.
+fn refuse(link: &Arc<Link>) {
+    let rejection = Rejection { reason: reason::NO_LISTENER, private_data: Vec::new() };
+    link.send(&Message::Reject(rejection));
+    link.close();
+}
+
+/// The place of an identifier at a listener.
+pub(super) struct Seat {
+    listener: Arc<Listener>,
+    space: PortSpace,
+}
+
+impl Seat {
+    /// Leaves the listener, which the last one closes.
+    pub(super) fn leave(self) {
+        let mut members = self.listener.members.lock();
+        members.retain(|(space, _)| *space != self.space);
+        let is_last = members.is_empty();
+        drop(members);
+        if is_last {
+            self.listener.close();
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The connection manager (rdma_cm(7)).
 //!
 //! Two identifiers exchange the messages of the communication manager of InfiniBand on a TCP connection between the
-//! addresses and ports to which they are bound: a port number of any port space is that of TCP. The queue pairs of both
-//! sides are then connected by their numbers and GIDs, as if the programs had exchanged these, over what the engine
+//! addresses and ports to which they are bound: a port number of any port space is a port number of TCP, where one socket
+//! serves the identifiers of all port spaces of a process. The queue pairs of both sides are then connected by their numbers and GIDs, as if the programs had exchanged these, over what the engine
 //! chooses. So an identifier works with queue pairs of any type, and without one. The TCP connection stays until the end:
 //! it shows the death of a peer.
 //!
@@ -11,7 +11,7 @@
 //! what arrives.
 //!
 //! # What differs from a device
-//! - Port numbers of different port spaces are not independent.
+//! - Port numbers of different port spaces are independent only within a process.
 //! - The passive side of an identifier without a queue pair gets the event of the established connection when the active
 //!   side says so (rdma_establish(3)); a queue pair says so when the program takes the event.
 //! - A request that finds no listener is repeated for 0.4 s before it is reported as rejected.

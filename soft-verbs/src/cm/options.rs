@@ -33,9 +33,14 @@ impl Identifier {
     /// Allows other identifiers to be bound to its address, if they allow it, too (`RDMA_OPTION_ID_REUSEADDR`).
     ///
     /// # Errors
-    /// `EINVAL` if it is bound already.
+    /// `EINVAL` if it is bound already and `value` is false.
     pub fn set_reuse_address(&self, value: bool) -> Result<()> {
-        self.before_bind(|options| options.may_share = value)
+        if value {
+            // As with the kernel, it has no effect on an address that it has.
+            self.inner.lock().options.may_share = true;
+            return Ok(());
+        }
+        self.before_bind(|options| options.may_share = false)
     }
 
     /// Leaves addresses of IPv4 out if it is bound to all addresses of IPv6 (`RDMA_OPTION_ID_AFONLY`).

@@ -32,7 +32,8 @@ fn calls_in_another_state_are_refused() {
     assert_eq!(id.resolve_route().expect_err("no address").errno, libc::EINVAL);
     id.bind(at(0)).expect("free");
     assert_eq!(id.bind(at(0)).expect_err("bound").errno, libc::EINVAL);
-    assert_eq!(id.set_reuse_address(true).expect_err("bound").errno, libc::EINVAL);
+    id.set_reuse_address(true).expect("as the kernel allows it");
+    assert_eq!(id.set_reuse_address(false).expect_err("bound").errno, libc::EINVAL);
 }
 
 #[test]
@@ -44,6 +45,24 @@ fn a_port_has_one_identifier() {
     assert_eq!(second.bind(taken).expect_err("taken").errno, libc::EADDRINUSE);
     drop(first);
     second.bind(taken).expect("free again");
+}
+
+#[test]
+fn a_port_has_an_identifier_of_each_port_space() {
+    let (_channel, first) = identifier(PortSpace::Tcp);
+    first.bind(at(0)).expect("free");
+    first.listen(1).expect("bound");
+    let taken = first.local_address().expect("bound");
+    let (_other, second) = identifier(PortSpace::Udp);
+    second.bind(taken).expect("a port space of its own");
+    second.listen(1).expect("bound");
+    let (_third, again) = identifier(PortSpace::Udp);
+    assert_eq!(again.bind(taken).expect_err("taken").errno, libc::EADDRINUSE);
+    drop(first);
+    let (_fourth, another) = identifier(PortSpace::Tcp);
+    another.bind(taken).expect("free again");
+    drop((second, another));
+    again.bind(taken).expect("free again");
 }
 
 #[test]
