@@ -43,6 +43,8 @@ pub struct SharedReceiveAttributes {
 pub struct SharedReceiveQueue {
     domain: Arc<Domain>,
     pub(crate) kit: Arc<dyn dat_provider::SharedReceiveQueue>,
+    /// Maximum number of segments of a receive.
+    max_sge: u32,
     size: Mutex<SharedReceiveInit>,
     sink: Arc<LimitSink>,
     uses: UseCount,
@@ -91,6 +93,7 @@ impl SharedReceiveQueue {
         Ok(Arc::new(Self {
             domain: Arc::clone(domain),
             kit,
+            max_sge: size.max_sge,
             size: Mutex::new(size),
             sink,
             uses: UseCount::using(vec![used]),
@@ -119,6 +122,12 @@ impl SharedReceiveQueue {
     /// # Errors
     /// `EINVAL` for too many segments, `ENOMEM` if the queue is full.
     pub fn post_receive(&self, wr_id: u64, sges: &[Sge]) -> Result<()> {
+        if sges.len() > self.max_sge as usize {
+            return Err(Error::plain(
+                libc::EINVAL,
+                "the receive has more segments than the queue allows",
+            ));
+        }
         let segments = segments_of(sges)?;
         let flags = CompletionFlags::empty();
         let request =

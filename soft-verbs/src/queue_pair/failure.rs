@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use dat_provider::Completion;
 use dat_provider::status::{DtoStatus, Operation};
 
-use super::link::Phase;
 use super::{QueuePair, QueuePairState, QueuePairType};
 use crate::async_event::AsyncEventType;
 use crate::completion_queue::failed;
@@ -59,7 +58,8 @@ impl QueuePair {
         }
         let _posting = self.posting.lock();
         let mut control = self.control.lock();
-        if control.link.phase == Phase::Up && control.state == QueuePairState::Rts {
+        // The engine may have ended the connection because of it.
+        if control.state == QueuePairState::Rts {
             self.set_state(&mut control, QueuePairState::Sqe);
             self.is_open.store(false, Ordering::Release);
         }
@@ -88,8 +88,23 @@ impl QueuePair {
         self.flush();
     }
 
-    /// The peer did not connect in time: the oldest request that waits fails, and the rest is flushed.
+    /// The peer did not connect in time: the oldest request that waits fails, and the rest is flushed. Those of an
+    /// unreliable queue pair are lost.
     pub(super) fn fail_held(&self) {
+        if self.kind() != QueuePairType::Rc {
+            let mut posting = self.posting.lock();
+            posting.to_drain = 0;
+            let held = std::mem::take(&mut posting.held);
+            drop(posting);
+            for request in held {
+                // It never fails.
+                let _ = request.post(|request| {
+                    self.fail_lost(request);
+                    Ok(())
+                });
+            }
+            return;
+        }
         let oldest = self.posting.lock().held.pop_front();
         if let Some(request) = oldest {
             let status = WcStatus::RETRY_EXC_ERR;

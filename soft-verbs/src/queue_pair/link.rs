@@ -75,8 +75,12 @@ impl ConnectionSink for LinkSink {
     }
 }
 
-/// How long a peer may take to answer, by the attributes: `None` is for ever.
-fn patience(attributes: &QueuePairAttributes) -> Option<Duration> {
+/// How long a peer may take to answer, by the attributes: `None` is for ever. An unreliable queue pair has no such
+/// attributes, and its requests are lost then.
+fn patience(kind: QueuePairType, attributes: &QueuePairAttributes) -> Option<Duration> {
+    if kind != QueuePairType::Rc {
+        return Some(PATIENCE);
+    }
     // 0 is an infinite time, of a queue pair that has its attributes for sending.
     if attributes.timeout == 0 && attributes.qp_state == QueuePairState::Rts {
         return None;
@@ -123,7 +127,7 @@ impl QueuePair {
     fn dial_from_now(&self, control: &mut Control) {
         control.link.phase = Phase::Connecting;
         control.link.deadline =
-            patience(&control.attributes).map(|patience| clock::now() + patience);
+            patience(self.kind(), &control.attributes).map(|patience| clock::now() + patience);
     }
 
     /// Connects to the peer, whose number has the port.
@@ -183,7 +187,7 @@ impl QueuePair {
             drop(control);
             return self.dial();
         }
-        let (round, patience) = (control.link.round, patience(&control.attributes));
+        let (round, patience) = (control.link.round, patience(self.kind(), &control.attributes));
         drop(control);
         let (Some(patience), weak) = (patience, Weak::clone(&self.weak_self)) else { return };
         self.later(patience, move || {

@@ -60,7 +60,7 @@ impl QueuePair {
     }
 
     /// A request to a peer that is gone. A reliable one fails, an unreliable one is lost.
-    fn fail_lost(&self, request: &SendRequest<'_>) {
+    pub(super) fn fail_lost(&self, request: &SendRequest<'_>) {
         let status = WcStatus::RETRY_EXC_ERR;
         if self.kind() == QueuePairType::Rc {
             self.init.send_queue.push(failed(request.wr_id, self.number, status));

@@ -3,7 +3,7 @@
 use dat_provider::mem::Memory;
 use dat_soft_verbs::*;
 
-use crate::world::{Side, all_access, pair, register};
+use crate::world::{Side, all_access, connected, pair, register};
 
 #[test]
 fn a_bad_local_key_is_a_completion_and_the_rest_is_flushed() {
@@ -22,6 +22,19 @@ fn a_bad_local_key_is_a_completion_and_the_rest_is_flushed() {
     assert_eq!(other.qp.state(), QueuePairState::Rts);
     other.post(3, SendOperation::Send, other.sge(0, 8));
     assert_eq!(other.brief(2), [(3, WcStatus::RETRY_EXC_ERR), (1, flushed)]);
+}
+
+#[test]
+fn a_failed_request_of_an_unreliable_connection_stops_requests_and_not_receives() {
+    let [one, other] = connected([0, 1].map(|_| Side::new(QueuePairType::Uc)));
+    one.receive(10, one.sge(0, 64));
+    one.post(1, SendOperation::Send, Sge { key: 1, ..one.sge(0, 8) });
+    assert_eq!(one.brief(1), [(1, WcStatus::LOC_PROT_ERR)]);
+    assert_eq!(one.qp.state(), QueuePairState::Sqe);
+    one.post(2, SendOperation::Send, one.sge(0, 8));
+    assert_eq!(one.brief(1), [(2, WcStatus::WR_FLUSH_ERR)]);
+    one.expect_nothing();
+    assert_eq!(other.qp.state(), QueuePairState::Rts);
 }
 
 #[test]
@@ -96,6 +109,22 @@ fn a_peer_that_does_not_exist_is_tried_for_about_a_second() {
     let flushed = WcStatus::WR_FLUSH_ERR;
     assert_eq!(done, [(1, flushed), (2, WcStatus::RETRY_EXC_ERR), (3, flushed)]);
     assert!(begun.elapsed() >= std::time::Duration::from_millis(500), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn requests_of_an_unreliable_connection_to_a_peer_that_does_not_exist_are_lost() {
+    let [one, other] = [Side::new(QueuePairType::Uc), Side::new(QueuePairType::Uc)];
+    let number = other.qp.number();
+    other.qp.destroy().expect("in use by nobody");
+    one.init();
+    one.rtr(number);
+    one.rts();
+    one.receive(1, one.sge(0, 64));
+    one.post(2, SendOperation::Send, one.sge(0, 8));
+    one.post(3, SendOperation::Write(other.remote(0)), one.sge(0, 8));
+    assert_eq!(one.brief(2), [(2, WcStatus::SUCCESS), (3, WcStatus::SUCCESS)]);
+    assert_eq!(one.qp.state(), QueuePairState::Rts);
+    one.expect_nothing();
 }
 
 #[test]

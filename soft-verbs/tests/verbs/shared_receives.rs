@@ -27,6 +27,9 @@ fn its_receives_serve_all_queue_pairs() {
     let first = |n| queue.post_receive(n, &[other.sge(0, 64)]);
     (0..4).for_each(|n| first(n).expect("space"));
     assert_eq!(first(4).expect_err("full").errno, libc::ENOMEM);
+    let three = [0, 64, 128].map(|at| other.sge(at, 64));
+    let error = queue.post_receive(4, &three).expect_err("it has receives of two segments");
+    assert_eq!(error.errno, libc::EINVAL);
     let error = other.qp.post_receive(5, &[other.sge(0, 64)]).expect_err("it has none of its own");
     assert_eq!(error.errno, libc::EINVAL);
     for (n, [sender, receiver]) in [0, 1].into_iter().zip(&pairs) {
