@@ -5,13 +5,16 @@ use std::ptr::null_mut;
 
 use libc::{addrinfo, sockaddr, sockaddr_storage, socklen_t};
 use rdma_verbs::sys::rdma_cma::{
-    RAI_FAMILY, RAI_NUMERICHOST, RAI_PASSIVE, RDMA_PS_TCP, RDMA_PS_UDP, rdma_addrinfo,
+    RAI_NUMERICHOST, RAI_PASSIVE, RDMA_PS_TCP, RDMA_PS_UDP, rdma_addrinfo,
 };
 use rdma_verbs::sys::verbs::{IBV_QPT_RC, IBV_QPT_UD};
 
 use super::address;
 use crate::guard::{self, Failure, INVALID};
 use crate::object::Zero;
+
+/// The family of InfiniBand's own addresses.
+const AF_IB: c_int = 27;
 
 // SAFETY: numbers and pointers.
 unsafe impl Zero for rdma_addrinfo {}
@@ -104,12 +107,19 @@ unsafe fn resolve(
         let flag = |rai: c_int, ai: c_int| if hints.ai_flags & rai != 0 { ai } else { 0 };
         wanted.ai_flags =
             flag(RAI_PASSIVE, libc::AI_PASSIVE) | flag(RAI_NUMERICHOST, libc::AI_NUMERICHOST);
-        if hints.ai_flags & RAI_FAMILY != 0 {
+        // Addresses of InfiniBand have no names.
+        if hints.ai_family != AF_IB {
             wanted.ai_family = hints.ai_family;
         }
         if is_datagram(hints) {
             wanted.ai_socktype = libc::SOCK_DGRAM;
         }
+        // So a type that the port space does not have is refused.
+        wanted.ai_protocol = match hints.ai_port_space as u32 {
+            RDMA_PS_TCP => libc::IPPROTO_TCP,
+            RDMA_PS_UDP => libc::IPPROTO_UDP,
+            _ => 0,
+        };
     }
     let mut found = null_mut();
     // SAFETY: the caller guarantees null or strings; the others are valid.
@@ -151,7 +161,7 @@ fn convert(found: &addrinfo, hints: Option<&rdma_addrinfo>) -> Box<rdma_addrinfo
     let address = unsafe { copy(found.ai_addr, found.ai_addrlen) };
     let mut is_passive = false;
     if let Some(hints) = hints {
-        info.ai_flags = hints.ai_flags;
+        info.ai_flags = hints.ai_flags & RAI_PASSIVE;
         is_passive = hints.ai_flags & RAI_PASSIVE != 0;
         if hints.ai_qp_type != 0 {
             info.ai_qp_type = hints.ai_qp_type;
