@@ -26,6 +26,7 @@ mod stream;
 mod threads;
 mod time_outs;
 mod trace;
+mod verbs;
 mod waits;
 mod workload;
 mod world;
@@ -93,7 +94,11 @@ fn main() -> ExitCode {
         }
         done += 1;
         let trace = trace::Trace::new(arguments.trace);
+        let workload = arguments.workload.unwrap_or_else(|| Workload::of(seed));
         let outcome = catch_unwind(AssertUnwindSafe(|| {
+            if workload == Workload::Verbs {
+                return verbs::run(seed, arguments.steps, trace);
+            }
             world::World::new(seed, arguments.workload, &registry, trace).run(arguments.steps)
         }));
         network::end();
@@ -102,7 +107,6 @@ fn main() -> ExitCode {
             Ok(Err(why)) => why,
             Err(_) => "a panic".to_owned(),
         };
-        let workload = arguments.workload.unwrap_or_else(|| Workload::of(seed));
         let name = workload.to_possible_value().map(|value| value.get_name().to_owned());
         println!(
             "seed {seed}: {why}\n  dat-simulate --workload {} --seed {seed} --steps {} --trace",

@@ -32,6 +32,9 @@ pub(crate) enum Workload {
     TimeOuts,
     /// Consumers that sleep on a notification object of all their dispatchers, which they disable and enable.
     Notifications,
+    /// What soft-verbs uses of the engine and DAT does not: unreliable connections, receives that outlive a connection,
+    /// immediate data, keys of windows.
+    Verbs,
     /// The adapters themselves, with the sockets and the memory of the system. No seed decides for them.
     Shm,
     Tcp,
@@ -160,6 +163,7 @@ impl Plan {
         match self.workload {
             Workload::Mixed | Workload::Refusals | Workload::Forks => {}
             Workload::Shm | Workload::Tcp | Workload::Auto => {}
+            Workload::Verbs => self.slot = self.slot.min(20 << 10),
             Workload::Bursts => {
                 (self.slot, self.slots) = if random.bool() { (600, 100) } else { (20 << 10, 24) };
                 (self.processes, self.connections) = (2, 1);
