@@ -29,14 +29,19 @@
 
 #include "handles.h"
 
+/* Each group has qualifiers of its own, so that groups can run in parallel. */
+static void next_qualifiers(void)
+{
+    qualifier += 100;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } groups[] = {{"adapters", adapters}, {"dispatchers", dispatchers}, {"resizing", resizing}, {"regions", regions}, {"windows", windows},
-        {"receive queues", receive_queues}, {"endpoint attributes", endpoint_attributes}, {"endpoints", endpoints},
-        {"service points", service_points}, {"connecting", connecting}, {"transfers", transfers}, {"handles", handles}};
+    static const struct cases groups[] = {
+        {"adapters", adapters}, {"dispatchers", dispatchers}, {"resizing", resizing}, {"regions", regions},
+        {"windows", windows}, {"receive queues", receive_queues}, {"endpoint attributes", endpoint_attributes},
+        {"endpoints", endpoints}, {"service points", service_points}, {"connecting", connecting},
+        {"transfers", transfers}, {"handles", handles}};
 
     if (argc < 3) {
         fprintf(stderr, "calls ADAPTER QUALIFIER [GROUP]...\n");
@@ -44,18 +49,5 @@ int main(int argc, char **argv)
     }
     adapter = argv[1];
     qualifier = strtoull(argv[2], NULL, 0);
-    progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (progress == MAP_FAILED)
-        return 2;
-    for (unsigned i = 0; i < sizeof groups / sizeof *groups; i++) {
-        int wanted = argc == 3;
-
-        for (int j = 3; j < argc; j++)
-            wanted |= strcmp(argv[j], groups[i].name) == 0;
-        if (wanted)
-            run_group(groups[i].name, groups[i].run);
-        /* Each group has qualifiers of its own, so that groups can run in parallel. */
-        qualifier += 100;
-    }
-    return 0;
+    return run_groups(groups, sizeof groups / sizeof *groups, argv + 3, next_qualifiers);
 }
