@@ -193,7 +193,7 @@ impl World {
             Kind::FetchAdd => 8,
             Kind::Bind { .. } => 0,
             Kind::Stale => length.max(1),
-            // Messages without immediate data are told apart by their bytes.
+            // Messages without immediate data differ in their bytes.
             Kind::Send { immediate: None, .. } => length.max(8),
             _ => length,
         };
