@@ -7,10 +7,11 @@ use dat_sync::clock;
 
 use crate::model;
 use crate::network;
+use crate::threads;
 use crate::world::{Outcome, Retired, WAKE_UP, World};
 
 /// Most times that everything moves before the world comes to rest: longer than a closing link waits for its peer (2 s).
-const SETTLING: u64 = 2_200_000_000 / WAKE_UP;
+pub(crate) const SETTLING: u64 = 2_200_000_000 / WAKE_UP;
 
 /// Consumers abandon the waits that nothing ends this many rounds after nothing new has begun.
 const WAITS_END: u64 = 40;
@@ -31,15 +32,10 @@ impl World {
             clock::advance(stopped);
         }
         while self.answer_late()? {}
-        // No event reports that suppressed requests move.
-        let read_bytes = || {
-            network::with(|network| -> u64 {
-                network.links.iter().map(|(_, link)| link.read_bytes()).sum()
-            })
-        };
         let mut rest = 0;
         for round in 0..SETTLING {
-            let (events, read) = (self.next_event(), read_bytes());
+            // No event reports that suppressed requests move.
+            let (events, read) = (self.next_event(), network::read_bytes());
             network::deliver_all();
             clock::advance(Duration::from_nanos(WAKE_UP));
             network::map_memory();
@@ -65,7 +61,7 @@ impl World {
             self.post_missing_receives();
             let is_done = self.connections.iter().all(|one| one.pair.left().is_none());
             let waits = self.processes.iter().any(|one| one.wait.is_some() && !one.is_killed);
-            let is_still = events == self.next_event() && read == read_bytes();
+            let is_still = events == self.next_event() && read == network::read_bytes();
             let is_at_rest = is_done && !waits && is_still;
             rest = if is_at_rest { rest + 1 } else { 0 };
             if rest > 20 {
@@ -115,23 +111,8 @@ impl World {
         dat_core::simulated_timer::clear();
         let Self { processes, trace, .. } = self;
         trace.line(|| "all adapters are closed".to_owned());
-        let mut threads: Vec<_> = network::with(|network| std::mem::take(&mut network.threads));
+        let threads = network::with(|network| std::mem::take(&mut network.threads));
         drop(processes);
-        // A link that its peer does not close lives for longer.
-        for _ in 0..400 {
-            network::deliver_all();
-            clock::advance(Duration::from_millis(2));
-            network::map_memory();
-            for slot in &mut threads {
-                let Some((_, thread)) = slot else { continue };
-                if thread.is_woken() && !thread.run() {
-                    *slot = None;
-                }
-            }
-            if threads.iter().all(Option::is_none) {
-                return Ok(());
-            }
-        }
-        Err("the thread of an adapter does not end".to_owned())
+        threads::end_all(threads)
     }
 }

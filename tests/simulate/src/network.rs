@@ -153,6 +153,25 @@ pub(crate) fn map_memory() {
     });
 }
 
+/// Delivers some bytes of a link, which the random numbers choose.
+pub(crate) fn deliver(random: &mut Rng) {
+    with(|network| {
+        if network.links.is_empty() {
+            return;
+        }
+        let index = random.usize(0..network.links.len());
+        let most = [1, 60, 5_000, 1 << 20][random.usize(0..4)];
+        if let (_, Link::Stream(stream)) = &network.links[index] {
+            stream.deliver(random.usize(0..2), most);
+        }
+    });
+}
+
+/// The number of bytes that were read from all links.
+pub(crate) fn read_bytes() -> u64 {
+    with(|network| network.links.iter().map(|(_, link)| link.read_bytes()).sum())
+}
+
 /// Delivers everything that is on its way.
 pub(crate) fn deliver_all() {
     with(|network| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dat_sync::clock;
 
-use crate::network::{self, Link};
+use crate::network;
 use crate::plan::{Habit, Workload};
 use crate::world::{IDLE, Outcome, WAKE_UP, World};
 
@@ -33,7 +33,7 @@ impl World {
                 _ => {}
             },
             2..=8 => self.act()?,
-            9..=14 => self.deliver(),
+            9..=14 => network::deliver(&mut self.random),
             15 | 16 => self.advance()?,
             _ if self.random.u8(0..60) == 0 => self.lull()?,
             _ => self.disturb()?,
@@ -128,21 +128,6 @@ impl World {
         }
         self.is_settling = false;
         Ok(())
-    }
-
-    /// The network moves bytes.
-    fn deliver(&mut self) {
-        let random = &mut self.random;
-        network::with(|network| {
-            if network.links.is_empty() {
-                return;
-            }
-            let index = random.usize(0..network.links.len());
-            let most = [1, 60, 5_000, 1 << 20][random.usize(0..4)];
-            if let (_, Link::Stream(stream)) = &network.links[index] {
-                stream.deliver(random.usize(0..2), most);
-            }
-        });
     }
 
     /// Time passes: until the next thing that is due, or a short time.

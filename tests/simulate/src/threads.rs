@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dat_provider_kit::engine::SimulatedThread;
 use dat_sync::clock;
 use dat_sync::epoll::simulated;
 
@@ -48,4 +49,27 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Runs the threads of adapters that are closed until they end.
+///
+/// # Errors
+/// One does not end.
+pub(crate) fn end_all(mut threads: Vec<Option<(usize, SimulatedThread)>>) -> Outcome {
+    // A link that its peer does not close lives for longer.
+    for _ in 0..400 {
+        network::deliver_all();
+        clock::advance(Duration::from_millis(2));
+        network::map_memory();
+        for slot in &mut threads {
+            let Some((_, thread)) = slot else { continue };
+            if thread.is_woken() && !thread.run() {
+                *slot = None;
+            }
+        }
+        if threads.iter().all(Option::is_none) {
+            return Ok(());
+        }
+    }
+    Err("the thread of an adapter does not end".to_owned())
 }

@@ -181,12 +181,10 @@ impl World {
             12 if !is_unreliable => Kind::Read { slot },
             13 if !is_unreliable => Kind::FetchAdd,
             14 if is_quiet && phase == Phase::Up && !is_unreliable => {
-                near.stale = near.bound.take();
+                near.stale = near.bound.take().or(near.stale);
                 Kind::Bind { key: near.reserved & !0xff | (cookie as u32 % 255 + 1) }
             }
-            15 if self.has_faults && far.stale.is_some() && self.random.u8(0..8) == 0 => {
-                Kind::Stale
-            }
+            15 if self.has_faults && far.stale.is_some() && self.random.bool() => Kind::Stale,
             _ => return Ok(()),
         };
         let length = match kind {
@@ -211,10 +209,10 @@ impl World {
         }
         self.trace.line(|| format!("connection {index} side {number}: {posted:?}"));
         let local = match kind {
-            Kind::Read { .. } | Kind::FetchAdd => near.address(Area::Read, slot),
+            Kind::Read { .. } | Kind::FetchAdd => near.slot_address(Area::Read, slot),
             _ => {
                 near.fill(Area::Out, slot, &posted.bytes());
-                near.address(Area::Out, slot)
+                near.slot_address(Area::Out, slot)
             }
         };
         let result = if let Kind::Bind { key } = kind {
@@ -231,24 +229,24 @@ impl World {
             };
             near.queue_pair.post_bind(&bind).map(drop)
         } else {
-            let to = far.address(Area::In, slot);
+            let to = far.slot_address(Area::In, slot);
             let key = if kind == Kind::Stale { far.stale } else { far.bound };
             let work = match kind {
                 Kind::Send { immediate: Some(immediate), .. } => Work::SendImmediate { immediate },
                 Kind::Send { invalidates: Some(key), .. } => Work::SendInvalidate { key },
                 Kind::WriteImmediate { immediate } => {
-                    let remote = far.remote(to, length, None);
+                    let remote = far.triplet(to, length, None);
                     Work::RdmaWriteImmediate { remote, immediate }
                 }
                 Kind::Write { .. } | Kind::Stale => {
-                    Work::RdmaWrite { remote: far.remote(to, length, key) }
+                    Work::RdmaWrite { remote: far.triplet(to, length, key) }
                 }
                 Kind::Read { .. } => {
-                    let from = far.address(Area::Constant, 0);
-                    Work::RdmaRead { remote: far.remote(from, length, None) }
+                    let from = far.slot_address(Area::Constant, 0);
+                    Work::RdmaRead { remote: far.triplet(from, length, None) }
                 }
                 Kind::FetchAdd => {
-                    Work::FetchAdd { add: 1, remote: far.remote(far.word(), 8, None) }
+                    Work::FetchAdd { add: 1, remote: far.triplet(far.word(), 8, None) }
                 }
                 _ => Work::Send,
             };
@@ -293,12 +291,11 @@ impl World {
         let Pair { sides: [one, two], .. } = &mut self.pairs[index];
         let (near, far) = if number == 0 { (one, two) } else { (two, one) };
         if !done.operation.is_request() {
-            let Side { account, .. } = &mut *near;
-            let receives = account.receives.front().copied();
-            let bytes = receives.map(|(_, slot)| near.address(Area::Receive, slot));
-            let found = bytes.map(|at| near.bytes(at, done.length as usize)).unwrap_or_default();
-            near.account.complete_receive(done, |_, _| found.clone())?;
-            return Ok(());
+            let read = |&(_, slot): &(u64, usize)| {
+                near.bytes(near.slot_address(Area::Receive, slot), done.length as usize)
+            };
+            let found = near.account.receives.front().map(read).unwrap_or_default();
+            return near.account.complete_receive(done, &found);
         }
         let posted = near.account.complete_request(done)?;
         if done.status != DtoStatus::Success {
@@ -306,13 +303,15 @@ impl World {
         }
         match posted.kind {
             Kind::Bind { key } => near.bound = Some(key),
-            Kind::Write { slot } if !near.account.is_unreliable => {
-                if far.bytes(far.address(Area::In, slot), posted.length) != posted.bytes() {
-                    return Err(format!("the bytes of write {:#x} are wrong", posted.cookie));
-                }
+            Kind::Write { slot }
+                if !near.account.is_unreliable
+                    && far.bytes(far.slot_address(Area::In, slot), posted.length)
+                        != posted.bytes() =>
+            {
+                return Err(format!("the bytes of write {:#x} are wrong", posted.cookie));
             }
             Kind::Read { slot } => {
-                let found = near.bytes(near.address(Area::Read, slot), posted.length);
+                let found = near.bytes(near.slot_address(Area::Read, slot), posted.length);
                 if found != pattern::bytes(7, posted.length) {
                     return Err(format!("the bytes of read {:#x} are wrong", posted.cookie));
                 }

@@ -14,16 +14,15 @@ use dat_core::provider::Service;
 use dat_sync::clock;
 use fastrand::Rng;
 
+use crate::ending::SETTLING;
 use crate::network;
 use crate::plan::{Plan, Workload};
+use crate::threads;
 use crate::trace::Trace;
 use crate::world::{Outcome, WAKE_UP};
 use machine::{Machine, run_threads};
 use model::Phase;
 use side::{Area, Side};
-
-/// Most times that everything moves before the world comes to rest.
-const SETTLING: u64 = 2_200_000_000 / WAKE_UP;
 
 /// Two sides that connect to each other, again after each end.
 struct Pair {
@@ -96,7 +95,7 @@ impl World {
         match self.random.u8(0..20) {
             0..=2 => self.receive_more(pair, side)?,
             3..=8 => self.post_any(pair, side)?,
-            9..=12 => self.deliver(),
+            9..=12 => network::deliver(&mut self.random),
             13 | 14 => clock::advance(Duration::from_nanos(self.random.u64(100..30_000))),
             15..=17 => self.poll(side)?,
             18 => self.connect(pair)?,
@@ -114,27 +113,13 @@ impl World {
         self.machines.iter().try_for_each(Machine::check)
     }
 
-    fn deliver(&mut self) {
-        let random = &mut self.random;
-        network::with(|network| {
-            if network.links.is_empty() {
-                return;
-            }
-            let index = random.usize(0..network.links.len());
-            let most = [1, 60, 5_000, 1 << 20][random.usize(0..4)];
-            if let (_, network::Link::Stream(stream)) = &network.links[index] {
-                stream.deliver(random.usize(0..2), most);
-            }
-        });
-    }
-
     /// Everything that was begun comes to its end, except receives without a message.
     fn settle(&mut self) -> Outcome {
         self.trace.line(|| "nothing new begins".to_owned());
         self.is_settling = true;
         let mut rest = 0;
         for _ in 0..SETTLING {
-            let before = (self.trace.lines(), read_bytes());
+            let before = (self.trace.lines(), network::read_bytes());
             network::deliver_all();
             clock::advance(Duration::from_nanos(WAKE_UP));
             self.advance()?;
@@ -144,7 +129,7 @@ impl World {
             for pair in 0..self.pairs.len() {
                 self.receive_missing(pair)?;
             }
-            let is_still = before == (self.trace.lines(), read_bytes());
+            let is_still = before == (self.trace.lines(), network::read_bytes());
             rest = if is_still && self.left().is_none() { rest + 1 } else { 0 };
             if rest > 20 {
                 return Ok(());
@@ -192,23 +177,10 @@ impl World {
             side.queue_pair.shutdown();
             side.region.deregister().map_err(|error| format!("a region stays in use: {error}"))?;
         }
-        let mut threads: Vec<_> = network::with(|network| std::mem::take(&mut network.threads));
+        let threads = network::with(|network| std::mem::take(&mut network.threads));
         drop(pairs);
         drop(machines);
-        for _ in 0..400 {
-            network::deliver_all();
-            clock::advance(Duration::from_millis(2));
-            for slot in &mut threads {
-                let Some((_, thread)) = slot else { continue };
-                if thread.is_woken() && !thread.run() {
-                    *slot = None;
-                }
-            }
-            if threads.iter().all(Option::is_none) {
-                return Ok(());
-            }
-        }
-        Err("the thread of an adapter does not end".to_owned())
+        threads::end_all(threads)
     }
 
     /// Additions are made once, and each message that did not arrive was counted.
@@ -242,9 +214,4 @@ impl World {
         }
         Ok(())
     }
-}
-
-/// The number of bytes that were read from all links.
-fn read_bytes() -> u64 {
-    network::with(|network| network.links.iter().map(|(_, link)| link.read_bytes()).sum())
 }

@@ -6,6 +6,7 @@ use dat_core::provider::Completion;
 use dat_core::{DtoStatus, Operation};
 
 use crate::model;
+use crate::world::Outcome;
 
 /// What a request does. Numbers are those of slots in the memory of the side that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,17 +152,13 @@ impl Account {
         }
     }
 
-    /// A receive completes. Returns its message and its slot if it is a success.
+    /// A receive completes, whose memory has these bytes.
     ///
     /// # Errors
     /// What is wrong.
-    pub(super) fn complete_receive(
-        &mut self,
-        done: &Completion,
-        bytes_of: impl Fn(usize, usize) -> Vec<u8>,
-    ) -> Result<Option<Posted>, String> {
+    pub(super) fn complete_receive(&mut self, done: &Completion, bytes: &[u8]) -> Outcome {
         let cookie = done.cookie;
-        let Some((expected, slot)) = self.receives.pop_front() else {
+        let Some((expected, _)) = self.receives.pop_front() else {
             return Err(format!("receive {cookie:#x} completes twice or was not posted"));
         };
         if expected != cookie {
@@ -170,7 +167,7 @@ impl Account {
         if done.status != DtoStatus::Success {
             let is_right = self.phase == Phase::Disconnected && done.status == DtoStatus::Flushed;
             return if is_right {
-                Ok(None)
+                Ok(())
             } else {
                 Err(format!("receive {cookie:#x} ends with {:?} while it is posted", done.status))
             };
@@ -181,8 +178,8 @@ impl Account {
             };
             let is_earlier = self.earlier > 0;
             self.earlier -= usize::from(is_earlier);
-            match check(&message, done, |length| bytes_of(slot, length)) {
-                Ok(()) => return Ok(Some(message)),
+            match check(&message, done, bytes) {
+                Ok(()) => return Ok(()),
                 Err(_) if is_earlier => {}
                 // A message that was sent before it was dropped.
                 Err(_) if self.may_drop => self.dropped += 1,
@@ -205,11 +202,7 @@ impl Account {
 }
 
 /// Checks a receive against its message.
-fn check(
-    message: &Posted,
-    done: &Completion,
-    bytes: impl Fn(usize) -> Vec<u8>,
-) -> Result<(), String> {
+fn check(message: &Posted, done: &Completion, bytes: &[u8]) -> Outcome {
     let (operation, extra) = message.arrives_as();
     let name = message.cookie;
     if done.operation != operation {
@@ -222,7 +215,7 @@ fn check(
         return Err(format!("{:#x} comes with message {name:#x}, not {extra:#x}", done.extra));
     }
     let in_receive = matches!(message.kind, Kind::Send { .. });
-    if in_receive && bytes(message.length) != message.bytes() {
+    if in_receive && bytes != message.bytes() {
         return Err(format!("the bytes are not those of message {name:#x}"));
     }
     Ok(())

@@ -96,18 +96,18 @@ impl Side {
     }
 
     /// Where a slot begins.
-    pub(super) fn address(&self, area: Area, number: usize) -> u64 {
+    pub(super) fn slot_address(&self, area: Area, number: usize) -> u64 {
         self.memory.address() + ((area as usize * SLOTS + number) * self.slot) as u64
     }
 
     /// The memory of an area, all slots of it.
     pub(super) fn area(&self, area: Area) -> Buffer {
-        Buffer { address: self.address(area, 0), length: (SLOTS * self.slot) as u64 }
+        Buffer { address: self.slot_address(area, 0), length: (SLOTS * self.slot) as u64 }
     }
 
     /// The word of the peer's additions.
     pub(super) fn word(&self) -> u64 {
-        self.address(Area::Constant, 1)
+        self.slot_address(Area::Constant, 1)
     }
 
     pub(super) fn segment(&self, address: u64, length: usize) -> Segment {
@@ -115,13 +115,13 @@ impl Side {
     }
 
     /// This memory for the peer, by the key of the region or by another one.
-    pub(super) fn remote(&self, address: u64, length: usize, key: Option<u32>) -> RmrTriplet {
+    pub(super) fn triplet(&self, address: u64, length: usize, key: Option<u32>) -> RmrTriplet {
         let context = key.unwrap_or(self.remote_key);
         RmrTriplet { address, length: length as u64, context }
     }
 
     pub(super) fn fill(&self, area: Area, number: usize, bytes: &[u8]) {
-        let offset = (self.address(area, number) - self.memory.address()) as usize;
+        let offset = (self.slot_address(area, number) - self.memory.address()) as usize;
         self.memory.write(offset, bytes).expect("a slot");
     }
 
@@ -138,7 +138,7 @@ impl Side {
             let used = |slot| self.account.receives.iter().any(|(_, other)| *other == slot);
             let Some(slot) = (0..SLOTS).find(|slot| !used(*slot)) else { return Ok(()) };
             *cookie += 1;
-            let segments = [self.segment(self.address(Area::Receive, slot), self.slot)];
+            let segments = [self.segment(self.slot_address(Area::Receive, slot), self.slot)];
             let (flags, checked) = (CompletionFlags::empty(), Epoch::default());
             let request = ReceiveRequest { segments: &segments, cookie: *cookie, flags, checked };
             match self.queue_pair.post_receive(&request) {
