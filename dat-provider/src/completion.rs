@@ -36,6 +36,15 @@ impl Completion {
         self.extra as u16
     }
 
+    /// Whether a datagram came by IPv4. Its route header is then in the last 20 of the bytes before the message.
+    #[must_use]
+    pub const fn is_datagram_ipv4(&self) -> bool {
+        self.extra & Self::DATAGRAM_IPV4 != 0
+    }
+
+    /// A bit of [`extra`](Self::extra), of a datagram that came by IPv4.
+    pub const DATAGRAM_IPV4: u64 = 1 << 16;
+
     /// The immediate data of the message, RDMA write or datagram that completed a receive.
     #[must_use]
     pub const fn immediate(&self) -> Option<u32> {

@@ -54,6 +54,21 @@ pub trait MemoryRegion: Downcast {
     /// # Errors
     /// The error of the device; the memory may then still be in use.
     fn deregister(&self) -> Result<()>;
+
+    /// Registers other memory, in any domain of the adapter, under the same keys. This region is deregistered, also if
+    /// that fails. Until the return, the keys name nothing.
+    ///
+    /// # Errors
+    /// As [`deregister`](Self::deregister); `DAT_MODEL_NOT_SUPPORTED`, without effect, if the provider cannot keep keys
+    /// (the default).
+    fn reregister(
+        &self,
+        _domain: &dyn ProtectionDomain,
+        _span: Span,
+        _privileges: Privileges,
+    ) -> Result<Registration> {
+        Err(unsupported("registration of other memory under the same keys"))
+    }
 }
 
 /// The connections through which a memory window can be used.

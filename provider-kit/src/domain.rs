@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dat_provider::error::{Result, Subtype};
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
 use dat_provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
@@ -56,24 +56,10 @@ pub fn downcast(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
 
 impl ProtectionDomain for DomainHandle {
     fn register(&self, span: Span, privileges: Privileges) -> Result<Registration> {
-        let region = Region {
-            address: span.address(),
-            length: span.len() as u64,
-            owner: self.0.id,
-            value: 0,
-            access: privileges.bits(),
-        };
         let is_remote = privileges.intersects(Privileges::REMOTE);
+        let region = self.0.region(span, privileges);
         let key = regions::insert(region, is_remote).map_err(no_region)?;
-        let domain = Arc::clone(&self.0);
-        let region = Box::new(Registered {
-            domain,
-            key,
-            is_remote,
-            registered: RegistrationTime::now(),
-            is_deregistered: AtomicBool::new(false),
-        });
-        Ok(Registration { region, local_key: key, remote_key: if is_remote { key } else { 0 } })
+        Ok(Registered::registration(&self.0, key, is_remote))
     }
 
     fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
@@ -82,6 +68,17 @@ impl ProtectionDomain for DomainHandle {
 }
 
 impl Domain {
+    /// A region of the domain.
+    fn region(&self, span: Span, privileges: Privileges) -> Region {
+        Region {
+            address: span.address(),
+            length: span.len() as u64,
+            owner: self.id,
+            value: 0,
+            access: privileges.bits(),
+        }
+    }
+
     /// Waits until all copies of the domain's memory that are in progress have ended.
     ///
     /// A copy runs under a lock of a queue pair of the domain, or of its peer. A queue pair that joins the domain or
@@ -140,6 +137,30 @@ struct Registered {
     is_deregistered: AtomicBool,
 }
 
+impl Registered {
+    /// The registration of a key that names a region of a domain.
+    fn registration(domain: &Arc<Domain>, key: u32, is_remote: bool) -> Registration {
+        let region = Box::new(Self {
+            domain: Arc::clone(domain),
+            key,
+            is_remote,
+            registered: RegistrationTime::now(),
+            is_deregistered: AtomicBool::new(false),
+        });
+        Registration { region, local_key: key, remote_key: if is_remote { key } else { 0 } }
+    }
+
+    /// Waits until no transfer accesses the memory any more, whose key is invalid.
+    fn end_accesses(&self) -> Result<()> {
+        self.domain.wait_for_copies();
+        let is_accessible = self.is_remote || direct::has_offers();
+        if is_accessible && !direct::revoke(self.domain.id, self.registered) {
+            return Err(still_accessed());
+        }
+        Ok(())
+    }
+}
+
 /// Returns the key of a memory region of the contract.
 ///
 /// # Errors
@@ -153,15 +174,31 @@ pub fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
 
 impl MemoryRegion for Registered {
     fn deregister(&self) -> Result<()> {
-        if !self.is_deregistered.swap(true, Ordering::AcqRel) {
-            regions::remove(self.key);
-            self.domain.wait_for_copies();
-            let is_accessible = self.is_remote || direct::has_offers();
-            if is_accessible && !direct::revoke(self.domain.id, self.registered) {
-                return Err(still_accessed());
-            }
+        if self.is_deregistered.swap(true, Ordering::AcqRel) {
+            return Ok(());
         }
-        Ok(())
+        regions::remove(self.key);
+        self.end_accesses()
+    }
+
+    fn reregister(
+        &self,
+        domain: &dyn ProtectionDomain,
+        span: Span,
+        privileges: Privileges,
+    ) -> Result<Registration> {
+        let domain = downcast(domain)?;
+        if self.is_deregistered.swap(true, Ordering::AcqRel) || !regions::suspend(self.key) {
+            return Err(Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleLmr)
+                .because("the region is deregistered"));
+        }
+        if let Err(error) = self.end_accesses() {
+            regions::release(self.key);
+            return Err(error);
+        }
+        let is_remote = privileges.intersects(Privileges::REMOTE);
+        regions::resume(self.key, domain.region(span, privileges), is_remote);
+        Ok(Self::registration(&domain, self.key, is_remote))
     }
 }
 

@@ -44,6 +44,23 @@ pub(crate) fn remove(key: u32) -> bool {
     regions().remove(key)
 }
 
+/// Makes the key of a region invalid until it is resumed or released. Returns false if it was not valid. As
+/// [`remove`], it does not end direct accesses.
+pub(crate) fn suspend(key: u32) -> bool {
+    let _changing = changing();
+    page::withdraw(key);
+    regions().suspend(key)
+}
+
+/// Makes a suspended key name another region, after all copies and direct accesses have ended.
+pub(crate) fn resume(key: u32, region: Region, is_remote: bool) {
+    let _changing = changing();
+    regions().resume(key, region);
+    if is_remote {
+        page::publish(key, &region);
+    }
+}
+
 /// Reserves keys that differ in their last byte, none of which is valid.
 ///
 /// # Errors

@@ -25,6 +25,25 @@ pub struct Region {
 }
 
 impl Region {
+    fn new(
+        domain: &Arc<Domain>,
+        registration: Registration,
+        (address, length, access): (u64, u64, Access),
+        used: Use,
+    ) -> Arc<Self> {
+        let Registration { region: kit, local_key, remote_key } = registration;
+        Arc::new(Self {
+            domain: Arc::clone(domain),
+            kit,
+            address,
+            length,
+            access,
+            local_key,
+            remote_key: if remote_key == 0 { local_key } else { remote_key },
+            windows: UseCount::using(vec![used]),
+        })
+    }
+
     /// Its domain.
     #[must_use]
     pub const fn domain(&self) -> &Arc<Domain> {
@@ -94,42 +113,65 @@ impl Domain {
         iova: u64,
         access: Access,
     ) -> Result<Arc<Region>> {
-        let is_written_remotely = access.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC);
-        if is_written_remotely && !access.contains(Access::LOCAL_WRITE) {
-            return Err(Error::invalid(
-                "cannot register memory that the peer may write and this side may not: add IBV_ACCESS_LOCAL_WRITE",
-            ));
-        }
-        if iova != address || access.contains(Access::ZERO_BASED) {
-            return Err(Error::unsupported(
-                "cannot register memory under other addresses than its own: use an iova equal to the address, and no \
-                 IBV_ACCESS_ZERO_BASED",
-            ));
-        }
-        let base =
-            NonNull::new(with_exposed_provenance_mut(address as usize)).ok_or_else(|| {
-                Error::unsupported("cannot register the whole address space (an implicit region)")
-            })?;
-        let bytes = usize::try_from(length).ok().filter(|bytes| *bytes <= isize::MAX as usize);
-        let Some(bytes) = bytes else {
-            return Err(Error::invalid(format!("cannot register {length} bytes")));
-        };
-        let used = self.add_use()?;
         // SAFETY: the caller guarantees that the memory exists until the region is deregistered.
-        let span = unsafe { Span::new(base, bytes) };
+        let span = unsafe { checked_span(address, length, iova, access) }?;
+        let used = self.add_use()?;
         let registration = self.kit.register(span, access.privileges())?;
-        let Registration { region: kit, local_key, remote_key } = registration;
-        Ok(Arc::new(Region {
-            domain: Arc::clone(self),
-            kit,
-            address,
-            length,
-            access,
-            local_key,
-            remote_key: if remote_key == 0 { local_key } else { remote_key },
-            windows: UseCount::using(vec![used]),
-        }))
+        Ok(Region::new(self, registration, (address, length, access), used))
     }
+
+    /// Registers other memory under the keys of a region, which may be one of another domain (ibv_rereg_mr(3)). The region
+    /// is replaced by the returned one.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register), and `EBUSY` while a window is bound to the region: it is unchanged. `EIO` if a peer
+    /// on this machine does not end its access: it is deregistered.
+    ///
+    /// # Safety
+    /// As [`register`](Self::register).
+    pub unsafe fn reregister(
+        self: &Arc<Self>,
+        old: &Region,
+        address: u64,
+        length: u64,
+        access: Access,
+    ) -> Result<Arc<Region>> {
+        // SAFETY: as in `register`.
+        let span = unsafe { checked_span(address, length, address, access) }?;
+        let used = self.add_use()?;
+        old.windows.end("cannot register the region again: a memory window is bound to it")?;
+        let again = old.kit.reregister(&*self.kit, span, access.privileges());
+        let registration = again.map_err(|error| Error::new(libc::EIO, error.to_string()))?;
+        Ok(Region::new(self, registration, (address, length, access), used))
+    }
+}
+
+/// The memory of a registration, if its arguments are right.
+///
+/// # Safety
+/// As [`Domain::register`].
+unsafe fn checked_span(address: u64, length: u64, iova: u64, access: Access) -> Result<Span> {
+    let is_written_remotely = access.intersects(Access::REMOTE_WRITE | Access::REMOTE_ATOMIC);
+    if is_written_remotely && !access.contains(Access::LOCAL_WRITE) {
+        return Err(Error::invalid(
+            "cannot register memory that the peer may write and this side may not: add IBV_ACCESS_LOCAL_WRITE",
+        ));
+    }
+    if iova != address || access.contains(Access::ZERO_BASED) {
+        return Err(Error::unsupported(
+            "cannot register memory under other addresses than its own: use an iova equal to the address, and no \
+             IBV_ACCESS_ZERO_BASED",
+        ));
+    }
+    let base = NonNull::new(with_exposed_provenance_mut(address as usize)).ok_or_else(|| {
+        Error::unsupported("cannot register the whole address space (an implicit region)")
+    })?;
+    let bytes = usize::try_from(length).ok().filter(|bytes| *bytes <= isize::MAX as usize);
+    let Some(bytes) = bytes else {
+        return Err(Error::invalid(format!("cannot register {length} bytes")));
+    };
+    // SAFETY: the caller guarantees the memory.
+    Ok(unsafe { Span::new(base, bytes) })
 }
 
 impl std::fmt::Debug for Region {

@@ -51,6 +51,21 @@ impl<H: Hooks> MemoryRegion for Region<H> {
     fn deregister(&self) -> Result<()> {
         self.layer.call(self.object, &Call::Deregister, || self.inner.deregister())
     }
+
+    fn reregister(
+        &self,
+        domain: &dyn ProtectionDomain,
+        span: Span,
+        privileges: Privileges,
+    ) -> Result<Registration> {
+        let below = domain.as_any().downcast_ref::<Domain<H>>().map_or(domain, |own| &*own.inner);
+        let call = Call::Register { bytes: span.len() as u64, privileges };
+        let reregister = || self.inner.reregister(below, span, privileges);
+        let registered = self.layer.call(self.object, &call, reregister)?;
+        let (layer, object) = (Arc::clone(&self.layer), self.object);
+        let region = Box::new(Self { inner: registered.region, layer, object });
+        Ok(Registration { region, ..registered })
+    }
 }
 
 pub(super) struct Window<H> {

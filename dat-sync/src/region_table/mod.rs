@@ -203,6 +203,28 @@ impl RegionTable {
         true
     }
 
+    /// Makes a valid context invalid, and reserves its slot for [`resume`](Self::resume). Returns false, without effect, if
+    /// the context is not valid.
+    pub fn suspend(&self, context: u32) -> bool {
+        let mut free = self.free.lock();
+        let Some(slot) = self.slot(context).filter(|slot| slot.is(context)) else { return false };
+        slot.clear();
+        free.live -= 1;
+        free.reserved.insert(context >> GENERATION_BITS);
+        true
+    }
+
+    /// Makes a suspended context valid again, for another region. No thread may be looking the context up since before it
+    /// was suspended: it could find parts of both regions.
+    pub fn resume(&self, context: u32, region: Region) {
+        let mut free = self.free.lock();
+        if let Some(slot) = self.slot(context) {
+            slot.fill(context, region);
+            free.live += 1;
+        }
+        free.reserved.remove(&(context >> GENERATION_BITS));
+    }
+
     /// Gives a reserved slot back; none of its contexts is valid afterwards.
     pub fn release(&self, context: u32) {
         let mut free = self.free.lock();
@@ -367,6 +389,19 @@ mod tests {
         table.release(first);
         assert_eq!((table.get(next(2)), table.len()), (None, 0));
         assert!(!table.set(next(3), region(3)), "it is given back");
+    }
+
+    #[test]
+    fn a_suspended_context_is_invalid_until_it_is_resumed_with_another_region() {
+        let table = RegionTable::new();
+        let context = table.insert(region(1)).expect("room");
+        assert!(table.suspend(context) && !table.suspend(context));
+        assert_eq!((table.get(context), table.len()), (None, 0));
+        assert!(!table.remove(context), "it is not valid");
+        table.resume(context, region(2));
+        assert_eq!((table.get(context), table.len()), (Some(region(2)), 1));
+        assert!(table.remove(context) && !table.set(context, region(3)), "it is not reserved");
+        assert!(table.is_empty());
     }
 
     #[test]

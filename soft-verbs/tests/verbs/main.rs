@@ -6,6 +6,7 @@ mod errors;
 mod events;
 mod operations;
 mod processes;
+mod regions;
 mod shared_receives;
 mod states;
 mod windows;

@@ -141,8 +141,7 @@ pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     })
 }
 
-/// Registers a region again, with other memory, another domain or other accesses. Its keys change, as the manual page
-/// allows. 0 or one of the negative results of the page, with errno.
+/// Registers a region again, with other memory, another domain or other accesses. Its keys stay. 0 or one of the negative results of the page, with errno.
 ///
 /// # Safety
 /// The region must be alive and used by no request; the domain and the memory, if they change, as in
@@ -172,15 +171,16 @@ pub unsafe extern "C" fn ibv_rereg_mr(
         let new_pd = if flags & CHANGE_PD != 0 { pd } else { old.c.pd };
         let new_access =
             if flags & CHANGE_ACCESS != 0 { access as c_uint } else { old.core.access().bits() };
-        let iova = new_address.addr() as u64;
-        // SAFETY: the caller guarantees the domain and the memory.
-        let new = unsafe { register(new_pd, new_address, new_length, iova, new_access) }?;
-        if let Err(busy) = old.core.deregister() {
-            // The new one has no user.
-            let _ = new.core.deregister();
-            return Err(busy.into());
-        }
-        *old = new;
+        let start = new_address.expose_provenance() as u64;
+        let new_access = self::access(new_access)?;
+        // SAFETY: the caller guarantees a live domain.
+        let domain = unsafe { domain::core(new_pd) };
+        // SAFETY: the caller guarantees the memory.
+        let again = unsafe { domain.reregister(&old.core, start, new_length as u64, new_access) };
+        old.core = again?;
+        (old.c.addr, old.c.length, old.c.pd) = (new_address, new_length, new_pd);
+        // SAFETY: the caller guarantees a live domain.
+        old.c.context = unsafe { domain::context(new_pd) };
         Ok(())
     });
     match changed {
