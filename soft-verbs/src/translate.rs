@@ -10,6 +10,12 @@ use crate::queue_pair::number_of_port;
 use crate::window::Window;
 use crate::work_completion::{WcFlags, WcOpcode, WcStatus, WorkCompletion};
 
+/// The kind of packet in the service level of a received datagram, as devices report it for RoCE v2 (annex A17.4.5.1:
+/// a flag says whether the frame came by IPv4 or IPv6): over UDP, with a header of IPv4.
+const SL_IPV4: u8 = 1 << 3 | 2;
+/// As [`SL_IPV4`], with a header of IPv6.
+const SL_IPV6: u8 = 1 << 3 | 1;
+
 /// The number of a queue pair in the tag of its completions.
 pub(crate) const fn number_of(tag: u64) -> u32 {
     tag as u32
@@ -69,6 +75,7 @@ pub(crate) fn success(from: &Completion, into: &mut WorkCompletion) {
     };
     if flags.contains(WcFlags::GRH) {
         into.src_qp = number_of_port(from.datagram_port());
+        into.sl = if from.is_datagram_ipv4() { SL_IPV4 } else { SL_IPV6 };
     }
     if flags.contains(WcFlags::WITH_IMM) {
         into.imm_data = from.immediate().unwrap_or_default().to_be();
@@ -123,6 +130,19 @@ fn special(engine: &Engine, from: &Completion, into: &mut WorkCompletion) -> boo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_service_level_of_a_datagram_says_which_header_precedes_it() {
+        let mut wc = WorkCompletion::default();
+        let mut from = Completion { extra: 7, ..Completion::default() };
+        from.operation = Operation::ReceiveDatagram;
+        success(&from, &mut wc);
+        assert_eq!((wc.src_qp, wc.sl), (number_of_port(7), 9));
+        from.extra |= Completion::DATAGRAM_IPV4 | 5 << 32;
+        from.operation = Operation::ReceiveDatagramImmediate;
+        success(&from, &mut wc);
+        assert_eq!((wc.src_qp, wc.sl, wc.imm_data), (number_of_port(7), 10, 5_u32.to_be()));
+    }
 
     #[test]
     fn immediate_data_is_in_network_order_and_a_key_in_that_of_the_machine() {

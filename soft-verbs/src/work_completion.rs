@@ -27,7 +27,7 @@ pub struct WorkCompletion {
     pub pkey_index: u16,
     /// Always 0: RoCE has no local identifiers.
     pub slid: u16,
-    /// The service level.
+    /// The service level; of a received datagram, whether it came by IPv4 (10) or IPv6 (9).
     pub sl: u8,
     /// Always 0.
     pub dlid_path_bits: u8,

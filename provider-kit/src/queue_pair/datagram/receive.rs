@@ -1,11 +1,13 @@
 //! Datagrams that arrive.
 
+use dat_provider::Completion;
 use dat_provider::status::{DtoStatus, Operation};
 
 use super::packet::{PREFIX, PacketBuffer};
 use super::route_header::route_header;
 use super::{DatagramQp, State};
 use crate::datagram_socket::Received;
+use crate::packet_ends::PacketEnds;
 use crate::protocol::datagram::{self, Foreign};
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
@@ -71,7 +73,9 @@ impl DatagramQp {
             let prefix = ends.map_or([0; PREFIX], |ends| route_header(&ends, length));
             buffer.copy_to(&taken, (&prefix, head), total)
         };
-        let port = ends.map_or(0, |ends| u64::from(ends.from.port()));
+        let family =
+            |ends: &PacketEnds| if ends.to.is_ipv4() { Completion::DATAGRAM_IPV4 } else { 0 };
+        let port = ends.map_or(0, |ends| u64::from(ends.from.port()) | family(&ends));
         let (operation, extra) = match head.immediate {
             Some(immediate) if ends.is_some() => {
                 (Operation::ReceiveDatagramImmediate, port | u64::from(immediate) << 32)
