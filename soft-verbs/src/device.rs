@@ -56,7 +56,7 @@ pub struct DeviceAttributes {
     pub max_mr_size: u64,
     /// The sizes of pages, as bits.
     pub page_size_cap: u64,
-    /// 0: no vendor.
+    /// 0xffffff, which no vendor has; the one of `rdma_rxe`.
     pub vendor_id: u32,
     /// 0.
     pub vendor_part_id: u32,
@@ -82,7 +82,8 @@ pub struct DeviceAttributes {
     pub max_res_rd_atom: u32,
     /// Maximum number of own reads and atomics in flight, of a queue pair.
     pub max_qp_init_rd_atom: u32,
-    /// `ibv_atomic_cap`: 2, because atomics are the processor's.
+    /// `ibv_atomic_cap`: 1, atomic among the operations of the device. They are also atomic to the processor, but programs
+    /// (UCX) use only what all devices have.
     pub atomic_cap: u32,
     /// Maximum number of windows.
     pub max_mw: u32,

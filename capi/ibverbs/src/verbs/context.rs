@@ -66,8 +66,9 @@ pub unsafe extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_co
         let mut c = extended_operations();
         c.context.device = device;
         c.context.ops = operations();
-        c.context.cmd_fd = -1;
         c.context.async_fd = core.async_events().descriptor().as_raw_fd();
+        // Programs duplicate it for ibv_import_device, which refuses it.
+        c.context.cmd_fd = c.context.async_fd;
         c.context.num_comp_vectors = 1;
         // What says that there are extended operations (`__VERBS_ABI_IS_EXTENDED`).
         c.context.abi_compat = without_provenance_mut(usize::MAX);
