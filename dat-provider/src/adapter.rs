@@ -41,6 +41,16 @@ pub trait Adapter: Send + Sync {
     /// `DAT_INSUFFICIENT_RESOURCES` if the device has none left, or none that large.
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>>;
 
+    /// Asked when an endpoint for connections is created: whether its queue pair can be created at its first use, so
+    /// that endpoints that are not used take little memory. That creation may fail for lack of memory only, which the
+    /// use returns, or because the adapter has failed meanwhile. False by default.
+    ///
+    /// # Errors
+    /// As [`create_queue_pair`](Self::create_queue_pair), if it is known already that it would fail.
+    fn defers_queue_pairs(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Creates a shared receive queue.
     ///
     /// # Errors

@@ -34,6 +34,7 @@ pub mod clock;
 pub mod descriptors;
 mod epoch;
 pub mod epoll;
+mod first_use;
 mod lazy;
 pub mod lock;
 #[cfg(all(test, loom))]
@@ -56,11 +57,13 @@ mod weak_memory;
 
 pub use descriptors::Private;
 pub use epoch::{Epoch, Epochs};
+pub use first_use::FirstUse;
 pub use lazy::Lazy;
 pub use lock::{
     Condvar, Mutex, MutexGuard, ProcessGuard, ProcessLock, Rank, ReentrantMutex, RwLock,
 };
 pub use pages::per_process::PerProcess;
+pub use pages::slab::slab_bytes;
 pub use prefetch::{prefetch, prefetch_address};
 pub use process::Process;
 pub use signals::without_signals;

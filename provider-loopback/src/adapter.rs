@@ -52,6 +52,10 @@ impl Adapter for LoopbackAdapter {
         queue_pair::create(&self.host, &spec)
     }
 
+    fn defers_queue_pairs(&self) -> Result<bool> {
+        Ok(true)
+    }
+
     fn create_shared_receive_queue(
         &self,
         domain: Arc<dyn ProtectionDomain>,

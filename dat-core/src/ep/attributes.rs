@@ -8,7 +8,7 @@ use dat_sync::Mutex;
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::CompletionFlags;
-use crate::provider::{AdapterAttributes, QueuePairLimits};
+use crate::provider::{AdapterAttributes, QueuePairLimits, Service};
 
 /// The attributes of the most recently created endpoint: endpoints with equal attributes share one
 /// copy.
@@ -231,6 +231,14 @@ fn check_mode(name: &str, flags: CompletionFlags, more_modes: CompletionFlags) -
         );
     }
     Ok(())
+}
+
+/// The service that the attributes request.
+pub(super) fn service(attributes: &EpAttributes) -> Service {
+    match attributes.service_type {
+        EpAttributes::SERVICE_DATAGRAM => Service::Datagram,
+        _ => Service::Connection,
+    }
 }
 
 /// The queue pair limits for these attributes.

@@ -199,8 +199,9 @@ impl EpInner {
             return Err(self.without_zone(operation));
         }
         if self.is_datagram() {
-            return self.resolve(connect, operation);
+            return self.resolve(connect, config, operation);
         }
+        let queue_pair = self.create_queue_pair(config, operation)?;
         self.perform(EpEvent::Connect, operation)?;
         self.count(EpCounter::Connect);
         self.base.ia.counter_set.count(IaCounter::CmReqTx);
@@ -212,7 +213,7 @@ impl EpInner {
             private_data: connect.private_data,
             qos: connect.qos,
         };
-        self.queue_pair.connect(&request).map_err(|error| {
+        queue_pair.connect(&request).map_err(|error| {
             self.report(EpEvent::ConnectUndone);
             self.base.describe(error, operation)
         })
@@ -235,7 +236,7 @@ impl EpInner {
             return Err(self.wrong_service(operation));
         }
         if self.is_datagram() {
-            return self.accept_datagrams(incoming, private_data, operation);
+            return self.accept_datagrams(incoming, private_data, config, operation);
         }
         // An endpoint that waits for the answer to another request cannot be used.
         if (!brought && state != EpState::Unconnected) || (brought && state == EpState::Unconnected)
@@ -245,6 +246,7 @@ impl EpInner {
         if config.pz.is_none() && !state.is_unconfigured() {
             return Err(self.without_zone(operation));
         }
+        let queue_pair = self.create_queue_pair(config, operation)?;
         self.perform(EpEvent::Accept, operation)?;
         let attempt = {
             let mut control = self.control();
@@ -255,7 +257,7 @@ impl EpInner {
             self.hold_receives_back(&mut control, config);
             control.attempt
         };
-        incoming.responder.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+        incoming.responder.accept(queue_pair, attempt, private_data).map_err(|error| {
             self.report(EpEvent::AcceptUndone);
             self.base.describe(error, operation)
         })

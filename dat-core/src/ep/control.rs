@@ -233,7 +233,9 @@ impl EpInner {
 
     /// A receive that is held back completed.
     fn communication_established(&self, attempt: u64) {
-        self.queue_pair.communication_established(attempt);
+        if let Some(queue_pair) = self.queue_pair() {
+            queue_pair.communication_established(attempt);
+        }
     }
 
     /// Has the timer thread check the watermarks: they may break a connection, which must not
@@ -448,8 +450,8 @@ impl EpInner {
                     Action::AbortAttempt | Action::CloseAbruptly => self.end_by(Close::Abrupt),
                     Action::CloseGracefully => self.end_by(Close::Graceful),
                     Action::ResetQueuePair => {
-                        let reset = self.queue_pair.reset();
-                        if let Err(error) = reset {
+                        let reset = self.queue_pair().map(|queue_pair| queue_pair.reset());
+                        if let Some(Err(error)) = reset {
                             let control = self.control();
                             self.set_state(EpState::Disconnected);
                             drop(control);
@@ -470,7 +472,9 @@ impl EpInner {
 
     /// Ends the connection or the attempt.
     fn end_by(&self, how: Close) {
-        self.queue_pair.disconnect(how);
+        if let Some(queue_pair) = self.queue_pair() {
+            queue_pair.disconnect(how);
+        }
     }
 
     /// The error of a call that the state does not allow; it lists the states that do.
@@ -514,7 +518,7 @@ impl EpInner {
                 let mut control = self.control();
                 self.end(&mut control);
                 drop(control);
-                self.queue_pair.shutdown();
+                self.shut_queue_pair_down();
             }
             call.take()
         };

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
-use super::control::{Control, Sink};
+use super::control::Control;
 use super::post_checks::PostChecks;
 use super::spec::EpSpec;
 use super::{Config, Ep, EpInner, EpState, Reads, attributes};
@@ -15,9 +15,9 @@ use crate::flags::{CompletionFlags, EvdFlags};
 use crate::ia::{Ia, IaInner};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
-use crate::provider::{Epochs, QueuePairSpec, Service};
+use crate::provider::Service;
 use crate::srq::SrqInner;
-use dat_sync::{SlabArc, SlabWeak};
+use dat_sync::{FirstUse, SlabArc, SlabWeak};
 
 impl Ia {
     /// Creates an endpoint, in the Unconnected state (dat_ep_create(3DAT)).
@@ -44,11 +44,17 @@ impl Ia {
         let (zone, is_shared) = (config.zone(), config.srq.is_some());
         let post_checks = PostChecks::new(state, zone, &config.attributes, is_shared, ia.compat);
         let adapter = ia.adapter(create)?;
+        let is_deferred = attributes::service(&config.attributes) == Service::Connection
+            && adapter.defers_queue_pairs().map_err(|error| base.describe(error, create))?;
         let no_memory = || Error::no_memory("the endpoint").during(create);
         let make = |me: &SlabWeak<EpInner>| {
-            let spec = config.queue_pair_spec(base.id, &ia.epochs, me);
-            let queue_pair =
-                adapter.create_queue_pair(spec).map_err(|error| base.describe(error, create))?;
+            let queue_pair = FirstUse::new();
+            if !is_deferred {
+                let spec = config.queue_pair_spec(base.id, &ia.epochs, me);
+                let created = adapter.create_queue_pair(spec);
+                let _ = queue_pair.set(created.map_err(|error| base.describe(error, create))?);
+                post_checks.admit_posts();
+            }
             Ok::<_, Error>(EpInner {
                 queue_pair,
                 regions: Arc::clone(&ia.regions),
@@ -126,30 +132,6 @@ impl Config {
     pub(super) fn renew_feeds(&self) {
         let (recv_flags, request_flags) = stream_flags(&self.attributes);
         self.bindings.renew(recv_flags, request_flags);
-    }
-
-    /// The specification of the queue pair.
-    pub(super) fn queue_pair_spec(
-        &self,
-        tag: u64,
-        epochs: &Arc<Epochs>,
-        endpoint: &SlabWeak<EpInner>,
-    ) -> QueuePairSpec {
-        let completions = |stream| self.bindings.evd(stream).and_then(|evd| evd.completions());
-        QueuePairSpec {
-            tag,
-            service: match self.attributes.service_type {
-                EpAttributes::SERVICE_DATAGRAM => Service::Datagram,
-                _ => Service::Connection,
-            },
-            domain: self.pz.as_ref().map(|pz| Arc::clone(&pz.domain)),
-            request_queue: completions(Stream::Request),
-            receive_queue: completions(Stream::Receive),
-            shared_receives: self.srq.as_ref().map(|srq| Arc::clone(&srq.queue)),
-            limits: attributes::limits(&self.attributes, self.srq.is_some()),
-            epochs: Arc::clone(epochs),
-            ..QueuePairSpec::new(Arc::new(Sink(SlabWeak::clone(endpoint))))
-        }
     }
 
     /// Makes this configuration effective for posts and connection events.

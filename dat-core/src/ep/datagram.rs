@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::control::{Control, Resolving};
-use super::{Ep, EpInner, Gathered};
+use super::{Config, Ep, EpInner, Gathered};
 use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{DatagramAddress, DatagramEvent, DatagramEventKind, Event};
@@ -52,7 +52,7 @@ impl Ep {
         let (work, length, checked) = (Work::Send, *length, *checked);
         let request = Request { work, segments, length, cookie, flags, checked };
         inner
-            .queue_pair
+            .used_queue_pair(SEND)?
             .post_datagram(&to.remote, &request)
             .map_err(|error| inner.base.describe_post(error, SEND))
     }
@@ -60,7 +60,13 @@ impl Ep {
 
 impl EpInner {
     /// Resolves the address of another endpoint; the caller holds `call`.
-    pub(super) fn resolve(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
+    pub(super) fn resolve(
+        &self,
+        connect: &Connect<'_>,
+        config: &Config,
+        operation: &'static str,
+    ) -> Result<()> {
+        let queue_pair = self.create_queue_pair(config, operation)?;
         let attempt = {
             let mut control = self.control();
             control.attempt += 1;
@@ -78,7 +84,7 @@ impl EpInner {
             private_data: connect.private_data,
             qos: connect.qos,
         };
-        self.queue_pair.connect(&request).map_err(|error| {
+        queue_pair.connect(&request).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })
@@ -89,8 +95,10 @@ impl EpInner {
         &self,
         incoming: &IncomingRequest,
         private_data: &[u8],
+        config: &Config,
         operation: &'static str,
     ) -> Result<()> {
+        let queue_pair = self.create_queue_pair(config, operation)?;
         let attempt = {
             let mut control = self.control();
             control.attempt += 1;
@@ -100,7 +108,7 @@ impl EpInner {
             control.resolving().insert(attempt, resolving);
             attempt
         };
-        incoming.responder.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+        incoming.responder.accept(queue_pair, attempt, private_data).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })
@@ -180,7 +188,9 @@ impl EpInner {
         };
         raise_datagram(&control, event);
         drop(control);
-        self.queue_pair.abandon(attempt);
+        if let Some(queue_pair) = self.queue_pair() {
+            queue_pair.abandon(attempt);
+        }
     }
 }
 

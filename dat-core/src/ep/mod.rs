@@ -8,6 +8,7 @@ mod datagram;
 mod modify;
 mod post;
 mod post_checks;
+mod queue_pair;
 mod rdma_read_credits;
 mod spec;
 mod state;
@@ -34,7 +35,7 @@ use crate::provider::{Address, Epochs, Failure, QueuePair};
 use crate::pz::{Pz, PzInner};
 use crate::srq::{Srq, SrqInner};
 use dat_sync::region_table::RegionTable;
-use dat_sync::{SlabArc, SlabWeak};
+use dat_sync::{FirstUse, SlabArc, SlabWeak};
 
 use control::Control;
 use post_checks::PostChecks;
@@ -89,7 +90,7 @@ pub struct Ep {
 /// The fields that most posts need are in the first cache line.
 #[repr(C)]
 pub(crate) struct EpInner {
-    queue_pair: Box<dyn QueuePair>,
+    queue_pair: FirstUse<Box<dyn QueuePair>>,
     regions: Arc<RegionTable>,
     epochs: Arc<Epochs>,
     post_checks: PostChecks,
@@ -117,7 +118,7 @@ const QUERY: &str = "dat_ep_query";
 /// five.
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(std::mem::offset_of!(EpInner, post_checks) == 32);
+    assert!(std::mem::offset_of!(EpInner, post_checks) == 40);
     assert!(size_of::<EpInner>() + 8 <= 320);
 };
 
@@ -182,7 +183,7 @@ impl Ep {
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn status(&self) -> Result<EpStatus> {
         let state = self.inner.state().ok_or_else(|| self.inner.base.freed(STATUS))?;
-        let outstanding = self.inner.queue_pair.outstanding();
+        let outstanding = self.inner.outstanding();
         Ok(EpStatus {
             state,
             recv_idle: outstanding.receives == 0,
@@ -198,7 +199,7 @@ impl Ep {
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn failure(&self) -> Result<Option<Failure>> {
         self.inner.base.check_live("Ep::failure")?;
-        Ok(self.inner.queue_pair.failure())
+        Ok(self.inner.queue_pair().and_then(|queue_pair| queue_pair.failure()))
     }
 
     /// The parameters of the endpoint (dat_ep_query(3DAT)).
@@ -219,7 +220,9 @@ impl Ep {
         let (peer, port) = (peer.or(remote), other.map_or(0, |other| other.local_port));
         drop(control);
         let connecting = match state {
-            EpState::ActiveConnectionPending => inner.queue_pair.connecting_port(),
+            EpState::ActiveConnectionPending => {
+                inner.queue_pair().and_then(|queue_pair| queue_pair.connecting_port())
+            }
             _ => None,
         };
         let evd = |hold: &Hold<EvdInner>| Evd::from_inner(hold.arc());
@@ -252,7 +255,7 @@ impl Ep {
             let mut call = inner.call.lock();
             inner.perform(EpEvent::Free, FREE)?;
             inner.base.lifecycle.force();
-            inner.queue_pair.shutdown();
+            inner.shut_queue_pair_down();
             call.take()
         };
         drop(config);

@@ -80,9 +80,11 @@ impl EpInner {
     fn replacement(&self, config: &Config, spec: &EpSpec) -> Result<Config> {
         let before = config.reads.amount();
         let fresh = Config::new(&self.base.ia, self.base.id, spec, before, Call::Modify)?;
-        self.queue_pair
-            .modify(fresh.queue_pair_spec(self.base.id, &self.epochs, &self.weak_self))
-            .map_err(|error| self.base.describe(error, MODIFY))?;
+        if let Some(queue_pair) = self.queue_pair() {
+            queue_pair
+                .modify(fresh.queue_pair_spec(self.base.id, &self.epochs, &self.weak_self))
+                .map_err(|error| self.base.describe(error, MODIFY))?;
+        }
         Ok(fresh)
     }
 
@@ -90,7 +92,7 @@ impl EpInner {
     fn check_receive_flags(&self, config: &Config, update: &EpUpdate) -> Result<()> {
         let Some(after) = &update.attributes else { return Ok(()) };
         let same = after.recv_completion_flags == config.attributes.recv_completion_flags;
-        if same || self.queue_pair.outstanding().receives == 0 {
+        if same || self.outstanding().receives == 0 {
             return Ok(());
         }
         let subtype = self.state().map_or(Subtype::NoSubtype, |state| state.invalid_state());

@@ -68,8 +68,10 @@ impl SlowPathReason {
     const SEND: u64 = 1 << 36;
     const WRITE: u64 = 1 << 37;
     const READ: u64 = 1 << 38;
+    /// The endpoint has no queue pair yet.
+    const QUEUE_PAIR: u64 = 1 << 39;
     /// The reasons that apply to every kind of post.
-    const ALL: u64 = Self::STATE | Self::COUNTED | Self::WATERMARK;
+    const ALL: u64 = Self::STATE | Self::COUNTED | Self::WATERMARK | Self::QUEUE_PAIR;
 }
 
 impl SlowPathReasons {
@@ -259,6 +261,12 @@ impl PostChecks {
         let takes_receives = state.is_some_and(|state| !state.is_unconfigured());
         self.requests.put(SlowPathReason::STATE, !takes_requests);
         self.receives.put(SlowPathReason::STATE, !takes_receives);
+    }
+
+    /// The endpoint has its queue pair.
+    pub(super) fn admit_posts(&self) {
+        self.requests.put(SlowPathReason::QUEUE_PAIR, false);
+        self.receives.put(SlowPathReason::QUEUE_PAIR, false);
     }
 
     /// Sets whether posts are counted.

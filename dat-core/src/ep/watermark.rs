@@ -25,7 +25,7 @@ impl Ep {
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn recv_query(&self) -> Result<RecvStatus> {
         self.inner.base.check_live(QUERY)?;
-        let allocated = self.inner.queue_pair.outstanding().receives;
+        let allocated = self.inner.outstanding().receives;
         // Receives complete in order, so none is allocated ahead of another.
         Ok(RecvStatus { allocated, span: allocated })
     }
@@ -99,7 +99,7 @@ impl EpInner {
     /// Raises the event of the soft watermark; returns whether the connection must be broken.
     fn is_above_hard_watermark(&self) -> bool {
         let watermarks = &self.post_checks.watermarks;
-        let receives = self.queue_pair.outstanding().receives;
+        let receives = self.outstanding().receives;
         let (soft, hard) = watermarks.get();
         if receives > soft && watermarks.take_soft(soft) {
             self.base.ia.raise_async(AsyncErrorKind::EpSoftHighWatermark, self.base.id);

@@ -1,6 +1,7 @@
 //! The stub with parts that a test replaces.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{
@@ -9,7 +10,7 @@ use dat_core::provider::{
     OpenRequest, Outstanding, ProtectionDomain, Provider, QueuePair, QueuePairSpec, ReceiveRequest,
     Request, WaiterProgress,
 };
-use dat_core::{AsyncEvd, Close, Ia, IaOptions, Registry};
+use dat_core::{AsyncEvd, Close, Error, Ia, IaOptions, Registry};
 
 /// Creates the parts of a completion queue with this sink.
 type CreateQueue = Arc<dyn Fn(Arc<dyn CompletionSink>) -> CompletionQueueParts + Send + Sync>;
@@ -21,6 +22,8 @@ pub(crate) struct AlteredStub {
     pub(crate) progress: Option<Arc<dyn WaiterProgress>>,
     /// How every attempt to connect ends, also for datagrams.
     pub(crate) end: Option<ConnectionUpcall<'static>>,
+    /// The first use of an endpoint creates its queue pair, and this many creations fail.
+    pub(crate) refusals: Option<Arc<AtomicU32>>,
 }
 
 struct AlteredAdapter {
@@ -76,10 +79,20 @@ impl Adapter for AlteredAdapter {
     }
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Box<dyn QueuePair>> {
+        if let Some(refusals) = &self.parts.refusals {
+            let count = |left: u32| left.checked_sub(1);
+            if refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_ok() {
+                return Err(Error::no_memory("the endpoint"));
+            }
+        }
         let Some(end) = self.parts.end else { return self.stub.create_queue_pair(spec) };
         let sink = Arc::clone(&spec.sink);
         let stub = self.stub.create_queue_pair(spec)?;
         Ok(Box::new(Failing { stub, end, sink }))
+    }
+
+    fn defers_queue_pairs(&self) -> dat_core::Result<bool> {
+        Ok(self.parts.refusals.is_some())
     }
 
     fn listen(

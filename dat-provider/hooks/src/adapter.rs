@@ -90,6 +90,8 @@ impl<H: Hooks> Adapter for Decorated<H> {
         Ok(completion::wrap(&self.layer, object, parts, depth))
     }
 
+    // `defers_queue_pairs` is not forwarded: hooks see the creation of a queue pair, and can make it fail, in the call
+    // that creates the endpoint.
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         queue_pair::create(&self.layer, &*self.inner, spec)
     }

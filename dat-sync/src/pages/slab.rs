@@ -33,7 +33,7 @@ struct Slab {
     end: *mut u8,
     /// The address in the first mapping from which on it is worth a huge page.
     middle: *mut u8,
-    /// Number of slots in use.
+    /// Number of cache lines in use.
     taken: usize,
     pages: Vec<Pages>,
 }
@@ -48,6 +48,12 @@ static SLAB: ProcessLock<Slab> = ProcessLock::new(Rank::Slab, Slab::new());
 pub(crate) fn take(lines: usize) -> Option<NonNull<u8>> {
     debug_assert!((1..=MAX_LINES).contains(&lines));
     SLAB.lock().take(lines)
+}
+
+/// Number of bytes in slots that are in use.
+#[must_use]
+pub fn slab_bytes() -> usize {
+    SLAB.lock().taken * CACHE_LINE
 }
 
 /// Frees a slot.
@@ -74,7 +80,7 @@ impl Slab {
             }
             None => self.open(lines * CACHE_LINE)?,
         };
-        self.taken += 1;
+        self.taken += lines;
         Some(slot)
     }
 
@@ -120,7 +126,7 @@ impl Slab {
         // code.
         unsafe { slot.write(Free(self.free[lines])) };
         self.free[lines] = Some(slot);
-        self.taken -= 1;
+        self.taken -= lines;
         if self.taken == 0 && self.pages.len() > 1 {
             // After a peak, the memory goes back to the system once all slots are free.
             self.free = [None; MAX_LINES + 1];

@@ -96,6 +96,10 @@ impl Adapter for SoftAdapter {
         }
     }
 
+    fn defers_queue_pairs(&self) -> Result<bool> {
+        self.core.check().map(|()| true)
+    }
+
     fn create_shared_receive_queue(
         &self,
         domain: Arc<dyn ProtectionDomain>,

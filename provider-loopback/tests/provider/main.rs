@@ -5,6 +5,7 @@ mod blocking;
 mod common;
 mod completions;
 mod connections;
+mod first_use;
 mod messages;
 mod opening;
 mod rdma;

@@ -51,7 +51,8 @@ impl World {
         }
         let pair = Pair {
             may_end: is_broken,
-            needs_local_cause: is_refused && state == EpState::Disconnected,
+            // A peer without its adapter refuses the connection, whatever the system does.
+            needs_local_cause: is_refused && !is_broken && state == EpState::Disconnected,
             ..Pair::default()
         };
         let link = network::with(|network| (network.links.len() > links).then_some(links));

@@ -32,6 +32,7 @@ pub fn both_sides(open: fn(&str) -> Node) {
     let psp = node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
     // With more than two endpoints, dispatchers watch their links by descriptors of their own.
     let third = node.ep();
+    third.receive(&[], 0).expect("unconnected");
     let limit = getrlimit(Resource::Nofile);
     let before = descriptors();
     let first_free = File::open("/dev/null").expect("a descriptor").as_raw_fd() as u64;

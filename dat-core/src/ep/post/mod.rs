@@ -68,13 +68,13 @@ impl Ep {
     pub fn post_send(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if inner.post_checks.allows_fast_path(Post::Send, flags) {
+            if let Some(path) = inner.fast_path(Post::Send, flags) {
                 let (length, checked) = (triplet.length, inner.epochs.now());
                 if inner.post_checks.is_short_message(length) {
                     if let Some(key) = inner.find(triplet, Privileges::LOCAL_READ) {
                         let buffer = Buffer { address: triplet.address, length };
                         let posted =
-                            inner.queue_pair.post_one_send(buffer, key, cookie, flags, checked);
+                            path.queue_pair().post_one_send(buffer, key, cookie, flags, checked);
                         return inner.described(posted, SEND);
                     }
                 }
@@ -115,12 +115,12 @@ impl Ep {
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if inner.post_checks.allows_fast_path(Post::Receive, flags) {
+            if let Some(path) = inner.fast_path(Post::Receive, flags) {
                 let checked = inner.epochs.now();
                 if let Some(key) = inner.find(triplet, Privileges::LOCAL_WRITE) {
                     let buffer = Buffer { address: triplet.address, length: triplet.length };
                     let posted =
-                        inner.queue_pair.post_one_receive(buffer, key, cookie, flags, checked);
+                        path.queue_pair().post_one_receive(buffer, key, cookie, flags, checked);
                     return inner.described(posted, RECV);
                 }
             }
@@ -184,7 +184,7 @@ impl EpInner {
         self.gather(&mut local, iov, post_checks.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
         let Gathered { segments, length, checked } = &local;
         let receive = ReceiveRequest { segments, cookie, flags, checked: *checked };
-        self.described(self.queue_pair.post_receive(&receive), RECV)?;
+        self.described(self.used_queue_pair(RECV)?.post_receive(&receive), RECV)?;
         if let Some(counter_set) = self.counting() {
             counter_set.count(EpCounter::PostRecv);
             counter_set.add(EpCounter::PostRecvData, *length);
@@ -297,7 +297,8 @@ impl EpInner {
 
     /// Posts a bind that passed the checks.
     pub(crate) fn post_bind(&self, bind: &BindRequest<'_>, operation: &'static str) -> Result<u32> {
-        self.queue_pair.post_bind(bind).map_err(|error| self.base.describe_post(error, operation))
+        let queue_pair = self.used_queue_pair(operation)?;
+        queue_pair.post_bind(bind).map_err(|error| self.base.describe_post(error, operation))
     }
 
     /// Checks local segments and adds them.
@@ -328,7 +329,7 @@ impl EpInner {
         let Gathered { segments, length, checked } = local;
         let (length, checked) = (*length, *checked);
         let request = Request { work, segments, length, cookie, flags, checked };
-        self.described(self.queue_pair.post_request(&request), operation)?;
+        self.described(self.used_queue_pair(operation)?.post_request(&request), operation)?;
         if let Some(counter_set) = self.counting() {
             Self::count_request(counter_set, &work, length);
         }

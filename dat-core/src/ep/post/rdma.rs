@@ -48,7 +48,7 @@ impl Ep {
     ) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if inner.post_checks.allows_fast_path(Post::Write, flags) {
+            if let Some(path) = inner.fast_path(Post::Write, flags) {
                 let (length, checked) = (triplet.length, inner.epochs.now());
                 if triplet.length <= remote.length
                     && inner.post_checks.is_short_rdma(triplet.length)
@@ -56,8 +56,8 @@ impl Ep {
                     if let Some(key) = inner.find(triplet, Privileges::LOCAL_READ) {
                         let buffer = Buffer { address: triplet.address, length };
                         let to = RemoteBuffer { address: remote.address, context: remote.context };
-                        let posted = inner
-                            .queue_pair
+                        let posted = path
+                            .queue_pair()
                             .post_one_write(buffer, key, cookie, flags, checked, to);
                         return inner.described(posted, WRITE);
                     }
@@ -111,15 +111,15 @@ impl Ep {
     ) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if inner.post_checks.allows_fast_path(Post::Read, flags) {
+            if let Some(path) = inner.fast_path(Post::Read, flags) {
                 let (length, checked) = (remote.length, inner.epochs.now());
                 if length <= triplet.length && inner.post_checks.is_short_rdma(length) {
                     if let Some(key) = inner.find(triplet, Privileges::LOCAL_WRITE) {
                         let buffer = Buffer { address: triplet.address, length };
                         let from =
                             RemoteBuffer { address: remote.address, context: remote.context };
-                        let posted = inner
-                            .queue_pair
+                        let posted = path
+                            .queue_pair()
                             .post_one_read(buffer, key, cookie, flags, checked, from);
                         return inner.described(posted, READ);
                     }
