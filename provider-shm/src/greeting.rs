@@ -18,7 +18,7 @@ use crate::bell::RING;
 use crate::boards::OwnDoorbell;
 
 /// The start of the packet; the last byte is the version of the segment's layout.
-const MAGIC: [u8; 8] = *b"dat-shm\x03";
+const MAGIC: [u8; 8] = *b"dat-shm\x04";
 /// Size of the number of the doorbell, which follows the magic or the byte of a ring if there is a doorbell.
 const NUMBER: usize = size_of::<u32>();
 /// Additional descriptors are received too, so that they can be closed.

@@ -63,6 +63,11 @@ impl Signals {
         Self { consumer: Padded(words), producer: Padded(AtomicU32::new(0)) }
     }
 
+    /// Stores the position at which a new ring begins.
+    pub(crate) fn begin(&self, position: u64) {
+        self.consumer.0.head.store(position, Ordering::Relaxed);
+    }
+
     /// Returns true if the consumer announces that it polls.
     pub(crate) fn is_polled(&self) -> bool {
         self.consumer.0.wanted.load(Ordering::Relaxed) <= DOORBELL

@@ -47,7 +47,8 @@ impl Found {
 impl Consumer {
     pub(crate) fn new(segment: &Arc<Segment>, direction: usize) -> Self {
         let slots = Slots::new(segment, direction);
-        Self { slots, signals: ConsumerSignals::default(), head: 0, released: 0 }
+        let first = Segment::first_unit(direction);
+        Self { slots, signals: ConsumerSignals::default(), head: first, released: first }
     }
 
     /// Announces the event that this side awaits. Returns true if a frame may have been stored unannounced.

@@ -45,8 +45,10 @@ pub(crate) enum Stored {
 impl Producer {
     pub(crate) fn new(segment: &Arc<Segment>, direction: usize) -> Self {
         let slots = Slots::new(segment, direction);
+        let first = Segment::first_unit(direction);
         // A new ring is full of zeros.
-        Self { slots, signals: ProducerSignals::default(), tail: 0, head: 0, clear: UNITS }
+        let clear = first + UNITS;
+        Self { slots, signals: ProducerSignals::default(), tail: first, head: first, clear }
     }
 
     /// Returns true if the ring has space for this many units and the word after them.

@@ -40,7 +40,7 @@ fn run(bytes: &[u8]) {
     let reads = usize::from(is_active);
     let mut link = HostileLink::new(is_active).expect("memory and descriptors");
     if !is_active && flags & 2 != 0 {
-        link.send(b"dat-shm\x03", 1);
+        link.send(b"dat-shm\x04", 1);
     }
     let mut place = Place::default();
     let mut sink = Sink::new(200, usize::from(input.half()), flags & 4 != 0);
