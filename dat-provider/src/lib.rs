@@ -15,6 +15,7 @@
 
 #![deny(unsafe_code)]
 
+mod activity;
 mod adapter;
 mod address;
 pub mod attr;
@@ -37,8 +38,10 @@ mod shared_receive;
 pub mod status;
 pub mod stub;
 pub mod triplet;
+mod wait_cause;
 mod waiter_progress;
 
+pub use activity::{Activity, Traffic};
 pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, DeviceCounters};
 pub use address::{Address, FabricAddress};
 pub use completion::{
@@ -61,6 +64,7 @@ pub use queue_pair::{
 };
 pub use request::{BindRequest, Buffer, ReceiveRequest, RemoteBuffer, Request, Segment, Work};
 pub use shared_receive::{SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink};
+pub use wait_cause::WaitCause;
 pub use waiter_progress::WaiterProgress;
 
 use std::sync::Arc;

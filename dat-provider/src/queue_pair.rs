@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{
-    BindRequest, Buffer, CompletionQueue, ConnectRequest, ConnectionSink, Downcast, Epoch, Epochs,
-    ProtectionDomain, ReceiveRequest, RemoteAddress, RemoteBuffer, Request, SharedReceiveQueue,
-    Work, unsupported,
+    Activity, BindRequest, Buffer, CompletionQueue, ConnectRequest, ConnectionSink, Downcast,
+    Epoch, Epochs, ProtectionDomain, ReceiveRequest, RemoteAddress, RemoteBuffer, Request,
+    SharedReceiveQueue, Work, unsupported,
 };
 use crate::Failure;
 use crate::error::Result;
@@ -367,6 +367,13 @@ pub trait QueuePair: Downcast {
         None
     }
 
+    /// What the queue pair does at the moment, for operators. The call comes from a thread of the library, at any time,
+    /// and must neither wait for the peer nor make upcalls. By default, only [`outstanding`](Self::outstanding) is known.
+    fn activity(&self) -> Activity {
+        let Outstanding { requests, receives } = self.outstanding();
+        Activity { requests, receives, ..Activity::default() }
+    }
+
     /// Ends all use: an abrupt disconnect (the default) whose events are of no interest. Later posts
     /// are refused or flushed. The core calls this at the latest before it drops its reference.
     fn shutdown(&self) {
@@ -494,6 +501,10 @@ impl<Q: QueuePair> QueuePair for Arc<Q> {
 
     fn failure(&self) -> Option<Failure> {
         (**self).failure()
+    }
+
+    fn activity(&self) -> Activity {
+        (**self).activity()
     }
 
     fn shutdown(&self) {

@@ -43,7 +43,7 @@ mod loom_models;
 pub mod modelled;
 pub mod pages;
 mod prefetch;
-mod process;
+pub mod process;
 pub mod region_table;
 pub mod shortage;
 mod signals;

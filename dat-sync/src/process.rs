@@ -37,6 +37,15 @@ impl Process {
     }
 }
 
+/// Returns true if a process is stopped, by a signal or a debugger (proc(5)).
+#[must_use]
+pub fn is_stopped(process: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name, in parentheses, may contain any character.
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('T' | 't'))
+}
+
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
     #![allow(unsafe_code, reason = "fork")]

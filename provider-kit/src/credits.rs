@@ -234,6 +234,11 @@ impl QueueCredits {
         self.posted.wrapping_sub(self.released())
     }
 
+    /// Number of operations that were posted, modulo 2^32.
+    pub fn posted(&self) -> u32 {
+        self.posted
+    }
+
     /// Maximum number of operations.
     pub fn capacity(&self) -> u32 {
         self.capacity

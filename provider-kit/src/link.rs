@@ -177,6 +177,33 @@ pub trait Writer: Send {
     fn gate(&mut self, _domain: u32, _queue_pair: u32) -> Option<Box<dyn Gate>> {
         None
     }
+
+    /// What operators see of the link. It is called about once a second.
+    fn report(&self) -> LinkReport {
+        LinkReport::of("link")
+    }
+}
+
+/// What a link reports to operators; see [`Writer::report`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkReport {
+    /// The kind of the link.
+    pub transport: &'static str,
+    /// Number of bytes that were written, with the heads of the frames and what the link adds to them; `None` if the
+    /// link does not count them.
+    pub written: Option<u64>,
+    /// True if the peer has not read everything that was written, as far as the link knows.
+    pub is_unread: bool,
+    /// The process of the peer, if it is on this machine and the link knows it.
+    pub peer_process: Option<i32>,
+}
+
+impl LinkReport {
+    /// The report of a link that knows nothing but its kind.
+    #[must_use]
+    pub const fn of(transport: &'static str) -> Self {
+        Self { transport, written: None, is_unread: false, peer_process: None }
+    }
 }
 
 /// Shorter messages are not offered, on any link: two copies are faster than a call of the kernel.
@@ -261,6 +288,11 @@ pub trait Reader: Send {
     /// Returns true if the descriptor becomes readable, and not writable, when [`Writer::flush`] can write.
     fn is_readable_for_room(&self) -> bool {
         false
+    }
+
+    /// Number of bytes that were read, counted as [`LinkReport::written`]; `None` if the link does not count them.
+    fn bytes_read(&self) -> Option<u64> {
+        None
     }
 }
 

@@ -265,4 +265,8 @@ impl Reader for RingReader {
     fn is_readable_for_room(&self) -> bool {
         true
     }
+
+    fn bytes_read(&self) -> Option<u64> {
+        Some(self.consumer.as_ref().map_or(0, Consumer::bytes_read))
+    }
 }

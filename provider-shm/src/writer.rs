@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dat_provider::mem::Span;
 use dat_provider_kit::direct::{self, Access, AccessResult, Offer};
 use dat_provider_kit::frame::{AckHead, Frame, FrameError, MessageHead};
-use dat_provider_kit::link::{End, MIN_OFFER, WriteResult, Writer};
+use dat_provider_kit::link::{End, LinkReport, MIN_OFFER, WriteResult, Writer};
 
 use crate::direct::{DirectRequester, LONGEST};
 use crate::gate::Gate;
@@ -174,5 +174,15 @@ impl Writer for RingWriter {
     fn shut_down(&mut self) -> Result<(), End> {
         self.link.check()?;
         self.link.bell.shut_down().map_err(|errno| End::Lost(errno.raw_os_error()))
+    }
+
+    fn report(&self) -> LinkReport {
+        let producer = self.producer.as_ref();
+        LinkReport {
+            transport: "shm",
+            written: Some(producer.map_or(0, Producer::bytes_written)),
+            is_unread: producer.is_some_and(Producer::is_unread),
+            peer_process: self.link.peer_process(),
+        }
     }
 }

@@ -18,6 +18,7 @@ mod patience;
 mod place;
 mod provider;
 mod socket;
+mod tcp_info;
 mod transport;
 
 pub use provider::{TcpProvider, provider};

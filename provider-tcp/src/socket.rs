@@ -9,12 +9,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dat_provider::mem::Span;
-use dat_provider_kit::link::{End, Liveness};
+use dat_provider_kit::link::{End, LinkReport, Liveness};
 use dat_provider_kit::stream_link::Stream;
 use socket2::{SockAddr, SockRef, TcpKeepalive};
 
 use crate::connect;
 use crate::patience::{self, Patience};
+use crate::tcp_info::TcpInfo;
 
 /// The congestion control of connections within this machine. Every kernel has it, and permits it to all.
 const LOCAL_CONGESTION_CONTROL: &[u8] = b"reno";
@@ -209,6 +210,19 @@ impl Stream for Socket {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.socket.as_fd())
+    }
+
+    fn report(&self) -> LinkReport {
+        let info = TcpInfo::of(&self.socket);
+        LinkReport {
+            written: info.acknowledged(),
+            is_unread: info.is_backed_up(),
+            ..LinkReport::of("tcp")
+        }
+    }
+
+    fn bytes_read(&self) -> Option<u64> {
+        TcpInfo::of(&self.socket).received()
     }
 
     fn liveness(self: &Arc<Self>) -> Option<Weak<dyn Liveness>> {

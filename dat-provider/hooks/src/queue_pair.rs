@@ -14,8 +14,8 @@ use dat_provider::Failure;
 use dat_provider::error::Result;
 use dat_provider::flags::Close;
 use dat_provider::{
-    Adapter, BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
-    RemoteAddress, Request,
+    Activity, Adapter, BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec,
+    ReceiveRequest, RemoteAddress, Request,
 };
 
 pub(super) struct Pair<H: Hooks> {
@@ -165,6 +165,10 @@ impl<H: Hooks> QueuePair for Pair<H> {
 
     fn failure(&self) -> Option<Failure> {
         self.inner.failure()
+    }
+
+    fn activity(&self) -> Activity {
+        self.inner.activity()
     }
 
     fn shutdown(&self) {

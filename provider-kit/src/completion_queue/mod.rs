@@ -140,6 +140,12 @@ impl Cq {
         self.producer.lock().tail
     }
 
+    /// Returns true if it has no space for another completion.
+    pub fn is_full(&self) -> bool {
+        let producer = self.producer.lock();
+        !producer.is_closed && producer.tail.wrapping_sub(self.poll_count.taken()) >= producer.depth
+    }
+
     /// Returns the credit of an operation whose completion is suppressed.
     pub fn suppress(&self, work_queue: u32) {
         self.producer.lock().page(work_queue).drop_one(work_queue);

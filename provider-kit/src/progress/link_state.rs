@@ -5,7 +5,7 @@ use rustix::io::Errno;
 
 use super::coalescing::Coalescing;
 use crate::frame::{AckHead, Frame, MessageHead};
-use crate::link::{End, WriteResult, Writer};
+use crate::link::{End, LinkReport, WriteResult, Writer};
 use crate::protocol::{RequestFrame, Sent, Transmit};
 
 /// Maximum number of bytes that are held in a burst of requests.
@@ -73,6 +73,12 @@ impl LinkState {
     #[inline]
     pub(crate) fn is_free(&self) -> bool {
         self.space == Space::Free
+    }
+
+    /// What operators see of the link.
+    pub(crate) fn report(&self) -> LinkReport {
+        let report = self.writer.report();
+        LinkReport { is_unread: report.is_unread || !self.is_free(), ..report }
     }
 
     pub(crate) fn is_peer_lost(&self) -> bool {

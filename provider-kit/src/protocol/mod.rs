@@ -11,6 +11,7 @@
 //! - `state`: what the rest works on, with `outbound` (requests to the peer), `inbound` (its requests) and `counts`.
 //! - `requester`: requests to the peer, with `send_queue` and `request`, `offers` (long messages, which the peer
 //!   fetches) and `direct_access` (requests without the peer).
+//! - `oldest_request`: what operators see of the requests.
 //! - `receiver`: the frames of the peer, with `execute` (its requests); `responder`: answers to it.
 //! - `counts`, `ack_delay`, `credit_delay` and `reply_history`: when the peer receives the counts of this side.
 //! - `datagram`: the packets of queue pairs without a connection.
@@ -23,6 +24,7 @@ mod direct_access;
 mod execute;
 mod inbound;
 mod offers;
+mod oldest_request;
 mod outbound;
 mod receiver;
 mod reply_history;
@@ -38,9 +40,12 @@ mod transmit;
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
+pub(crate) use oldest_request::OldestRequest;
+use outbound::Outbound;
 pub(crate) use receiver::Receiver;
 pub(crate) use reply_history::REPLY_PATIENCE;
 pub(crate) use request::PostedRequest;
+use send_queue::SendQueue;
 pub(crate) use state::{EndCause, Ending, Established, Protocol, Stage};
 pub(crate) use transmit::{RequestFrame, Sent, Transmit};
 

@@ -144,6 +144,11 @@ impl SendQueue {
         }
     }
 
+    /// Number of bytes of the oldest answers that have arrived.
+    pub(super) fn answered_part(&self) -> u64 {
+        self.reads.iter().find(|read| !read.is_answered).map_or(0, |read| read.received)
+    }
+
     /// The read or atomic that the next answer belongs to.
     pub(crate) fn current_read(&mut self) -> Option<&mut ReadInFlight> {
         self.reads.iter_mut().find(|read| !read.is_answered)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::{
-    BindRequest, Buffer, ConnectRequest, Epoch, Failure, Outstanding, QueuePair, QueuePairSpec,
-    ReceiveRequest, Request, Work, unsupported,
+    Activity, BindRequest, Buffer, ConnectRequest, Epoch, Failure, Outstanding, QueuePair,
+    QueuePairSpec, ReceiveRequest, Request, Work, unsupported,
 };
 
 use super::{Phase, SoftQp};
@@ -230,6 +230,10 @@ impl QueuePair for QpHandle {
         self.0.core.owner_process.check().ok()?;
         let state = self.0.state.lock();
         state.queues.requests.failure().or_else(|| state.queues.receives.target.failure())
+    }
+
+    fn activity(&self) -> Activity {
+        self.0.activity()
     }
 
     fn shutdown(&self) {

@@ -4,8 +4,10 @@
 //! - `adapter`, `handle`, `listener`: the objects of the contract; `create`: settings; `completions`: completion queues.
 //! - `post`, and `fast_path` if nothing waits; `connect`: the active side.
 //! - `connection`: a link in use; `driven` and `polled`: the operations of the driver and of pollers.
+//! - `activity`: what operators see.
 //! - `datagram`: queue pairs without a connection.
 
+mod activity;
 mod adapter;
 mod completions;
 mod connect;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 
 use dat_provider::mem::Span;
 
-use crate::link::{End, Liveness, Reader, Writer};
+use crate::link::{End, LinkReport, Liveness, Reader, Writer};
 
 pub use reader::StreamReader;
 pub use writer::StreamWriter;
@@ -38,6 +38,16 @@ pub trait Stream: Send + Sync {
 
     /// The descriptor to wait on, if any.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The report of [`Writer::report`].
+    fn report(&self) -> LinkReport {
+        LinkReport::of("stream")
+    }
+
+    /// The count of [`Reader::bytes_read`].
+    fn bytes_read(&self) -> Option<u64> {
+        None
+    }
 
     /// The check of [`Reader::liveness`]; by default, there is none.
     fn liveness(self: &Arc<Self>) -> Option<Weak<dyn Liveness>>

@@ -7,7 +7,7 @@ use dat_provider::mem::Span;
 use super::Stream;
 use crate::bytes;
 use crate::frame::{Frame, MAX_NEXT_PIECE};
-use crate::link::{End, WriteResult, Writer};
+use crate::link::{End, LinkReport, WriteResult, Writer};
 
 /// Maximum number of bytes that are collected while the stream is full.
 const MAX_BACKLOG: usize = 16 << 10;
@@ -190,5 +190,9 @@ impl<S: Stream> Writer for StreamWriter<S> {
     fn shut_down(&mut self) -> Result<(), End> {
         self.is_closing = true;
         self.flush().map(drop)
+    }
+
+    fn report(&self) -> LinkReport {
+        self.stream.report()
     }
 }

@@ -1,5 +1,6 @@
 //! Queue pairs.
 
+mod activity;
 mod connect;
 mod connection_state;
 mod create;
@@ -26,7 +27,7 @@ use dat_provider::Failure;
 use dat_provider::error::{Result, Subtype};
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::{
-    BindRequest, Buffer, ConnectRequest, Epoch, Outstanding, QueuePair, QueuePairSpec,
+    Activity, BindRequest, Buffer, ConnectRequest, Epoch, Outstanding, QueuePair, QueuePairSpec,
     ReceiveRequest, RemoteAddress, RemoteBuffer, Request,
 };
 use dat_provider_kit::errors::foreign_object;
@@ -144,6 +145,10 @@ impl QueuePair for QpHandle {
         let requests = self.0.send_queue.lock().context.target.clone();
         let receives = self.0.responder.lock().receives.target.clone();
         requests.failure().or_else(|| receives.failure())
+    }
+
+    fn activity(&self) -> Activity {
+        self.0.activity()
     }
 
     fn shutdown(&self) {

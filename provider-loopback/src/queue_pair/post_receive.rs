@@ -143,6 +143,7 @@ impl LoopbackQp {
     }
 
     /// Number of posted receives, without those of a shared queue.
+    #[inline(always)]
     pub(super) fn posted_receives(&self) -> u32 {
         let state = self.poster.state.lock();
         let responder = self.responder.lock();

@@ -104,6 +104,7 @@ impl SendQueue {
     }
 
     /// Number of requests that wait at the peer.
+    #[inline(always)]
     pub(super) fn waiting_requests(&self) -> u32 {
         let ConnectionState::Connected(connection) = &self.state else { return 0 };
         let mut responder = connection.peer.responder.lock();

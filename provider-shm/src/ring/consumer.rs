@@ -12,7 +12,7 @@ use dat_provider_kit::link::Armed;
 use dat_sync::prefetch;
 
 use super::{LONGEST, PART, Slots, Unit, WORD, offset, payload_at, units};
-use crate::segment::{RING, Segment};
+use crate::segment::{RING, Segment, UNIT};
 use crate::signals::ConsumerSignals;
 
 /// Minimum length of a frame, in bytes.
@@ -49,6 +49,11 @@ impl Consumer {
         let slots = Slots::new(segment, direction);
         let first = Segment::first_unit(direction);
         Self { slots, signals: ConsumerSignals::default(), head: first, released: first }
+    }
+
+    /// Number of bytes that were read, in whole units.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.head.wrapping_mul(UNIT as u64)
     }
 
     /// Announces the event that this side awaits. Returns true if a frame may have been stored unannounced.

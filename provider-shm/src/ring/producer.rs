@@ -9,7 +9,7 @@ use dat_provider::mem::Span;
 use dat_provider_kit::fault::{Fault, copy};
 use dat_provider_kit::frame::{AckHead, Frame, FrameError, MessageHead};
 
-use super::{LONGEST, Slots, WORD, offset, payload_at, units};
+use super::{LONGEST, PART, Slots, WORD, offset, payload_at, units};
 use crate::segment::{RING, Segment, UNIT, UNITS};
 use crate::signals::{ProducerSignals, Wake};
 
@@ -66,6 +66,17 @@ impl Producer {
         }
         self.head = head;
         Ok(self.tail - self.head + units < UNITS)
+    }
+
+    /// Number of bytes that were written, in whole units.
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.tail.wrapping_mul(UNIT as u64)
+    }
+
+    /// Returns true if the consumer claims not to have released everything that was written.
+    pub(crate) fn is_unread(&self) -> bool {
+        // The consumer releases parts of the ring, and less than a part may be read and not released.
+        self.tail.wrapping_sub(self.slots.signals().head()) >= 2 * PART
     }
 
     /// Returns true if the consumer polls the ring without a doorbell.

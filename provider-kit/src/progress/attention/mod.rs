@@ -111,6 +111,11 @@ impl Attention {
         self.state.is_lent()
     }
 
+    /// The state, by its name in docs/attention.md.
+    pub(crate) const fn reader(&self) -> &'static str {
+        self.state.name()
+    }
+
     /// Returns true if the link is lent until the consumer's requests complete.
     #[inline]
     pub(crate) fn is_borrowed(&self) -> bool {

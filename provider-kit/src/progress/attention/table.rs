@@ -17,8 +17,9 @@ macro_rules! names {
         impl $type {
             const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            #[cfg(test)]
-            const fn name(self) -> &'static str {
+            /// Its name.
+            #[allow(dead_code, reason = "only tests use the names of events")]
+            pub(crate) const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)+
                 }

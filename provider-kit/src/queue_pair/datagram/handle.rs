@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::flags::Close;
 use dat_provider::{
-    ConnectRequest, Failure, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest, RemoteAddress,
-    Request, unsupported,
+    Activity, ConnectRequest, Failure, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
+    RemoteAddress, Request, unsupported,
 };
 
 use super::DatagramQp;
@@ -132,6 +132,11 @@ impl QueuePair for DatagramHandle {
         }
         let state = self.0.state.lock();
         Outstanding { receives: state.queues.receives.ring.count(), requests: state.backlog.len() }
+    }
+
+    fn activity(&self) -> Activity {
+        let Outstanding { requests, receives } = self.outstanding();
+        Activity { transport: "udp", requests, receives, ..Activity::default() }
     }
 
     fn failure(&self) -> Option<Failure> {
