@@ -90,6 +90,7 @@ mod lifecycle;
 mod lmr;
 #[cfg(all(test, loom))]
 mod loom_models;
+pub mod monitor;
 mod private_data;
 mod psp;
 mod pz;
@@ -116,7 +117,9 @@ pub use compat::Compat;
 pub use counters::{Counters, EpCounter, EvdCounter, IaCounter};
 pub use cr::{Cr, CrParam};
 pub use csp::{Comm, Csp, CspParam};
-pub use dat_provider::{Address, FabricAddress, Failure, LocalCause, PathCause, RefusalCause};
+pub use dat_provider::{
+    Address, FabricAddress, Failure, LocalCause, PathCause, RefusalCause, WaitCause,
+};
 pub use ep::{Connect, Ep, EpParam, EpSpec, EpState, EpStatus, EpUpdate, RecvStatus, table};
 pub use error::{Error, Result, ReturnType, Subtype};
 pub use evd::{Evd, EvdOptions, EvdParam, QueuedEvents, WaitResult};

@@ -2,6 +2,7 @@
 
 use super::{Compat, KnownProgram};
 use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::registry::own_parameter;
 
 /// The source of the relaxed rules, by falling precedence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,18 +27,8 @@ impl CompatChoice {
     /// Extracts the mode from IA parameters; the rest goes to the provider. The last occurrence
     /// wins.
     pub(crate) fn split(parameters: &str) -> (Option<Self>, String) {
-        let is_separator = |c: char| c == ',' || c.is_ascii_whitespace();
-        let of = |token: &str| {
-            let (key, word) = token.split_once('=')?;
-            (key == Compat::PARAMETER).then(|| word.to_owned())
-        };
-        let Some(word) = parameters.split(is_separator).rev().find_map(of) else {
-            return (None, parameters.to_owned());
-        };
-        let tokens = parameters.split_inclusive(is_separator);
-        let kept = tokens.filter(|token| of(token.trim_end_matches(is_separator)).is_none());
-        let kept = kept.collect::<String>().trim_matches(is_separator).to_owned();
-        (Some(Self::Parameter(word)), kept)
+        let (word, kept) = own_parameter::take(parameters, Compat::PARAMETER);
+        (word.map(Self::Parameter), kept)
     }
 
     /// The relaxed rules.

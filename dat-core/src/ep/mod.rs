@@ -6,6 +6,7 @@ mod control;
 mod create;
 mod datagram;
 mod modify;
+mod observe;
 mod post;
 mod post_checks;
 mod queue_pair;

@@ -23,7 +23,7 @@ macro_rules! states {
                 self as u32
             }
 
-            pub(super) const fn from_value(value: u8) -> Option<Self> {
+            pub(crate) const fn from_value(value: u8) -> Option<Self> {
                 match value {
                     $($value => Some(Self::$state),)+
                     _ => None,

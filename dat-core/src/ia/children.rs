@@ -177,6 +177,11 @@ impl ChildTable {
         Ok(std::mem::take(&mut *children).into_iter().map(|(_, child)| child).collect())
     }
 
+    /// Number of objects of a kind.
+    pub(crate) fn count_of(&self, kind: ObjectKind) -> u32 {
+        self.counts[kind as usize].load(Ordering::Relaxed)
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         // Pairs with `close`; an insert looks again under the lock.
         self.closed.load(Ordering::Acquire)

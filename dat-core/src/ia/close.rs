@@ -4,6 +4,7 @@ use super::{AsyncTarget, Ia, IaInner};
 use crate::error::Result;
 use crate::flags::Close;
 use crate::kind::ObjectKind;
+use crate::monitor;
 
 const CLOSE: &str = "dat_ia_close";
 
@@ -34,6 +35,7 @@ impl IaInner {
             Close::Abrupt => self.children.close(),
         }
         .map_err(|error| self.describe(error, CLOSE))?;
+        monitor::leave(self);
         // In this order: first the objects that listen and connect, then those that they use.
         for kind in [
             ObjectKind::Psp,

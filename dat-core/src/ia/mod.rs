@@ -252,6 +252,11 @@ impl IaInner {
         Ok(())
     }
 
+    /// Number of objects of a kind.
+    pub(crate) fn count_of(&self, kind: ObjectKind) -> u32 {
+        self.children.count_of(kind)
+    }
+
     /// See [`ChildTable::select`].
     pub(crate) fn select<C: Child, T>(&self, select: impl Fn(&C) -> Option<T>) -> Vec<T> {
         self.children.select(select)

@@ -28,6 +28,7 @@ mod catalog;
 mod entry;
 mod errors;
 mod line;
+pub(crate) mod own_parameter;
 mod providers;
 mod resolve;
 mod syntax;

@@ -18,6 +18,7 @@ use crate::compat::{CompatChoice, KnownProgram};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::id_allocator::IdAllocator;
 use crate::lmr::SharedNames;
+use crate::monitor::MonitorChoice;
 use crate::provider::{AdapterSink, Description, OpenRequest, Provider, Reach};
 
 /// A provider in the registry, and the number of its uses.
@@ -105,6 +106,8 @@ pub struct Candidate {
     pub parameters: String,
     /// The source of the choice of relaxed rules.
     pub(crate) compat: CompatChoice,
+    /// Whether readers see the adapter.
+    pub(crate) monitor: MonitorChoice,
     /// The origin of the candidate.
     pub origin: EntryOrigin,
     /// Assigns ids to the objects of the registry.

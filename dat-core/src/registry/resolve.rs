@@ -12,6 +12,7 @@ use super::line::ApiVersion;
 use super::providers::{Candidate, Library, OpenRequirements, ProviderUse, Registration};
 use crate::compat::{CompatChoice, known};
 use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::monitor::MonitorChoice;
 use crate::provider::Relationship;
 
 /// The result of resolving a name: one way to open it.
@@ -183,6 +184,7 @@ impl Registry {
                 })?;
                 let (compat, parameters) =
                     CompatChoice::split(&asked.parameters(&entry.parameters));
+                let (monitor, parameters) = MonitorChoice::split(&parameters);
                 let compat = compat.or_else(|| self.shared.compat.get().cloned());
                 let compat = compat.or_else(|| self.known_program());
                 Some(Resolved::Provider(Candidate {
@@ -192,6 +194,7 @@ impl Registry {
                     adapter_name: entry.name.clone(),
                     parameters,
                     compat: compat.unwrap_or_default(),
+                    monitor,
                     origin: entry.origin.clone(),
                 }))
             }

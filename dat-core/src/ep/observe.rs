@@ -1,0 +1,30 @@
+//! What operators see of an endpoint.
+
+use super::{EpInner, EpState};
+use crate::provider::Activity;
+
+impl EpInner {
+    /// The state, the peer and the activity; `None` while there is neither a connection nor an attempt.
+    pub(crate) fn observe(&self) -> Option<(EpState, String, Activity)> {
+        let state = self.state()?;
+        let is_over = matches!(
+            state,
+            EpState::Unconnected
+                | EpState::UnconfiguredUnconnected
+                | EpState::Reserved
+                | EpState::UnconfiguredReserved
+                | EpState::Disconnected
+        );
+        if is_over {
+            return None;
+        }
+        let control = self.control();
+        let remote = control.remote().map(|remote| (remote.address, remote.qualifier));
+        let peer = control.other.as_deref().and_then(|other| other.peer);
+        let peer = peer.map(|peer| (peer.address, peer.port)).or(remote);
+        drop(control);
+        let peer = peer.map_or_else(String::new, |(address, port)| format!("{address} {port}"));
+        let activity = self.queue_pair().map_or_else(Activity::default, |it| it.activity());
+        Some((state, peer, activity))
+    }
+}
