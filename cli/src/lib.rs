@@ -24,6 +24,7 @@ mod providers;
 mod report_file;
 mod session;
 mod side;
+mod top;
 mod units;
 mod verbs;
 mod verdict;
@@ -49,6 +50,7 @@ Examples:
   dat doctor               is this machine ready for RDMA, and what to fix if not
   dat ping loopback        does the adapter work, step by step
   dat perf loopback        how fast is it, by operation and size
+  dat top                  what running programs do, and what they wait for
   dat explain 0x8005000b   what a DAT code means
   dat verbs -- ibv_devinfo  a verbs program, without an RDMA device
   dat conformance loopback  does it follow every rule of the DAT manual pages
@@ -72,6 +74,7 @@ enum Command {
     Perf(perf::Args),
     Explain(explain::Args),
     Conformance(conformance::Args),
+    Top(top::Args),
     Verbs(verbs::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -115,6 +118,7 @@ pub fn run(registry: &Registry) -> ExitCode {
         Command::Perf(args) => perf::run(args, registry, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
         Command::Conformance(args) => conformance::run(args, registry, &mut output),
+        Command::Top(args) => top::run(args, &mut output),
         Command::Verbs(args) => verbs::run(args, &mut output),
         Command::Completions(args) => completions::run(args, Cli::command(), &mut output),
         Command::Man(args) => man::run(args, Cli::command(), &mut output),

@@ -56,6 +56,11 @@ impl Output {
         }
     }
 
+    /// Returns true unless a write has failed, for example because the reader has closed the pipe.
+    pub(crate) fn is_open(&self) -> bool {
+        self.error.is_none()
+    }
+
     /// Prints bytes unchanged.
     pub(crate) fn file(&mut self, content: &[u8]) {
         if self.error.is_none() {

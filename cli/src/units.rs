@@ -74,6 +74,16 @@ pub(crate) fn figures(value: f64) -> String {
     }
 }
 
+/// A number with three digits and a decimal prefix: `950`, `1.23k`, `45.6M`.
+pub(crate) fn with_prefix(value: f64) -> String {
+    match value {
+        value if value < 999.5 => format!("{value:.0}"),
+        value if value < 999.5e3 => format!("{}k", figures(value / 1e3)),
+        value if value < 999.5e6 => format!("{}M", figures(value / 1e6)),
+        value => format!("{}G", figures(value / 1e9)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +99,14 @@ mod tests {
         for text in ["", "K", "-1", "1.5K", "4X", "99999999999G"] {
             assert!(parse_bytes(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_with_a_prefix_have_three_figures() {
+        for (value, text) in [(0.0, "0"), (999.0, "999"), (1234.0, "1.23k"), (4.56e7, "45.6M")] {
+            assert_eq!(with_prefix(value), text);
+        }
+        assert_eq!(with_prefix(2e9), "2.00G");
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! The view as JSON.
+
+use dat_core::monitor::{AdapterView, ConnectionView, PageError, ProcessView, TrafficView};
+use serde::Serialize;
+
+/// All processes.
+#[derive(Serialize)]
+pub(super) struct Report {
+    processes: Vec<Process>,
+    errors: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Process {
+    process: u32,
+    program: String,
+    stopped: bool,
+    sample_age_seconds: f64,
+    omitted: u64,
+    adapters: Vec<Adapter>,
+}
+
+#[derive(Serialize)]
+struct Adapter {
+    name: String,
+    endpoints: u64,
+    connections: Vec<Connection>,
+}
+
+#[derive(Serialize)]
+struct Connection {
+    endpoint: u64,
+    state: Option<&'static str>,
+    peer: String,
+    link: String,
+    reader: String,
+    requests: u32,
+    receives: u32,
+    credits: Option<u32>,
+    completions: u32,
+    sent: Traffic,
+    received: Traffic,
+    age_seconds: f64,
+    waits_for: Option<&'static str>,
+    advice: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Traffic {
+    requests: u64,
+    bytes: Option<u64>,
+    requests_per_second: Option<f64>,
+    bytes_per_second: Option<f64>,
+}
+
+impl Report {
+    pub(super) fn new(processes: &[ProcessView], errors: &[PageError]) -> Self {
+        Self {
+            processes: processes.iter().map(Process::new).collect(),
+            errors: errors.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl Process {
+    fn new(view: &ProcessView) -> Self {
+        let adapter = |adapter: &AdapterView| Adapter {
+            name: adapter.name.clone(),
+            endpoints: adapter.endpoints,
+            connections: view
+                .connections
+                .iter()
+                .filter(|connection| connection.ia == adapter.ia)
+                .map(Connection::new)
+                .collect(),
+        };
+        Self {
+            process: view.process,
+            program: view.command.clone(),
+            stopped: view.is_stopped,
+            sample_age_seconds: view.sample_age.as_secs_f64(),
+            omitted: view.omitted,
+            adapters: view.adapters.iter().map(adapter).collect(),
+        }
+    }
+}
+
+impl Connection {
+    fn new(view: &ConnectionView) -> Self {
+        Self {
+            endpoint: view.ep,
+            state: view.state.map(|state| state.name()),
+            peer: view.peer.clone(),
+            link: view.transport.clone(),
+            reader: view.reader.clone(),
+            requests: view.requests,
+            receives: view.receives,
+            credits: view.credits,
+            completions: view.completions,
+            sent: Traffic::new(&view.sent),
+            received: Traffic::new(&view.received),
+            age_seconds: view.age.as_secs_f64(),
+            waits_for: view.waits_for.map(|cause| cause.clause()),
+            advice: view.waits_for.map(|cause| cause.advice()),
+        }
+    }
+}
+
+impl Traffic {
+    fn new(view: &TrafficView) -> Self {
+        Self {
+            requests: view.requests,
+            bytes: view.bytes,
+            requests_per_second: view.requests_per_second,
+            bytes_per_second: view.bytes_per_second,
+        }
+    }
+}
