@@ -1,6 +1,7 @@
 //! Errors speak the language of the program: every name of C in a message of the core or of a
 //! provider has its translation, and every translation exists in Rust.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,13 @@ const SAME: &[&str] = &[
     "DAT_RMR_",
     "DAT_SOFTWARE_EVENT",
 ];
+
+/// The calls of C. Other names that begin with `dat_` are metrics, symbols and crates.
+fn calls() -> HashSet<&'static str> {
+    let prototypes = include_str!("../../docs/pages/prototypes.txt");
+    let words = prototypes.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    words.filter(|it| it.starts_with("dat_")).collect()
+}
 
 fn is_same_everywhere(name: &str) -> bool {
     SAME.iter().any(|start| name.starts_with(start))
@@ -82,13 +90,12 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_name_of_c_in_a_message_has_a_name_in_rust() {
+    let calls = calls();
     let mut untranslated = Vec::new();
     for path in all_sources() {
         let text = fs::read_to_string(&path).expect("a source");
         for word in words(&text) {
-            let is_call = word.starts_with("dat_") && word.matches('_').count() > 1;
-            let is_crate = word.starts_with("dat_provider_") || word.starts_with("dat_kit_");
-            let is_name = (is_call && !is_crate) || word.starts_with("DAT_");
+            let is_name = calls.contains(word) || word.starts_with("DAT_");
             if is_name && !is_same_everywhere(word) && Terms::Rust.name(word) == word {
                 untranslated.push(format!("{}: {word}", path.display()));
             }
@@ -103,9 +110,7 @@ fn every_translation_names_something_that_exists() {
     for path in all_sources() {
         sources.push_str(&fs::read_to_string(&path).expect("a source"));
     }
-    let calls = include_str!("../../docs/pages/prototypes.txt");
-    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
-    for word in calls.split(|it| !is_part(it)).filter(|it| it.starts_with("dat_")) {
+    for word in calls() {
         let rust = Terms::Rust.name(word);
         let Some((_, method)) = rust.split_once("::") else { continue };
         let is_there = [format!("fn {method}("), format!("fn {method}<"), format!("{method},")];

@@ -8,7 +8,7 @@ use crate::WaitCause;
 pub struct Activity {
     /// The kind of the link: `shm`, `tcp`, `loopback`. Empty while there is none.
     pub transport: &'static str,
-    /// Who reads the link; empty if the provider has no such choice.
+    /// The reader of the link; empty if the provider has no such choice.
     pub reader: &'static str,
     /// Number of requests that were posted and are not complete.
     pub requests: u32,

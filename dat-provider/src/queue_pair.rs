@@ -368,10 +368,9 @@ pub trait QueuePair: Downcast {
     }
 
     /// What the queue pair does at the moment, for operators. The call comes from a thread of the library, at any time,
-    /// and must neither wait for the peer nor make upcalls. By default, only [`outstanding`](Self::outstanding) is known.
+    /// and must neither wait for the peer, nor make upcalls, nor give the device work. By default, nothing is known.
     fn activity(&self) -> Activity {
-        let Outstanding { requests, receives } = self.outstanding();
-        Activity { requests, receives, ..Activity::default() }
+        Activity::default()
     }
 
     /// Ends all use: an abrupt disconnect (the default) whose events are of no interest. Later posts

@@ -32,5 +32,5 @@ fn the_threads_of_an_adapter_block_every_asynchronous_signal() {
     // Threads of soft-verbs, where its libraries are in front of those of the system.
     names.retain(|name| name.starts_with("dat-") && name != "dat-progress");
     names.sort();
-    assert_eq!(names, ["dat-cm", "dat-events"]);
+    assert_eq!(names, ["dat-cm", "dat-events", "dat-monitor"]);
 }

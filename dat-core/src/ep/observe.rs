@@ -1,7 +1,23 @@
 //! What operators see of an endpoint.
 
-use super::{EpInner, EpState};
+use super::{Ep, EpInner, EpState};
+use crate::error::Result;
+use crate::monitor::{self, Stall};
 use crate::provider::Activity;
+
+impl Ep {
+    /// What its oldest operation waits for, if that was for more than a second when `dat-monitor` saw the endpoint last.
+    /// It is kept after the end of the connection, which it often explains. `None` on adapters that were opened with
+    /// `monitor=no`.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn stall(&self) -> Result<Option<Stall>> {
+        let base = &self.inner.base;
+        base.check_live("Ep::stall")?;
+        Ok(monitor::stall(base.ia.id, base.id))
+    }
+}
 
 impl EpInner {
     /// The state, the peer and the activity; `None` while there is neither a connection nor an attempt.

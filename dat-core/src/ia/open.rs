@@ -17,7 +17,7 @@ use crate::evd::{Evd, EvdInner, EvdOptions};
 use crate::flags::EvdFlags;
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
-use crate::monitor::{self, MonitorChoice};
+use crate::monitor;
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, MAX_SEGMENTS};
 use crate::registry::{ApiVersion, Candidate, Registry, merge};
 use dat_sync::Process;
@@ -210,10 +210,9 @@ impl Candidate {
             device: DeviceBase::default(),
         });
         let _ = sink.ia.set(Arc::downgrade(&inner));
-        if self.monitor != MonitorChoice::No {
-            monitor::join(&inner);
-        }
-        Ok(Ia::from_inner(&inner))
+        let ia = Ia::from_inner(&inner);
+        monitor::join(&inner, &self.monitor).map_err(|error| inner.describe(error, OPEN))?;
+        Ok(ia)
     }
 
     /// Opens the adapter only to query its attributes (dat_ib_open_query).

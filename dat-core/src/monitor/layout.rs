@@ -1,7 +1,7 @@
 //! The layout of a page: a header of words, and a slot of words for each adapter and connection.
 //!
-//! A page is written by one thread. The generation is odd while it writes. Whoever reads a page must expect any words in
-//! it: [`Record::decode`] accepts all of them.
+//! A page is written by one thread. The generation is odd while it writes. A reader must expect any words in a page:
+//! [`Record::decode`] accepts all of them.
 
 use crate::ep::EpState;
 use crate::provider::WaitCause;
@@ -54,6 +54,8 @@ pub(super) struct AdapterRecord {
     pub(super) ia: u64,
     pub(super) name: String,
     pub(super) endpoints: u64,
+    /// What does not work, as a clause; usually empty.
+    pub(super) trouble: String,
 }
 
 /// An endpoint that is connected, or connecting.
@@ -156,30 +158,41 @@ impl Decoder<'_> {
 
 /// Number of words of the texts.
 const NAME_WORDS: usize = 8;
+const TROUBLE_WORDS: usize = 20;
 const SHORT_WORDS: usize = 2;
 const PEER_WORDS: usize = 8;
 
 impl Record {
+    /// The number of the adapter.
+    pub(super) const fn ia(&self) -> u64 {
+        match self {
+            Self::Adapter(AdapterRecord { ia, .. })
+            | Self::Connection(ConnectionRecord { ia, .. }) => *ia,
+        }
+    }
+
     pub(super) fn encode(&self) -> [u64; SLOT] {
         match self {
-            Self::Adapter(AdapterRecord { ia, name, endpoints }) => {
+            Self::Adapter(AdapterRecord { ia, name, endpoints, trouble }) => {
                 let mut slot = Encoder::new(ADAPTER);
                 slot.word(*ia);
                 slot.word(*endpoints);
                 slot.text(name, NAME_WORDS);
+                slot.text(trouble, TROUBLE_WORDS);
                 slot.words
             }
             Self::Connection(connection) => connection.encode(),
         }
     }
 
-    /// The record in the words of a slot; `None` if they are those of no kind.
+    /// The record in the words of a slot; `None` if the kind is unknown.
     pub(super) fn decode(words: &[u64]) -> Option<Self> {
         let mut slot = Decoder(words);
         match slot.word() {
             ADAPTER => {
                 let (ia, endpoints) = (slot.word(), slot.word());
-                Some(Self::Adapter(AdapterRecord { ia, endpoints, name: slot.text(NAME_WORDS) }))
+                let (name, trouble) = (slot.text(NAME_WORDS), slot.text(TROUBLE_WORDS));
+                Some(Self::Adapter(AdapterRecord { ia, endpoints, name, trouble }))
             }
             CONNECTION => Some(Self::Connection(ConnectionRecord {
                 ia: slot.word(),
@@ -248,7 +261,8 @@ mod tests {
 
     #[test]
     fn a_record_is_what_was_written() {
-        let adapter = AdapterRecord { ia: 3, name: "tcp-eth0".to_owned(), endpoints: 5 };
+        let (name, trouble) = ("tcp-eth0".to_owned(), "cannot write".to_owned());
+        let adapter = AdapterRecord { ia: 3, name, endpoints: 5, trouble };
         for record in [Record::Adapter(adapter), Record::Connection(connection())] {
             assert_eq!(Record::decode(&record.encode()), Some(record));
         }

@@ -78,8 +78,10 @@ impl Mapping {
     /// The half of a word of the header that changes first.
     pub(super) fn futex(&self, word: Word) -> &AtomicU32 {
         let half = usize::from(cfg!(target_endian = "big"));
+        let halves = self.base.as_ptr().cast::<AtomicU32>();
+        let at = halves.wrapping_add(2 * word as usize + half);
         // SAFETY: a half of a word of the header, mapped as long as `self`; the other accesses are atomic too.
-        unsafe { &*self.base.as_ptr().add(word as usize).cast::<AtomicU32>().add(half) }
+        unsafe { &*at }
     }
 }
 

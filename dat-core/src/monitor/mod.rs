@@ -11,6 +11,7 @@
 mod choice;
 mod layout;
 mod mapping;
+mod metrics;
 mod page;
 mod reader;
 mod sampler;
@@ -18,4 +19,5 @@ mod session;
 
 pub(crate) use choice::MonitorChoice;
 pub use reader::{AdapterView, ConnectionView, PageError, ProcessView, TrafficView, Watch};
-pub(crate) use session::{join, leave};
+pub use session::{Stall, stalls};
+pub(crate) use session::{join, leave, stall};

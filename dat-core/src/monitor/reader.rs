@@ -47,6 +47,8 @@ pub struct AdapterView {
     pub name: String,
     /// Number of its endpoints.
     pub endpoints: u64,
+    /// What does not work, as a clause: its metrics file cannot be written. Usually empty.
+    pub trouble: String,
 }
 
 /// An endpoint that is connected or connecting.
@@ -77,7 +79,7 @@ pub struct ConnectionView {
     /// Requests of the peer that were executed.
     pub received: TrafficView,
     /// The time for which the oldest request or completion has made no progress, at the time of the sample. It may be up
-    /// to 8 s longer if nobody watched before.
+    /// to 8 s longer if no reader has requested samples before.
     pub age: Duration,
     /// What it waits for, if that is for more than a second.
     pub waits_for: Option<WaitCause>,
@@ -113,7 +115,7 @@ impl fmt::Display for PageError {
 
 impl std::error::Error for PageError {}
 
-/// Looks at the processes of this user again and again.
+/// Reads the pages of the processes of this user again and again.
 ///
 /// ```
 /// use dat_core::monitor::Watch;
@@ -299,8 +301,8 @@ impl Source {
         for slot in bytes.chunks_exact(SLOT * size_of::<u64>()) {
             let words: Vec<u64> = slot.chunks_exact(size_of::<u64>()).map(word_of).collect();
             match Record::decode(&words) {
-                Some(Record::Adapter(AdapterRecord { ia, name, endpoints })) => {
-                    view.adapters.push(AdapterView { ia, name, endpoints });
+                Some(Record::Adapter(AdapterRecord { ia, name, endpoints, trouble })) => {
+                    view.adapters.push(AdapterView { ia, name, endpoints, trouble });
                 }
                 Some(Record::Connection(connection)) => {
                     view.connections.push(connection.into());

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use dat_sync::SlabWeak;
 
 use super::layout::{AdapterRecord, ConnectionRecord, Record, Totals};
-use super::session::{self, Session};
+use super::metrics::MetricsFile;
+use super::session::{self, Opened, Session, Stall};
 use crate::ep::{EpInner, EpState};
 use crate::ia::IaInner;
 use crate::kind::ObjectKind;
@@ -22,6 +23,8 @@ const SHARE: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 /// An operation without progress for this long says what it waits for.
 const STALL: Duration = Duration::from_secs(1);
+/// Number of stalls above which those of endpoints that are gone are dropped.
+const MAX_STALLS: usize = 1000;
 
 /// Samples until the last adapter is closed.
 pub(super) fn run(session: &Session) {
@@ -51,14 +54,16 @@ struct Sampler {
     records: Vec<Record>,
     connections: HashMap<(u64, u64), Course>,
     round: u64,
+    /// Endpoints and what they wait for, in this round.
+    stalled: Vec<((u64, u64), Option<Stall>)>,
 }
 
 /// The course of one connection.
 struct Course {
     /// The round in which it was found last.
     round: u64,
-    state: EpState,
-    progress: u32,
+    /// What changes with each progress: the state, whether there are requests, and their progress.
+    progress: (EpState, bool, u32),
     /// When `progress` was seen first.
     since: Instant,
     sent: Sum,
@@ -88,34 +93,72 @@ impl Sum {
 }
 
 impl Sampler {
-    /// Looks at all connections. Returns true if any was active since the last call.
+    /// Samples all connections. Returns true if any was active since the last call.
     fn sample(&mut self, now: Instant) -> bool {
         self.records.clear();
+        self.stalled.clear();
         self.round += 1;
         let mut is_active = false;
-        session::for_each_adapter(|ia| {
-            self.records.push(Record::Adapter(AdapterRecord {
-                ia: ia.id,
-                name: ia.name.clone(),
-                endpoints: ia.count_of(ObjectKind::Ep).into(),
-            }));
-            for endpoint in ia.select(|weak: &SlabWeak<EpInner>| weak.upgrade()) {
-                is_active |= self.look_at(ia, &endpoint, now);
+        session::with_adapters(|adapters| {
+            for (ia, file) in adapters {
+                self.records.push(Record::Adapter(AdapterRecord {
+                    ia: ia.id,
+                    name: ia.name.clone(),
+                    endpoints: ia.count_of(ObjectKind::Ep).into(),
+                    trouble: file.as_ref().map_or_else(String::new, |file| file.trouble()),
+                }));
+                for endpoint in ia.select(|weak: &SlabWeak<EpInner>| weak.upgrade()) {
+                    is_active |= self.look_at(ia, &endpoint, now);
+                }
             }
+            is_active |= self.write_files(adapters);
         });
         let round = self.round;
         self.connections.retain(|_, course| course.round == round);
+        // An endpoint that is not connected any more keeps its stall, for the description of the end.
+        session::set_stalls(|stalls| {
+            for (key, stall) in &self.stalled {
+                match stall {
+                    Some(stall) => drop(stalls.insert(*key, *stall)),
+                    None => drop(stalls.remove(key)),
+                }
+            }
+            if stalls.len() > MAX_STALLS {
+                let connections = &self.connections;
+                stalls.retain(|key, _| connections.contains_key(key));
+            }
+        });
         is_active
+    }
+
+    /// Writes the files of metrics. Returns true if there are any.
+    fn write_files(&self, adapters: &[Opened]) -> bool {
+        let files = adapters.iter().filter_map(|(_, file)| file.as_ref());
+        let is_first = |(index, file): &(usize, &Arc<MetricsFile>)| {
+            files.clone().position(|other| Arc::ptr_eq(other, file)) == Some(*index)
+        };
+        for (_, file) in files.clone().enumerate().filter(is_first) {
+            let is_in_file = |ia: u64| {
+                let own = |(other, its): &Opened| {
+                    other.id == ia && its.as_ref().is_some_and(|it| Arc::ptr_eq(it, file))
+                };
+                adapters.iter().any(own)
+            };
+            let records: Vec<&Record> =
+                self.records.iter().filter(|record| is_in_file(record.ia())).collect();
+            file.write(&records);
+        }
+        files.count() > 0
     }
 
     fn look_at(&mut self, ia: &Arc<IaInner>, endpoint: &EpInner, now: Instant) -> bool {
         let Some((state, peer, activity)) = endpoint.observe() else { return false };
         let Activity { transport, reader, requests, receives, credits, completions, .. } = activity;
         let key = (ia.id, endpoint.base.id);
+        let progress = (state, requests > 0, activity.progress);
         let course = self.connections.entry(key).or_insert_with(|| Course {
             round: 0,
-            state,
-            progress: activity.progress,
+            progress,
             since: now,
             sent: Sum::default(),
             received: Sum::default(),
@@ -123,10 +166,12 @@ impl Sampler {
         course.round = self.round;
         let is_active = course.sent.add(activity.sent) | course.received.add(activity.received);
         let is_waiting = activity.waits_for.is_some();
-        if !is_waiting || course.state != state || course.progress != activity.progress {
-            (course.state, course.progress, course.since) = (state, activity.progress, now);
+        if !is_waiting || course.progress != progress {
+            (course.progress, course.since) = (progress, now);
         }
         let age = now.saturating_duration_since(course.since);
+        let waits_for = activity.waits_for.filter(|_| age >= STALL);
+        self.stalled.push((key, waits_for.map(|cause| Stall { age, cause })));
         self.records.push(Record::Connection(ConnectionRecord {
             ia: ia.id,
             ep: endpoint.base.id,
@@ -141,7 +186,7 @@ impl Sampler {
             sent: course.sent.total,
             received: course.received.total,
             age: u64::try_from(age.as_nanos()).unwrap_or(u64::MAX),
-            waits_for: activity.waits_for.filter(|_| age >= STALL),
+            waits_for,
         }));
         is_active
     }

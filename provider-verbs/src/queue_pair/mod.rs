@@ -24,7 +24,7 @@ use dat_provider::Failure;
 use dat_provider::error::{Result, Subtype};
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::{
-    BindRequest, Buffer, ConnectRequest, ConnectionUpcall, Epoch, Outstanding, QueuePair,
+    Activity, BindRequest, Buffer, ConnectRequest, ConnectionUpcall, Epoch, Outstanding, QueuePair,
     QueuePairSpec, ReceiveRequest, RemoteAddress, RemoteBuffer, Request,
 };
 use dat_provider_kit::errors::foreign_object;
@@ -142,6 +142,10 @@ impl QueuePair for VerbsQp {
 
     fn failure(&self) -> Option<Failure> {
         self.failure()
+    }
+
+    fn activity(&self) -> Activity {
+        self.activity()
     }
 
     fn shutdown(&self) {
