@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
 use dat_core::error::Terms;
+use dat_core::monitor::{self, Stall};
 use dat_core::provider::{Reach, RefusalCause};
 use dat_core::{
     AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DatagramEvent, DatagramEventKind,
@@ -155,23 +156,22 @@ impl LastError {
             Self::Error(error) => error.to_string(),
             Self::Completion(ep, failed) => {
                 let (endpoint, first) = describe(*ep);
-                match first {
+                let failure = match first {
                     // Includes the transport's description.
-                    Some(first) if first.is_same_operation(failed) => format!("{endpoint}{first}"),
-                    Some(first) => {
-                        format!("{endpoint}{failed} The first failure of the endpoint: {first}")
-                    }
-                    None => format!("{endpoint}{failed}"),
-                }
+                    Some(first) if first.is_same_operation(failed) => first.to_string(),
+                    Some(first) => format!("{failed} The first failure of the endpoint: {first}"),
+                    None => failed.to_string(),
+                };
+                format!("{endpoint}{failure}{}", waited(*ep))
             }
             Self::Connection(ep, kind, cause) => {
                 let (endpoint, first) = describe(*ep);
                 let EventText { name, meaning, advice, .. } = EventText::from_number(kind.number());
                 let more = match (kind, first) {
                     (ConnectionEventKind::Broken, Some(first)) => {
-                        format!("The first failure of the endpoint: {first}")
+                        format!("The first failure of the endpoint: {first}{}", waited(*ep))
                     }
-                    (ConnectionEventKind::Broken, None) => ELSEWHERE.to_owned(),
+                    (ConnectionEventKind::Broken, None) => format!("{ELSEWHERE}{}", waited(*ep)),
                     (
                         ConnectionEventKind::NonPeerRejected | ConnectionEventKind::Unreachable,
                         _,
@@ -193,7 +193,9 @@ impl LastError {
                 };
                 format!("{endpoint}{name}: {meaning} {more}")
             }
-            Self::TimedOut(0) => "dat_evd_wait: no event arrived before the time-out".to_owned(),
+            Self::TimedOut(0) => {
+                format!("dat_evd_wait: no event arrived before the time-out{}", waiting())
+            }
             Self::TimedOut(queued) => format!(
                 "dat_evd_wait: {queued} events are queued, fewer than the threshold, and no further one arrived before the \
                  time-out; dequeue them with dat_evd_dequeue, or wait with a threshold of 1"
@@ -233,6 +235,27 @@ fn within_process() -> String {
          `dat list` shows them.",
         std::process::id()
     )
+}
+
+/// What the oldest operation of an endpoint waited for before the end, after a blank; empty if it did not wait.
+fn waited(ep: EpId) -> String {
+    let endpoint = handle::get::<Ep>(of_number(ep));
+    let stall = endpoint.and_then(|ep| ep.stall().ok().flatten());
+    stall.map_or_else(String::new, |stall| format!(" {stall}"))
+}
+
+/// What operations of this process wait for, after a semicolon; empty if none waits.
+fn waiting() -> String {
+    const MOST: usize = 3;
+    let stalls = monitor::stalls(MOST).into_iter().map(|(_, ep, Stall { age, cause, .. })| {
+        let (endpoint, age) = (DisplayId(ep), age.as_secs());
+        format!(
+            "; {} {endpoint} has waited for {age} s: {cause}; {}",
+            ObjectKind::Ep,
+            cause.advice()
+        )
+    });
+    stalls.collect()
 }
 
 /// The name of an endpoint with its peer, and its first failure; empty if it no longer exists.
