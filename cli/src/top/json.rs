@@ -24,6 +24,8 @@ struct Process {
 struct Adapter {
     name: String,
     endpoints: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    trouble: String,
     connections: Vec<Connection>,
 }
 
@@ -67,6 +69,7 @@ impl Process {
         let adapter = |adapter: &AdapterView| Adapter {
             name: adapter.name.clone(),
             endpoints: adapter.endpoints,
+            trouble: adapter.trouble.clone(),
             connections: view
                 .connections
                 .iter()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dat_core::monitor::{ConnectionView, ProcessView, TrafficView};
 
-use crate::output::{Align, Output, Paint, Table};
+use crate::output::{Align, Output, Paint, Table, clean};
 use crate::units;
 
 const COLUMNS: [(&str, Align); 16] = [
@@ -56,13 +56,18 @@ pub(super) fn print(processes: &[ProcessView], output: &mut Output) {
     table.print("", output);
     for process in processes {
         let (number, command) = (process.process, &process.command);
+        for adapter in process.adapters.iter().filter(|adapter| !adapter.trouble.is_empty()) {
+            let text =
+                format!("process {number} ({command}): {}: {}", adapter.name, adapter.trouble);
+            output.line(output.paint(Paint::Mark, clean(&text)));
+        }
         if process.is_stopped {
             let text = format!("process {number} ({command}) is stopped");
-            output.line(output.paint(Paint::Mark, text));
+            output.line(output.paint(Paint::Mark, clean(&text)));
         } else if process.sample_age > LATE {
             let age = process.sample_age.as_secs();
             let text = format!("process {number} ({command}) has not answered for {age} s");
-            output.line(output.paint(Paint::Mark, text));
+            output.line(output.paint(Paint::Mark, clean(&text)));
         }
         if process.omitted > 0 {
             output.line(format!("process {number}: {} more are not shown", process.omitted));

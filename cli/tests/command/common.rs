@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 /// The subcommands.
-pub(crate) const COMMANDS: [&str; 10] = [
+pub(crate) const COMMANDS: [&str; 11] = [
     "list",
     "doctor",
     "info",
@@ -17,6 +17,7 @@ pub(crate) const COMMANDS: [&str; 10] = [
     "perf",
     "explain",
     "conformance",
+    "top",
     "verbs",
     "completions",
     "man",

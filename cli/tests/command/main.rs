@@ -13,5 +13,6 @@ mod pages;
 mod perf;
 mod perf_two;
 mod ping;
+mod top;
 mod two_processes;
 mod verbs;

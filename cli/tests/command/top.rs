@@ -1,0 +1,117 @@
+//! `dat top` while other processes have adapters open.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::common::{dat, interrupt, run};
+
+/// A process that is killed when the test ends.
+struct Process(Child);
+
+impl Process {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = dat(Path::new("/nonexistent/dat.conf"));
+        Self(command.args(arguments).stdout(Stdio::piped()).spawn().expect("it starts"))
+    }
+
+    /// A listener, which has printed that it listens.
+    fn listener(arguments: &[&str]) -> Self {
+        let mut process = Self::start(arguments);
+        let out = process.0.stdout.take().expect("piped");
+        let mut line = String::new();
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        assert!(line.contains("listening"), "{line}");
+        process
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.0.id() as i32), signal).expect("it runs");
+    }
+
+    /// What `dat top --json` says about it, if anything.
+    fn shown(&self) -> Option<Value> {
+        let ran = run(&["top", "--json"]);
+        let all = ran.json()["processes"].as_array().expect("a list").clone();
+        all.into_iter().find(|process| process["process"] == self.0.id())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Looks until a condition holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+    }
+}
+
+#[test]
+fn connections_are_shown_with_their_peers_and_a_stopped_peer_is_said() {
+    for (adapter, port) in [("tcp-lo", "7291"), ("shm", "7292")] {
+        let server = Process::listener(&["perf", adapter, "--listen", "--port", port]);
+        let client = ["perf", adapter, "127.0.0.1", "--port", port, "--seconds", "120"];
+        let client = Process::start(&client);
+        let connections = |process: &Process| {
+            let view = process.shown().unwrap_or_default();
+            view["adapters"][0]["connections"].as_array().cloned().unwrap_or_default()
+        };
+        until("the client is connected", || connections(&client).len() > 1);
+        let link = adapter.split('-').next().expect("a name");
+        for connection in connections(&client) {
+            assert_eq!(connection["link"], link, "{connection}");
+            assert!(connection["peer"].as_str().expect("text").starts_with("127.0.0.1 "));
+            assert!(connection["sent"]["bytes"].is_u64() && !connection["reader"].is_null());
+        }
+        server.signal(Signal::SIGSTOP);
+        until("the server is stopped", || {
+            server.shown().is_some_and(|view| view["stopped"] == true)
+        });
+        until("the client says what it waits for", || {
+            connections(&client).iter().any(|it| it["waits_for"].is_string())
+        });
+        if adapter == "shm" {
+            let stalled = connections(&client);
+            let stopped = "the process of the peer is stopped";
+            assert!(stalled.iter().any(|it| it["waits_for"] == stopped), "{stalled:?}");
+        }
+        server.signal(Signal::SIGKILL);
+        until("the server is gone", || server.shown().is_none());
+    }
+}
+
+#[test]
+fn the_table_is_printed_until_the_interrupt() {
+    let _server = Process::listener(&["perf", "tcp-lo", "--listen", "--port", "7293"]);
+    let mut command = dat(Path::new("/nonexistent/dat.conf"));
+    let top = command.args(["top", "--interval", "0.1"]).stdout(Stdio::piped());
+    let mut top = top.spawn().expect("it starts");
+    let mut lines = BufReader::new(top.stdout.take().expect("piped")).lines();
+    let mut heads = 0;
+    while heads < 3 {
+        let line = lines.next().expect("more").expect("text");
+        heads += usize::from(line.contains("PROCESS") && line.contains("WAITS FOR"));
+    }
+    interrupt(&top);
+    lines.for_each(drop);
+    assert!(top.wait().expect("it ends").success());
+}
+
+#[test]
+fn intervals_are_numbers_of_seconds() {
+    for wrong in ["0", "-1", "x", "1e9"] {
+        let ran = run(&["top", "--interval", wrong]);
+        assert_eq!(ran.code, Some(2), "{wrong}: {}", ran.err);
+    }
+}
