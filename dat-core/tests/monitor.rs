@@ -314,7 +314,7 @@ fn pages_of_strangers_are_refused_or_shown_and_never_crash_the_reader() {
         });
         let slots = if round % 5 == 0 { random() } else { random() % 100 };
         content[48..56].copy_from_slice(&slots.to_ne_bytes());
-        // Some are being written for ever.
+        // Some are written without end.
         content[16..24].copy_from_slice(&(round % 7 / 6).to_ne_bytes());
         let file = impostor(length, seals, &content);
         let (processes, errors) = Watch::new().look();
