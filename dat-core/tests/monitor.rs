@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use dat_core::monitor::{ConnectionView, PageError, ProcessView, Watch};
 use dat_core::{
-    Close, Connect, Ep, EpProvision, EpSpec, Evd, EvdFlags, EvdOptions, Event, Ia, Lmr, Memory,
-    Privileges, Registry, Timeout, WaitCause,
+    Close, Connect, Ep, EpCounter, EpProvision, EpSpec, Evd, EvdFlags, EvdOptions, Event, Ia, Lmr,
+    Memory, Privileges, Registry, Timeout, WaitCause,
 };
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -120,8 +120,12 @@ fn a_request_that_is_stalled_says_why() {
     let all = dat_core::monitor::stalls(10);
     assert!(all.contains(&(pair.ia.id(), pair.client.id(), stall)), "{all:?}");
 
+    pair.server.start_counters().expect("it exists");
     pair.server.receive(&[pair.lmr.triplet(8, 8).expect("in it")], 2).expect("connected");
+    let counters = pair.view(&mut watch, &pair.server).counters;
+    assert_eq!(counters, [(EpCounter::PostRecv, 1), (EpCounter::PostRecvData, 8)]);
     let view = pair.view(&mut watch, &pair.client);
+    assert_eq!(view.counters, []);
     assert_eq!((view.requests, view.completions, view.waits_for), (0, 1, None));
     assert_eq!(view.sent.requests, 1);
     assert!(view.sent.requests_per_second.is_some(), "{view:?}");

@@ -156,7 +156,7 @@ impl Limit {
 }
 
 /// The parameters that do not belong to a provider: those of the core and of the decorators.
-const COMMON: &str = "compat, trace, and fault.* to inject faults";
+const COMMON: &str = "compat, monitor, trace, and fault.* to inject faults";
 
 fn unknown(key: &str, value: &str, keys: &[&str]) -> Error {
     let (near, steps) = keys

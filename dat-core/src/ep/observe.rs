@@ -1,6 +1,7 @@
 //! What operators see of an endpoint.
 
 use super::{Ep, EpInner, EpState};
+use crate::counters::{Counters, EpCounter};
 use crate::error::Result;
 use crate::monitor::{self, Stall};
 use crate::provider::Activity;
@@ -20,6 +21,11 @@ impl Ep {
 }
 
 impl EpInner {
+    /// The counters of the extensions, if they are started.
+    pub(crate) fn started_counters(&self) -> Option<Counters<EpCounter>> {
+        self.counting().map(|counter_set| counter_set.read(false))
+    }
+
     /// The state, the peer and the activity; `None` while there is neither a connection nor an attempt.
     pub(crate) fn observe(&self) -> Option<(EpState, String, Activity)> {
         let state = self.state()?;

@@ -3,6 +3,7 @@
 //! A page is written by one thread. The generation is odd while it writes. A reader must expect any words in a page:
 //! [`Record::decode`] accepts all of them.
 
+use crate::counters::{CounterId, EpCounter};
 use crate::ep::EpState;
 use crate::provider::WaitCause;
 
@@ -46,6 +47,7 @@ pub(super) enum Word {
 pub(super) enum Record {
     Adapter(AdapterRecord),
     Connection(ConnectionRecord),
+    Counters(CountersRecord),
 }
 
 /// An open adapter.
@@ -78,6 +80,15 @@ pub(super) struct ConnectionRecord {
     pub(super) waits_for: Option<WaitCause>,
 }
 
+/// The counters of an endpoint, which the consumer has started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CountersRecord {
+    pub(super) ia: u64,
+    pub(super) ep: u64,
+    /// In the order of [`EpCounter::ALL`].
+    pub(super) values: Vec<u64>,
+}
+
 /// What has passed since the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
@@ -87,6 +98,7 @@ pub(super) struct Totals {
 
 const ADAPTER: u64 = 1;
 const CONNECTION: u64 = 2;
+const COUNTERS: u64 = 3;
 /// The word for what is unknown.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -167,7 +179,8 @@ impl Record {
     pub(super) const fn ia(&self) -> u64 {
         match self {
             Self::Adapter(AdapterRecord { ia, .. })
-            | Self::Connection(ConnectionRecord { ia, .. }) => *ia,
+            | Self::Connection(ConnectionRecord { ia, .. })
+            | Self::Counters(CountersRecord { ia, .. }) => *ia,
         }
     }
 
@@ -182,6 +195,13 @@ impl Record {
                 slot.words
             }
             Self::Connection(connection) => connection.encode(),
+            Self::Counters(CountersRecord { ia, ep, values }) => {
+                let mut slot = Encoder::new(COUNTERS);
+                slot.word(*ia);
+                slot.word(*ep);
+                values.iter().for_each(|value| slot.word(*value));
+                slot.words
+            }
         }
     }
 
@@ -210,10 +230,18 @@ impl Record {
                 reader: slot.text(SHORT_WORDS),
                 peer: slot.text(PEER_WORDS),
             })),
+            COUNTERS => {
+                let (ia, ep) = (slot.word(), slot.word());
+                let values = EpCounter::ALL.iter().map(|_| slot.word()).collect();
+                Some(Self::Counters(CountersRecord { ia, ep, values }))
+            }
             _ => None,
         }
     }
 }
+
+/// A slot has a word for each counter.
+const _: () = assert!(3 + EpCounter::ALL.len() <= SLOT);
 
 impl ConnectionRecord {
     fn encode(&self) -> [u64; SLOT] {
@@ -263,7 +291,9 @@ mod tests {
     fn a_record_is_what_was_written() {
         let (name, trouble) = ("tcp-eth0".to_owned(), "cannot write".to_owned());
         let adapter = AdapterRecord { ia: 3, name, endpoints: 5, trouble };
-        for record in [Record::Adapter(adapter), Record::Connection(connection())] {
+        let values = (0..EpCounter::ALL.len() as u64).collect();
+        let counters = Record::Counters(CountersRecord { ia: 3, ep: 4, values });
+        for record in [Record::Adapter(adapter), Record::Connection(connection()), counters] {
             assert_eq!(Record::decode(&record.encode()), Some(record));
         }
     }
@@ -290,7 +320,7 @@ mod tests {
         };
         for round in 0..10_000 {
             let mut words: [u64; SLOT] = std::array::from_fn(|_| random());
-            words[0] = round % 4;
+            words[0] = round % 5;
             let length = random() as usize % (SLOT + 1);
             if let Some(Record::Connection(read)) = Record::decode(&words[..length]) {
                 let texts = [&read.transport, &read.reader, &read.peer];

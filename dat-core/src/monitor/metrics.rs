@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use dat_sync::descriptors::Private;
 use dat_sync::without_signals;
 
-use super::layout::{AdapterRecord, ConnectionRecord, Record};
+use super::layout::{AdapterRecord, ConnectionRecord, CountersRecord, Record};
+use crate::counters::{CounterId, EpCounter};
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 /// A file that always has the metrics of one sample: each replaces the one before (rename(2)).
@@ -124,7 +125,7 @@ const METRICS: [Metric; 10] = [
 fn text(records: &[&Record]) -> String {
     let adapters = records.iter().filter_map(|record| match record {
         Record::Adapter(adapter) => Some(adapter),
-        Record::Connection(_) => None,
+        _ => None,
     });
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -145,6 +146,21 @@ fn text(records: &[&Record]) -> String {
                 Some(cause) => writeln!(text, "{name}{{{labels},cause=\"{cause}\"}} {value}"),
                 None => writeln!(text, "{name}{{{labels}}} {value}"),
             };
+        }
+    }
+    let _ = writeln!(
+        text,
+        "# HELP dat_counter_total Counters of endpoints that the program has started.\n\
+         # TYPE dat_counter_total counter"
+    );
+    for record in records {
+        let Record::Counters(CountersRecord { ia, ep, values }) = record else { continue };
+        for (counter, value) in EpCounter::ALL.iter().zip(values) {
+            let _ = writeln!(
+                text,
+                "dat_counter_total{{ia=\"{ia}\",endpoint=\"{ep}\",counter=\"{}\"}} {value}",
+                counter.name()
+            );
         }
     }
     text

@@ -12,10 +12,12 @@ use std::time::{Duration, Instant};
 use rustix::thread::futex;
 
 use super::layout::{
-    AdapterRecord, ConnectionRecord, HEADER, MAGIC, MAX_SLOTS, NAME, Record, SLOT, Totals, Word,
+    AdapterRecord, ConnectionRecord, CountersRecord, HEADER, MAGIC, MAX_SLOTS, NAME, Record, SLOT,
+    Totals, Word,
 };
 use super::mapping::{self, Mapping};
 use super::page::now;
+use crate::counters::{CounterId, EpCounter};
 use crate::ep::EpState;
 use crate::provider::WaitCause;
 
@@ -83,6 +85,8 @@ pub struct ConnectionView {
     pub age: Duration,
     /// What it waits for, if that is for more than a second.
     pub waits_for: Option<WaitCause>,
+    /// The counters of the endpoint that are not 0, if the program has started them (dat_ib_start_counter).
+    pub counters: Vec<(EpCounter, u64)>,
 }
 
 /// What has passed a connection in one direction.
@@ -307,6 +311,14 @@ impl Source {
                 Some(Record::Connection(connection)) => {
                     view.connections.push(connection.into());
                 }
+                Some(Record::Counters(CountersRecord { ia, ep, values })) => {
+                    // They follow their connection.
+                    let last = view.connections.last_mut();
+                    if let Some(connection) = last.filter(|it| (it.ia, it.ep) == (ia, ep)) {
+                        let all = EpCounter::ALL.iter().copied().zip(values);
+                        connection.counters = all.filter(|(_, value)| *value != 0).collect();
+                    }
+                }
                 None => {}
             }
         }
@@ -335,6 +347,7 @@ impl From<ConnectionRecord> for ConnectionView {
             received: record.received.into(),
             age: Duration::from_nanos(record.age),
             waits_for: record.waits_for,
+            counters: Vec::new(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use dat_sync::SlabWeak;
 
-use super::layout::{AdapterRecord, ConnectionRecord, Record, Totals};
+use super::layout::{AdapterRecord, ConnectionRecord, CountersRecord, Record, Totals};
 use super::metrics::MetricsFile;
 use super::session::{self, Opened, Session, Stall};
 use crate::ep::{EpInner, EpState};
@@ -188,6 +188,10 @@ impl Sampler {
             age: u64::try_from(age.as_nanos()).unwrap_or(u64::MAX),
             waits_for,
         }));
+        if let Some(counters) = endpoint.started_counters() {
+            let values = counters.values().to_vec();
+            self.records.push(Record::Counters(CountersRecord { ia: key.0, ep: key.1, values }));
+        }
         is_active
     }
 }
