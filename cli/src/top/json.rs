@@ -1,5 +1,8 @@
 //! The view as JSON.
 
+use std::collections::BTreeMap;
+
+use dat_core::counters::CounterId;
 use dat_core::monitor::{AdapterView, ConnectionView, PageError, ProcessView, TrafficView};
 use serde::Serialize;
 
@@ -45,6 +48,9 @@ struct Connection {
     age_seconds: f64,
     waits_for: Option<&'static str>,
     advice: Option<&'static str>,
+    /// By name; empty unless the program has started them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    counters: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Serialize)]
@@ -105,6 +111,7 @@ impl Connection {
             age_seconds: view.age.as_secs_f64(),
             waits_for: view.waits_for.map(|cause| cause.clause()),
             advice: view.waits_for.map(|cause| cause.advice()),
+            counters: view.counters.iter().map(|(id, value)| (id.name(), *value)).collect(),
         }
     }
 }

@@ -29,6 +29,9 @@ heads of its frames; memory that two processes of one machine access directly do
 the link. AGE is the time for which the oldest request or completion makes no progress. After
 one second, WAITS FOR says what is missing.
 
+The counters of endpoints are in the JSON, if the program has started them with
+dat_ib_start_counter(3).
+
 Programs need no option for this: each process with an open adapter keeps a page of shared
 memory, which only the same user (and root) can read. Adapters that were opened with the
 parameter monitor=no are not shown.
@@ -68,7 +71,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
             table::print(&processes, output);
             errors.iter().for_each(|error| complain(&error.to_string()));
         }
-        return if errors.is_empty() { Verdict::Passed } else { Verdict::Failed };
+        return Verdict::Passed;
     }
     let is_terminal = std::io::stdout().is_terminal();
     while !interrupt::is_requested() && output.is_open() {

@@ -42,6 +42,10 @@ fn here(example: &str, port: u16) -> String {
         "perf" if !["--seconds", "--quick", "--listen"].iter().any(|it| example.contains(it)) => {
             command.push_str(" --quick")
         }
+        // It would go on until Ctrl-C.
+        "top" if !["--once", "--json"].iter().any(|it| example.contains(it)) => {
+            command.push_str(" --once")
+        }
         // A whole run takes long without optimization.
         "conformance" if !example.contains("::") => command.push_str(" extension::"),
         // The programs may not be installed, and a server would wait for its client.

@@ -74,12 +74,17 @@ fn connections_are_shown_with_their_peers_and_a_stopped_peer_is_said() {
             assert!(connection["peer"].as_str().expect("text").starts_with("127.0.0.1 "));
             assert!(connection["sent"]["bytes"].is_u64() && !connection["reader"].is_null());
         }
-        server.signal(Signal::SIGSTOP);
-        until("the server is stopped", || {
-            server.shown().is_some_and(|view| view["stopped"] == true)
-        });
+        let is_stalled = || connections(&client).iter().any(|it| it["waits_for"].is_string());
         until("the client says what it waits for", || {
-            connections(&client).iter().any(|it| it["waits_for"].is_string())
+            server.signal(Signal::SIGSTOP);
+            let view = server.shown().unwrap_or_default();
+            assert_eq!(view["stopped"], true, "{view}");
+            // Between two measurements, the client has no request and waits for a message.
+            let says = is_stalled() || is_stalled();
+            if !says {
+                server.signal(Signal::SIGCONT);
+            }
+            says
         });
         if adapter == "shm" {
             let stalled = connections(&client);
