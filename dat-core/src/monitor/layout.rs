@@ -34,7 +34,7 @@ pub(super) enum Word {
     Request,
     /// The last request that was answered.
     Answer,
-    /// The time of the sample, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// The time of the sample, in nanoseconds since 1970.
     Time,
     /// Number of slots in use.
     Slots,

@@ -138,8 +138,8 @@ pub struct Watch {
     seen: HashMap<(u32, u64, u64), (u64, Totals, Totals)>,
 }
 
-/// How long processes have to answer the request for a sample.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// How long processes that are not stopped have to answer the request for a sample.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Attempts to read a page that is being written.
 const ATTEMPTS: usize = 50;
 
@@ -264,6 +264,7 @@ impl Source {
     fn has_answered(&self, request: u32) -> bool {
         let answer = self.header.futex(Word::Answer).load(Ordering::Acquire);
         answer.wrapping_sub(request) as i32 >= 0
+            || dat_sync::process::is_stopped(self.process as i32)
     }
 
     /// The last sample, and its time.
