@@ -1,11 +1,14 @@
 //! Signs of known programs in this process.
 
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use dat_core::compat::ProgramSign;
 use dat_sync::{ProcessLock, Rank};
+use object::read::ReadCache;
+use object::{Object, ObjectSymbol};
 
 /// Returns true if this process shows a sign.
 pub(crate) fn is_present(sign: &ProgramSign) -> bool {
@@ -17,8 +20,32 @@ pub(crate) fn is_present(sign: &ProgramSign) -> bool {
             let executable = std::env::current_exe();
             executable.is_ok_and(|path| path.file_name() == Some(OsStr::new(name)))
         }
+        ProgramSign::Linked(symbol) => links(symbol),
         _ => false,
     }
+}
+
+/// Returns true if the executable defines a symbol for its linker, which the dynamic linker does not know.
+/// Reading its table takes a millisecond for 30,000 symbols, so the answer is kept.
+fn links(symbol: &'static CStr) -> bool {
+    static ANSWERS: ProcessLock<Vec<(&CStr, bool)>> =
+        ProcessLock::new(Rank::LinkedSymbols, Vec::new());
+    let mut answers = ANSWERS.lock();
+    if let Some((_, answer)) = answers.iter().find(|(asked, _)| *asked == symbol) {
+        return *answer;
+    }
+    let answer = File::open("/proc/self/exe").is_ok_and(|file| has_symbol(file, symbol));
+    answers.push((symbol, answer));
+    answer
+}
+
+/// Returns true if an object file defines a symbol.
+fn has_symbol(file: File, symbol: &CStr) -> bool {
+    let file = ReadCache::new(file);
+    object::File::parse(&file).is_ok_and(|file| {
+        let mut symbols = file.symbols();
+        symbols.any(|it| it.is_definition() && it.name_bytes() == Ok(symbol.to_bytes()))
+    })
 }
 
 /// A search among the loaded objects.
@@ -106,6 +133,18 @@ mod tests {
         let name: &'static str = path.file_name().unwrap().to_string_lossy().into_owned().leak();
         assert!(is_present(&ProgramSign::Executable(name)));
         assert!(!is_present(&ProgramSign::Executable("dtest")));
+    }
+
+    #[test]
+    fn a_statically_linked_library_is_recognised_by_a_symbol_of_the_executable() {
+        #[unsafe(no_mangle)]
+        static A_SYMBOL_OF_THIS_EXECUTABLE: u8 = 1;
+        assert_eq!(std::hint::black_box(&A_SYMBOL_OF_THIS_EXECUTABLE), &1);
+        // The second answer is the one that was kept.
+        for _ in 0..2 {
+            assert!(is_present(&ProgramSign::Linked(c"A_SYMBOL_OF_THIS_EXECUTABLE")));
+            assert!(!is_present(&ProgramSign::Linked(c"a_symbol_of_no_executable")));
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Programs that are known to break a rule, cannot be changed, and are recognised by themselves.
 //!
 //! The signs are in the process: a loaded library together with a symbol that no other library of
-//! that name has, or the file that is executed. The environment is not a sign. So the table also
-//! applies to privileged processes, which ignore [`Compat::VARIABLE`]: their user cannot choose what
-//! they load.
+//! that name has, the name of the executable, or a symbol that is linked into it. The environment is
+//! not a sign. So the table also applies to privileged processes, which ignore
+//! [`Compat::VARIABLE`]: their user cannot choose what they load.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -36,6 +36,9 @@ pub enum ProgramSign {
     },
     /// The process executes a file of this name, whatever its folder.
     Executable(&'static str),
+    /// The executable defines this symbol, because it is linked with the library statically. A
+    /// stripped executable does not show it.
+    Linked(&'static CStr),
 }
 
 /// The known programs.
@@ -51,7 +54,10 @@ pub static PROGRAMS: [KnownProgram; 2] = [
     KnownProgram {
         name: "MVAPICH2 with its uDAPL device",
         // The symbol belongs to the device, so that MVAPICH2 over verbs and MPICH do not have it.
-        signs: &[ProgramSign::Library { name: "libmpich.so", symbol: c"udapl_prepost_depth" }],
+        signs: &[
+            ProgramSign::Library { name: "libmpich.so", symbol: c"udapl_prepost_depth" },
+            ProgramSign::Linked(c"udapl_prepost_depth"),
+        ],
         relaxed: Compat::relaxing(&[Rule::MixedFlags]),
         reason: "its endpoints have unsignalled requests and default receives on one dispatcher",
     },
@@ -82,6 +88,7 @@ impl fmt::Display for ProgramSign {
         match self {
             Self::Library { name, symbol } => write!(f, "{name} with {}", symbol.to_string_lossy()),
             Self::Executable(name) => write!(f, "the executable {name}"),
+            Self::Linked(symbol) => write!(f, "an executable with {}", symbol.to_string_lossy()),
         }
     }
 }

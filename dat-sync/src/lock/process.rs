@@ -42,6 +42,8 @@ pub enum Rank {
     Regions,
     /// The list of loaded objects of the C library, whose lock is not freed in a child.
     LoadedObjects,
+    /// The symbols that the executable has or lacks.
+    LinkedSymbols,
     /// The private descriptors.
     Descriptors,
     /// The slab allocator.
