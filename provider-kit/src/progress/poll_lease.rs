@@ -15,6 +15,9 @@ const MIN_WAKE_UPS: u32 = 4;
 /// The lease ends after this many consecutive checks without a poll. A consumer polls again after a long call; until
 /// then, the thread reads the links at each check.
 const MAX_UNPOLLED: u32 = 4;
+/// After a late send, posts leave frames to polls at once if polls have sent this many since the previous one: the
+/// consumer was preempted between a post and its poll, which costs less than as many system calls.
+const MIN_SENT_BY_POLLS: u32 = 64;
 
 /// The lease, and the counters that decide whether there is one.
 #[derive(Default)]
@@ -27,6 +30,8 @@ pub(super) struct PollLease {
     unpolled: u32,
     /// Time of the next check of the lease; `None` without a lease.
     due: Option<Instant>,
+    /// Number of held frames that had been sent at the last late send.
+    sent_when_late: u32,
 }
 
 impl PollLease {
@@ -68,6 +73,14 @@ impl PollLease {
         self.history.end(if has_waited { LeaseEnd::Late } else { LeaseEnd::Unused }, arrivals);
     }
 
+    /// The thread had to send frames that posts had left to polls; `sent` counts all that were left. Returns true if
+    /// posts must send at once for a while.
+    pub(super) const fn note_late_send(&mut self, sent: u32) -> bool {
+        let by_polls = sent.wrapping_sub(self.sent_when_late);
+        self.sent_when_late = sent;
+        by_polls < MIN_SENT_BY_POLLS
+    }
+
     /// A waiter has claimed the work, or there is no lease.
     pub(super) const fn drop_lease(&mut self) {
         self.due = None;
@@ -94,6 +107,15 @@ mod tests {
             assert!(!lease.note_wake_up(polls));
         }
         assert!(lease.note_wake_up(100));
+    }
+
+    #[test]
+    fn a_late_send_is_followed_by_a_pause_unless_polls_have_sent_enough() {
+        let mut lease = PollLease::default();
+        assert!(lease.note_late_send(1));
+        assert!(lease.note_late_send(MIN_SENT_BY_POLLS));
+        assert!(!lease.note_late_send(2 * MIN_SENT_BY_POLLS));
+        assert!(lease.note_late_send(2 * MIN_SENT_BY_POLLS + 1));
     }
 
     #[test]

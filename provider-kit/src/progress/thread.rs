@@ -148,7 +148,8 @@ impl ProgressThread {
         let (arrivals, sent) = (driver.arrivals, driver.sent);
         let is_polled = self.shared.owner.get() == Owner::Polls;
         while driver.pass(descriptors) {}
-        if is_polled && driver.sent != sent {
+        let total = driver.sent;
+        if is_polled && total != sent && driver.poll_lease.note_late_send(total) {
             self.shared.owner.note_late();
         }
         if is_taken_back {

@@ -11,7 +11,7 @@ use crate::link::{End, LinkReport, WriteResult, Writer};
 
 /// Maximum number of bytes that are collected while the stream is full.
 const MAX_BACKLOG: usize = 16 << 10;
-/// Number of bytes that are reserved when the first frame is held.
+/// Number of bytes that are reserved when the first frame is held, unless it is longer.
 const MIN_RESERVED: usize = 4 << 10;
 
 /// Maximum length of a frame, in bytes, that is copied into one span before it is written, which is cheaper for the
@@ -154,7 +154,9 @@ impl<S: Stream> Writer for StreamWriter<S> {
             return self.write(frame, payload);
         }
         if self.backlog_bytes.is_empty() {
-            self.backlog_bytes.reserve_exact(total.max(MIN_RESERVED));
+            // A long frame is a piece of a message whose other pieces follow: growing would copy the first ones again.
+            let reserved = if total > MIN_RESERVED { limit } else { MIN_RESERVED };
+            self.backlog_bytes.reserve_exact(reserved);
         }
         Ok(self.copy(&head, payload, WriteResult::Held))
     }
