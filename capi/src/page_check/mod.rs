@@ -9,6 +9,12 @@ use dat_sync::Lazy;
 
 use crate::foreign::peek;
 
+mod mapping_query;
+
+/// Ranges of at least this many bytes are looked up among the mappings first, which takes 3 µs. Bringing the pages in
+/// takes as long for 64 KiB, and 38 µs for 1 MiB that is resident.
+const LONG: usize = 128 << 10;
+
 static PAGE: Lazy<usize> = Lazy::new(|| {
     // SAFETY: the call only returns a number.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
@@ -44,7 +50,11 @@ fn is_mapped_across_pages(address: usize, length: usize) -> bool {
 pub(crate) fn check(address: usize, length: usize, write: bool) -> Result<(), i32> {
     let first = address & !(*PAGE - 1);
     let end = address.checked_add(length).and_then(|end| end.checked_next_multiple_of(*PAGE));
-    let length = end.ok_or(libc::EFAULT)? - first;
+    let end = end.ok_or(libc::EFAULT)?;
+    let length = end - first;
+    if length >= LONG && mapping_query::is_private_memory(first..end) {
+        return Ok(());
+    }
     let advice = if write { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
     let start = std::ptr::with_exposed_provenance_mut::<libc::c_void>(first);
     // SAFETY: the call brings pages of the range in and changes no byte, whatever is mapped there.
