@@ -102,7 +102,7 @@ static void copy_run(enum side me, const struct row *row, unsigned long times)
     if (row->task == ROUND_TRIP)
         round_trips(me, row->size, times);
     else if (row->task == MEMORY_TRIP)
-        memory_trips(me, row, times, put_row);
+        memory_trips(me, row, times, put_row, NULL);
     else if (me == FAR)
         compute(me);
     else

@@ -15,6 +15,7 @@ struct side_state {
     DAT_LMR_TRIPLET send[SLOTS], receive[SLOTS], whole;
     DAT_RMR_TRIPLET remote; /* the peer's incoming buffer */
     unsigned next, sending; /* slot of the next send; sends of round trips without completion */
+    unsigned written, looks; /* writes whose completions were not taken; looks since the last stray poll */
     char *adapter;
 };
 static struct side_state states[2];
@@ -88,13 +89,16 @@ static void dat_open(enum side me, const struct adapter *adapter, const struct r
 {
     struct side_state *my = &states[me];
     size_t step = row->size, receives = row->receives == 0 ? 2 : row->receives;
+    char spinning[128];
     DAT_EVENT event;
 
     memset(my, 0, sizeof *my);
     my->adapter = adapter->name;
     if (row->task == OPEN)
         return;
-    end_open(&my->end, adapter->name, (char *)&buffers[me], sizeof buffers[me]);
+    snprintf(spinning, sizeof spinning, "%s%cprogress=spin", adapter->name,
+             strchr(adapter->name, '?') == NULL ? '?' : ',');
+    end_open(&my->end, row->spinning ? spinning : adapter->name, (char *)&buffers[me], sizeof buffers[me]);
     if (row->task == REGISTER)
         return;
     CHECK(dat_evd_resize(my->end.send_evd, EVENTS));
@@ -155,7 +159,22 @@ static void write_and_complete(enum side me, const struct row *row)
 
     CHECK(dat_ep_post_rdma_write(my->end.ep, 1, &my->whole, cookie_of(0), &my->remote,
                                  DAT_COMPLETION_DEFAULT_FLAG));
-    take_done(my->end.send_evd, row);
+    if (++my->written >= row->reaped)
+        for (; my->written > 0; my->written--)
+            take_done(my->end.send_evd, row);
+}
+
+static void poll_astray(enum side me, const struct row *row)
+{
+    struct side_state *my = &states[me];
+    DAT_UINT64 cookie;
+
+    (void)row;
+    if (++my->looks < STRAY_LOOKS)
+        return;
+    my->looks = 0;
+    if (poll_done(my->end.recv_evd, &cookie))
+        fail("a message has come that was not sent");
 }
 
 static void stream_out(struct side_state *my, const struct row *row, unsigned long times)
@@ -269,7 +288,7 @@ static void dat_run(enum side me, const struct row *row, unsigned long times)
         round_trips(me, row, times);
         break;
     case MEMORY_TRIP:
-        memory_trips(me, row, times, write_and_complete);
+        memory_trips(me, row, times, write_and_complete, row->stray ? poll_astray : NULL);
         break;
     case STREAM:
         if (me == NEAR)

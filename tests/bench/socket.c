@@ -1,7 +1,8 @@
 /*
  * The floor of sockets: TCP over 127.0.0.1, with a spinning or a blocking receive, and one call of
- * sendmsg a message. Where the sides poll memory, a thread that sleeps in recv writes it. For adapters in
- * shared memory, only connections and messages to a side that sleeps, by Unix sockets.
+ * sendmsg a message. Where the sides poll memory, a thread that sleeps in recv writes it; next to threads that spin, the
+ * sides receive themselves. For adapters in shared memory, only connections and messages to a side that sleeps, by Unix
+ * sockets.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -83,9 +84,10 @@ static void listen_far(int family)
     getsockname(listeners[FAR], &name->any, &lengths[FAR]);
 }
 
-/* The readers of MEMORY_TRIP. */
+/* The readers of MEMORY_TRIP, unless the sides are `spinning`. */
 static pthread_t readers[2];
 static size_t reader_sizes[2];
+static size_t received[2]; /* bytes of a message that a side receives itself */
 
 static void *read_to_memory(void *side)
 {
@@ -122,7 +124,8 @@ static void socket_open(enum side me, const struct adapter *adapter, const struc
     }
     if (row->task != CONNECT)
         sockets[me] = me == NEAR ? dial(me) : answer(me);
-    if (row->task == MEMORY_TRIP)
+    received[me] = 0;
+    if (row->task == MEMORY_TRIP && !row->spinning)
         start_reader(me, row->size);
 }
 
@@ -175,6 +178,17 @@ static void send_row(enum side me, const struct row *row)
     send_all(me, row->size);
 }
 
+/* Of a side of MEMORY_TRIP that receives itself. */
+static void receive_some(enum side me, const struct row *row)
+{
+    ssize_t got = recv(sockets[me], buffers[me].incoming + received[me], row->size - received[me], MSG_DONTWAIT);
+
+    if (got > 0)
+        received[me] = (received[me] + got) % row->size;
+    else if (got == 0 || errno != EAGAIN)
+        fail("recv");
+}
+
 static void connections(enum side me, unsigned long times)
 {
     char byte;
@@ -194,7 +208,7 @@ static void socket_run(enum side me, const struct row *row, unsigned long times)
     if (row->task == CONNECT)
         connections(me, times);
     else if (row->task == MEMORY_TRIP)
-        memory_trips(me, row, times, send_row);
+        memory_trips(me, row, times, send_row, row->spinning ? receive_some : NULL);
     else if (row->task != STREAM)
         exchange(me, row, times);
     else if (me == FAR)
@@ -206,7 +220,7 @@ static void socket_run(enum side me, const struct row *row, unsigned long times)
 
 static void socket_close(enum side me, const struct row *row)
 {
-    if (row->task == MEMORY_TRIP) {
+    if (row->task == MEMORY_TRIP && !row->spinning) {
         shutdown(sockets[me], SHUT_RDWR);
         pthread_join(readers[me], NULL);
     }

@@ -24,12 +24,16 @@ struct row {
     int suppressed;     /* of STREAM: one send of SIGNALLED_OF has a completion */
     int computing;      /* of WRITE and READ: the target makes no call */
     int both;           /* of WRITE: the target writes, too */
+    unsigned reaped;    /* of MEMORY_TRIP: completions are taken after this many writes; each time if it is 0 */
+    int stray;          /* of MEMORY_TRIP: one poll in STRAY_LOOKS looks at the memory */
+    int spinning;       /* of MEMORY_TRIP: the progress threads spin; not over loopback, which has none */
     int pinned;
 };
 
 #define LARGEST (1u << 20)
 #define SLOTS 64
 #define SIGNALLED_OF 16
+#define STRAY_LOOKS 1000
 
 /* Whether the row has neither floors nor peers. */
 static inline int is_of_library(const struct row *row)
@@ -75,9 +79,10 @@ extern const struct way by_dat, by_ring, by_mutexes, by_copy, by_socket, by_ucx,
 void await_sleep(const struct row *row);
 
 /* Runs MEMORY_TRIP: `put` writes `row->size` bytes of the outgoing buffer to the incoming one of the peer, which awaits
- * the number that the last of them are. */
+ * the number that the last of them are. `missed`, unless it is NULL, is called after each look that does not find it. */
 void memory_trips(enum side me, const struct row *row, unsigned long times,
-                  void (*put)(enum side me, const struct row *row));
+                  void (*put)(enum side me, const struct row *row),
+                  void (*missed)(enum side me, const struct row *row));
 
 /* Spins like a program that computes, until the other side has ended its run. */
 void compute(enum side me);
