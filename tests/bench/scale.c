@@ -5,7 +5,9 @@
  *   scale [-b BATCHES] ADAPTER [CONNECTIONS...]
  *
  * The idle connections have event dispatchers of their own, or share those of the busy connection; then
- * trips over a random one of them show what its memory costs when it is not in the cache.
+ * trips over a random one of them show what its memory costs when it is not in the cache. At last each connection
+ * has a dispatcher of its own for receives, and the program polls them in turn; the floor is a flag in shared memory
+ * for each connection, on a cache line of its own.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -125,6 +127,73 @@ static double batch(enum side me, struct end *end, struct crowd *crowd, unsigned
     return began;
 }
 
+/* Connections that are polled in turn: each has its own dispatcher for receives, or a flag if there are none. */
+struct turns {
+    struct end *ends;
+    unsigned *flags[2]; /* what each side sets; `LINE` apart */
+    int count, next;    /* the connection whose turn it is */
+    unsigned round, sending;
+    uint64_t jumps;
+};
+#define LINE (128 / sizeof(unsigned))
+
+/* Whether something has come over the connection whose turn it is. */
+static int has_come(enum side me, struct turns *turns)
+{
+    int at = turns->next;
+    DAT_EVENT event;
+    DAT_RETURN result;
+
+    if (turns->ends == NULL)
+        return __atomic_load_n(&turns->flags[!me][at * LINE], __ATOMIC_ACQUIRE) == turns->round;
+    result = dat_evd_dequeue(turns->ends[at].recv_evd, &event);
+    if (DAT_GET_TYPE(result) == DAT_QUEUE_EMPTY)
+        return 0;
+    CHECK(result);
+    if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
+        fail("an operation has failed");
+    end_post_recv(&turns->ends[at], SIZE, SIZE, 0);
+    return 1;
+}
+
+static void send_over(enum side me, struct turns *turns, int at)
+{
+    if (turns->ends == NULL)
+        __atomic_store_n(&turns->flags[me][at * LINE], turns->round, __ATOMIC_RELEASE);
+    else
+        send_one(&turns->ends[at], &turns->sending);
+}
+
+/* Polls all in turn until something has come. */
+static int await_turn(enum side me, struct turns *turns)
+{
+    while (!has_come(me, turns))
+        turns->next = turns->next + 1 == turns->count ? 0 : turns->next + 1;
+    return turns->next;
+}
+
+/* Half a round trip over a random connection, which the other side finds by polling all of them. */
+static double turn_batch(enum side me, struct turns *turns)
+{
+    double began;
+
+    session_meet();
+    began = seconds();
+    for (int at = 0; at < TIMES / 10; at++) {
+        turns->round++;
+        if (me == NEAR) {
+            turns->jumps = turns->jumps * 6364136223846793005u + 1442695040888963407u;
+            send_over(me, turns, (turns->jumps >> 33) % turns->count);
+            await_turn(me, turns);
+        } else {
+            send_over(me, turns, await_turn(me, turns));
+        }
+    }
+    began = (seconds() - began) / (TIMES / 10) / 2 * 1e9;
+    session_meet();
+    return began;
+}
+
 static int compare(const void *one, const void *other)
 {
     double a = *(const double *)one, b = *(const double *)other;
@@ -225,6 +294,52 @@ static void measure(enum side me, int count, int shared)
     session_meet();
 }
 
+static void round_turns(enum side me, struct turns *turns, const char *what)
+{
+    double times[MOST_BATCHES];
+
+    turn_batch(me, turns);
+    for (int at = 0; at < batches; at++)
+        times[at] = turn_batch(me, turns);
+    qsort(times, batches, sizeof times[0], compare);
+    if (me == NEAR)
+        printf("%-9s half round trip over one of %d, polled in turn: %s %.0f ns (%.0f to %.0f)\n", adapter,
+               turns->count, what, times[batches / 2], times[0], times[batches - 1]);
+    session_meet();
+}
+
+static void measure_turns(enum side me, int count)
+{
+    struct turns turns = {calloc(count, sizeof *turns.ends), {NULL, NULL}, count, 0, 0, 0, 0}, flags = turns;
+    DAT_PSP_HANDLE listener;
+    struct end end;
+
+    end_open(&end, adapter, buffers[me], sizeof buffers[me]);
+    if (me == FAR)
+        CHECK(dat_psp_create(end.ia, QUALIFIER, end.request_evd, DAT_PSP_CONSUMER_FLAG, &listener));
+    session_meet();
+    for (int at = 0; at < count; at++) {
+        struct end *one = &turns.ends[at];
+
+        *one = end;
+        CHECK(dat_evd_create(one->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &one->recv_evd));
+        CHECK(dat_ep_create(one->ia, one->pz, one->recv_evd, one->send_evd, one->connect_evd, NULL, &one->ep));
+        end_post_recv(one, SIZE, SIZE, 0);
+        add(me, one);
+    }
+    flags.ends = NULL;
+    for (int side = NEAR; side <= FAR; side++)
+        flags.flags[side] = (unsigned *)session_memory() + side * count * LINE;
+    if (me == NEAR)
+        memset(session_memory(), 0, 2 * count * LINE * sizeof(unsigned));
+    session_meet();
+    round_turns(me, &turns, "libdat2");
+    round_turns(me, &flags, "flags");
+    free(turns.ends);
+    CHECK(dat_ia_close(end.ia, DAT_CLOSE_ABRUPT_FLAG));
+    session_meet();
+}
+
 static void run_side(enum side me)
 {
     alarm(SECONDS);
@@ -234,6 +349,8 @@ static void run_side(enum side me)
     for (int at = 0; at < rows; at++) {
         measure(me, connections[at], 0);
         measure(me, connections[at], 1);
+        if (connections[at] > 0 && 2 * connections[at] * LINE * sizeof(unsigned) <= SESSION_MEMORY)
+            measure_turns(me, connections[at]);
     }
 }
 
