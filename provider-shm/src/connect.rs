@@ -12,7 +12,8 @@ use dat_sync::clock;
 use rustix::io::Errno;
 
 use crate::address::Space;
-use crate::greeting;
+use crate::greeting::PeerProcess;
+use crate::kept_segments::OwnSegment;
 use crate::link::{Link, halves};
 use crate::listener::{connected, socket};
 use crate::segment::Segment;
@@ -40,17 +41,22 @@ struct Goal {
     found: IpAddr,
     qualifier: u64,
     port: u64,
-    /// The memory file, to be sent to the peer.
-    file: Private<OwnedFd>,
     rings: Rings,
 }
 
 /// The next action.
 enum Step {
     /// Connect the socket.
-    Connect(Private<OwnedFd>, Segment),
-    /// Send the memory file.
-    Greet(Link),
+    Connect(Private<OwnedFd>, Chosen),
+    /// Send the memory file, unless the peer has kept the segment.
+    Greet(Link, Option<Private<OwnedFd>>),
+}
+
+/// The segment of an attempt.
+enum Chosen {
+    New(Segment, Private<OwnedFd>),
+    /// One that was used with the qualifier before.
+    Kept(OwnSegment),
 }
 
 impl Dialling {
@@ -59,10 +65,10 @@ impl Dialling {
         let here = rings.space.here(peer).map_err(ConnectError::Local)?;
         let found = here.ok_or(ConnectError::Unreachable)?;
         // Before the peer is woken, so that it finds the greeting when it accepts.
-        let created = Segment::create();
-        let (segment, file) = created.map_err(failed("create the memory file of a connection"))?;
+        let kept = rings.options.kept.take_own(qualifier);
+        let segment = kept.map_or_else(Chosen::new, |kept| Ok(Chosen::Kept(kept)))?;
         let (socket, port) = bound(rings.space, rings.address).map_err(failed("open a socket"))?;
-        let goal = Goal { found, qualifier, port, file, rings: rings.clone() };
+        let goal = Goal { found, qualifier, port, rings: rings.clone() };
         let step = Step::Connect(socket, segment);
         goal.advance(step, FIRST_PAUSE)
     }
@@ -90,24 +96,26 @@ impl Goal {
             let next = clock::now() + pause;
             Ok(Attempt::Pending(Box::new(Dialling { goal, step, pause, next })))
         };
-        let link = match step {
-            Step::Greet(link) => link,
+        let (mut link, file) = match step {
+            Step::Greet(link, file) => (link, file),
             Step::Connect(socket, segment) => {
                 if !self.connect(&socket)? {
                     return later(self, Step::Connect(socket, segment));
                 }
-                let is_same_user = greeting::is_same_user(&socket);
-                if !self.rings.any_user && !is_same_user {
+                let peer = PeerProcess::of(&socket);
+                if !self.rings.any_user && !peer.is_some_and(PeerProcess::is_of_same_user) {
                     return Err(ConnectError::OtherUser);
                 }
-                Link::active(socket, segment, is_same_user, &self.rings.options)
+                let (segment, file) = segment.with(peer)?;
+                (Link::active(socket, segment, file.is_none(), peer, &self.rings.options), file)
             }
         };
-        match link.greet(self.file.as_fd()) {
+        match link.greet(file.as_ref().map(AsFd::as_fd)) {
             Ok(()) => {
+                link.set_qualifier(self.qualifier);
                 Ok(Attempt::Connected(connected(halves(link), self.found, self.port, &self.rings)))
             }
-            Err(errno) if is_passing(errno) => later(self, Step::Greet(link)),
+            Err(errno) if is_passing(errno) => later(self, Step::Greet(link, file)),
             Err(errno) => Err(failed("send the memory file to the peer")(errno)),
         }
     }
@@ -126,6 +134,24 @@ impl Goal {
             }
         }
         Err(ConnectError::Refused)
+    }
+}
+
+impl Chosen {
+    fn new() -> Result<Self> {
+        let created =
+            Segment::create().map_err(failed("create the memory file of a connection"))?;
+        Ok(Self::New(created.0, created.1))
+    }
+
+    /// The segment for a connection with a process, and its file unless the process has kept it.
+    fn with(self, peer: Option<PeerProcess>) -> Result<(Segment, Option<Private<OwnedFd>>)> {
+        match self {
+            Self::New(segment, file) => Ok((segment, Some(file))),
+            Self::Kept(kept) if Some(kept.peer) == peer => Ok((kept.segment, None)),
+            // Another process listens there now.
+            Self::Kept(_) => Self::new()?.with(peer),
+        }
     }
 }
 

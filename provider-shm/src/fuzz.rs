@@ -13,7 +13,7 @@ use rustix::io::Result;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::boards::{Boards, OwnDoorbell};
-use crate::greeting;
+use crate::greeting::{self, PeerProcess};
 use crate::link::{Link, LinkOptions, halves};
 use crate::segment::Segment;
 
@@ -30,8 +30,8 @@ pub struct HostileLink {
 }
 
 impl HostileLink {
-    /// Creates the active side, which reads direction 1, or the passive one, which reads direction 0 once the segment
-    /// was [sent](Self::send).
+    /// Creates the active side, which reads direction 1, or the passive one, which reads direction 0 once the peer
+    /// has [greeted](Self::greet) it.
     ///
     /// # Errors
     /// The system has no memory or no descriptors.
@@ -44,13 +44,16 @@ impl HostileLink {
         // The peer is this process, whose memory must not be accessible at addresses that it chooses.
         let boards = Arc::new(Boards::new());
         let doorbell = boards.doorbell();
-        let options = LinkOptions { is_direct: false, boards: Arc::new(Boards::new()) };
+        let (is_direct, kept) = (false, Arc::default());
+        let options = LinkOptions { is_direct, boards: Arc::new(Boards::new()), kept };
+        let process = PeerProcess::of(&socket);
         let (reader, writer) = if is_active {
-            let link = Link::active(socket, Segment::open(file.as_fd())?, true, &options);
-            link.greet(file.as_fd())?;
+            let mapped = Segment::open(file.as_fd(), segment.id())?;
+            let link = Link::active(socket, mapped, false, process, &options);
+            link.greet(Some(file.as_fd()))?;
             halves(link)
         } else {
-            Link::passive(socket, true, &options)
+            Link::passive(socket, process, &options)
         };
         Ok(Self { reader, writer, peer, segment, file, doorbell })
     }
@@ -68,6 +71,14 @@ impl HostileLink {
     #[must_use]
     pub fn ring(&self, direction: usize) -> usize {
         self.segment.ring(direction).addr() - self.segment.all().0.addr()
+    }
+
+    /// Sends the segment as an active peer does.
+    ///
+    /// # Errors
+    /// The socket takes no packet.
+    pub fn greet(&self) -> Result<()> {
+        greeting::send(self.peer.as_fd(), self.segment.id(), Some(self.file.as_fd()), None)
     }
 
     /// Sends a packet on the socket as the peer, with up to three descriptors: the segment, the doorbells, the socket.

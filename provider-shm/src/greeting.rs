@@ -1,5 +1,6 @@
 //! The first packets on a connected socket. The active side sends the descriptors of the segment and of its doorbells;
-//! the passive side sends the descriptor of its doorbells.
+//! the passive side sends the descriptor of its doorbells. If the passive side has [kept](crate::kept_segments) the
+//! segment, its descriptor is not sent, unless the passive side answers that it does not know the segment.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,9 +19,17 @@ use crate::bell::RING;
 use crate::boards::OwnDoorbell;
 
 /// The start of the packet; the last byte is the version of the segment's layout.
-const MAGIC: [u8; 8] = *b"dat-shm\x04";
-/// Size of the number of the doorbell, which follows the magic or the byte of a ring if there is a doorbell.
+const MAGIC: [u8; 8] = *b"dat-shm\x05";
+/// What follows: whether the segment is sent, or was kept; and its number.
+const SENT: u8 = 0;
+const KEPT: u8 = 1;
+const ID: usize = size_of::<u64>();
+/// The answer to a greeting with a kept segment that the passive side does not know.
+const UNKNOWN: [u8; 1] = [2];
+/// Size of the number of the doorbell, which is at the end if there is a doorbell.
 const NUMBER: usize = size_of::<u32>();
+/// Maximum size of a packet.
+const LONGEST: usize = MAGIC.len() + 1 + ID + NUMBER;
 /// Additional descriptors are received too, so that they can be closed.
 const MOST: usize = 4;
 
@@ -29,24 +38,41 @@ pub(crate) type SentDoorbell = (Private<OwnedFd>, u32);
 
 /// The contents of the active side's packet.
 pub(crate) struct Greeting {
-    pub(crate) segment: Private<OwnedFd>,
+    /// The number of the segment.
+    pub(crate) id: u64,
+    /// The file of the segment; `None` if the passive side has kept the segment.
+    pub(crate) segment: Option<Private<OwnedFd>>,
     pub(crate) doorbell: Option<SentDoorbell>,
 }
 
-/// Sends the descriptor of a segment, and a doorbell.
+/// The first packet of the passive side.
+pub(crate) enum Reply {
+    /// It has not arrived.
+    Nothing,
+    /// A ring, with the doorbell of the peer if it has one.
+    Rung(Option<SentDoorbell>),
+    /// The peer does not know the segment.
+    Unknown,
+}
+
+/// Sends the number of a segment, its descriptor unless the peer has kept it, and a doorbell.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
-    segment: BorrowedFd<'_>,
+    id: u64,
+    segment: Option<BorrowedFd<'_>>,
     doorbell: Option<&OwnDoorbell>,
 ) -> Result<()> {
-    match doorbell {
-        None => send_packet(socket, &[&MAGIC], &[segment]),
-        Some(own) => {
-            let number = own.doorbell.number().to_le_bytes();
-            let board = own.file().ok_or(Errno::BADF)?;
-            send_packet(socket, &[&MAGIC, &number], &[segment, board])
-        }
-    }
+    let kind = [if segment.is_some() { SENT } else { KEPT }];
+    let (id, number) = (id.to_le_bytes(), doorbell.map(|own| own.doorbell.number().to_le_bytes()));
+    let board = doorbell.map(|own| own.file().ok_or(Errno::BADF)).transpose()?;
+    let number = number.as_ref().map_or(&[][..], |number| number);
+    let descriptors: Vec<_> = segment.into_iter().chain(board).collect();
+    send_packet(socket, &[&MAGIC, &kind, &id, number], &descriptors)
+}
+
+/// Answers that this side does not know the segment that the peer has named.
+pub(crate) fn send_unknown(socket: BorrowedFd<'_>) -> Result<()> {
+    send_packet(socket, &[&UNKNOWN], &[])
 }
 
 /// Sends a ring with a doorbell.
@@ -71,7 +97,9 @@ pub(crate) fn send_any(
 ) -> Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+    let is_sent =
+        descriptors.is_empty() || control.push(SendAncillaryMessage::ScmRights(descriptors));
+    if !is_sent {
         return Err(Errno::NOBUFS);
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -88,21 +116,31 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> Result<Option<Greeting>> {
     };
     let rest = bytes[..length].strip_prefix(&MAGIC).ok_or(Errno::PROTO)?;
     let mut descriptors = descriptors.into_iter();
-    let segment = descriptors.next().ok_or(Errno::PROTO)?;
-    let doorbell = doorbell(rest, descriptors)?;
-    Ok(Some(Greeting { segment, doorbell }))
+    let (kind, rest) = rest.split_first().ok_or(Errno::PROTO)?;
+    let (id, number) = rest.split_first_chunk::<ID>().ok_or(Errno::PROTO)?;
+    let segment = match *kind {
+        SENT => Some(descriptors.next().ok_or(Errno::PROTO)?),
+        KEPT => None,
+        _ => return Err(Errno::PROTO),
+    };
+    let doorbell = doorbell(number, descriptors)?;
+    Ok(Some(Greeting { id: u64::from_le_bytes(*id), segment, doorbell }))
 }
 
-/// Receives the first ring of the peer, and its doorbell if it has one; `None` if it has not rung yet.
+/// Receives the first packet of the passive side.
 ///
 /// # Errors
 /// The peer closed the socket, or sent a different packet.
-pub(crate) fn receive_doorbell(socket: BorrowedFd<'_>) -> Result<Option<Option<SentDoorbell>>> {
+pub(crate) fn receive_reply(socket: BorrowedFd<'_>) -> Result<Reply> {
     let Some(Packet { bytes, length, descriptors }) = receive_packet(socket)? else {
-        return Ok(None);
+        return Ok(Reply::Nothing);
     };
-    let number = bytes[..length].strip_prefix(&[RING]).ok_or(Errno::PROTO)?;
-    doorbell(number, descriptors.into_iter()).map(Some)
+    let packet = &bytes[..length];
+    if packet == UNKNOWN && descriptors.is_empty() {
+        return Ok(Reply::Unknown);
+    }
+    let number = packet.strip_prefix(&[RING]).ok_or(Errno::PROTO)?;
+    doorbell(number, descriptors.into_iter()).map(Reply::Rung)
 }
 
 /// Decodes the doorbell from bytes and descriptors.
@@ -122,14 +160,14 @@ fn doorbell(
 
 /// A packet and its descriptors.
 struct Packet {
-    bytes: [u8; MAGIC.len() + NUMBER + 1],
+    bytes: [u8; LONGEST + 1],
     length: usize,
     descriptors: Vec<Private<OwnedFd>>,
 }
 
 /// Receives a packet, if there is one.
 fn receive_packet(socket: BorrowedFd<'_>) -> Result<Option<Packet>> {
-    let mut bytes = [0; MAGIC.len() + NUMBER + 1];
+    let mut bytes = [0; LONGEST + 1];
     // A child of fork must not keep the peer's descriptors open.
     match Private::create_all(|| receive_bytes(socket, &mut bytes)) {
         Ok((descriptors, length)) => Ok(Some(Packet { bytes, length, descriptors })),
@@ -156,15 +194,29 @@ fn receive_bytes(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<(Vec<OwnedF
     Ok((descriptors, length))
 }
 
-/// Returns the process that connected, or that listens; `None` if it is outside of this PID namespace.
-pub(crate) fn peer_process(socket: impl AsFd) -> Option<i32> {
-    getsockopt(&socket, PeerCredentials).ok().map(|peer| peer.pid()).filter(|pid| *pid > 0)
+/// The process that connected, or that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PeerProcess {
+    /// Its identifier; 0 if it is outside of this PID namespace.
+    pub(crate) process: i32,
+    pub(crate) user: u32,
 }
 
-/// Returns true if the peer's process belongs to this user or to root.
-pub(crate) fn is_same_user(socket: impl AsFd) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    // Not `socket_peercred` of rustix, which cannot represent the process identifier 0: that of a peer
-    // outside of this PID namespace.
-    getsockopt(&socket, PeerCredentials).is_ok_and(|peer| [own, 0].contains(&peer.uid()))
+impl PeerProcess {
+    /// The process at the other end of a socket; `None` if the program has closed the socket.
+    pub(crate) fn of(socket: impl AsFd) -> Option<Self> {
+        // Not `socket_peercred` of rustix, which cannot represent the process identifier 0.
+        let peer = getsockopt(&socket, PeerCredentials).ok()?;
+        Some(Self { process: peer.pid(), user: peer.uid() })
+    }
+
+    /// Returns true if it belongs to this user or to root.
+    pub(crate) fn is_of_same_user(self) -> bool {
+        [rustix::process::geteuid().as_raw(), 0].contains(&self.user)
+    }
+
+    /// Its identifier, if it is visible in this PID namespace.
+    pub(crate) fn identifier(self) -> Option<i32> {
+        Some(self.process).filter(|process| *process > 0)
+    }
 }

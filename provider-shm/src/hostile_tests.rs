@@ -22,7 +22,7 @@ use crate::address::Space;
 use crate::boards::Boards;
 use crate::common::node;
 use crate::connect::bound;
-use crate::greeting;
+use crate::greeting::{self, Reply};
 use crate::ring::{Consumer, Producer, Stored};
 use crate::segment::{Segment, UNITS};
 
@@ -53,7 +53,7 @@ impl Raw {
             node.ia.psp_create_any(&node.requests, EpProvision::Consumer).expect("a qualifier");
         let socket = dial(psp.qualifier());
         let (segment, file) = Segment::create().expect("memory");
-        greeting::send(socket.as_fd(), file.as_fd(), None).expect("it listens");
+        greeting::send(socket.as_fd(), segment.id(), Some(file.as_fd()), None).expect("it listens");
         let segment = Arc::new(segment);
         let (producer, consumer) = (Producer::new(&segment, 0), Consumer::new(&segment, 1));
         let mut raw = Self { socket, segment, producer, consumer };
@@ -194,8 +194,10 @@ fn a_peer_that_rings_or_silences_all_doorbells_does_not_hold_the_others() {
     let (client, server) = node.pair();
     let ep = node.ep();
     let raw = Raw::established(&node, &ep);
-    let sent = greeting::receive_doorbell(raw.socket.as_fd()).expect("it rang");
-    let (file, number) = sent.flatten().expect("the peer belongs to the same user");
+    let reply = greeting::receive_reply(raw.socket.as_fd()).expect("it rang");
+    let Reply::Rung(Some((file, number))) = reply else {
+        panic!("the peer belongs to the same user")
+    };
     let doorbell = Boards::new().of_peer(file.as_fd(), number).expect("a board");
     for bits in [u64::MAX, 0] {
         let stops = AtomicBool::new(false);
@@ -246,12 +248,12 @@ fn strangers_do_not_hold_the_listener() {
     let rude = dial(psp.qualifier());
     rustix::net::send(&rude, b"GET / HTTP/1.1", SendFlags::NOSIGNAL).expect("it listens");
     let bare = dial(psp.qualifier());
-    rustix::net::send(&bare, b"dat-shm\x04", SendFlags::NOSIGNAL).expect("it listens");
+    rustix::net::send(&bare, b"dat-shm\x05", SendFlags::NOSIGNAL).expect("it listens");
     let unsealed = dial(psp.qualifier());
     let file = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
-    greeting::send(unsealed.as_fd(), file.as_fd(), None).expect("it listens");
+    greeting::send(unsealed.as_fd(), 0, Some(file.as_fd()), None).expect("it listens");
     let pipe = dial(psp.qualifier());
-    greeting::send(pipe.as_fd(), pipe.as_fd(), None).expect("it listens");
+    greeting::send(pipe.as_fd(), 0, Some(pipe.as_fd()), None).expect("it listens");
     for stranger in [&rude, &bare, &unsealed, &pipe] {
         until("it is disconnected", || {
             let flags = rustix::net::RecvFlags::DONTWAIT;

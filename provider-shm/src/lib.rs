@@ -11,7 +11,8 @@
 //! no other harm.
 //!
 //! # Locks
-//! None. The engine uses each half of a link under the lock of its queue pair.
+//! An adapter has one for its doorbells and two for its kept segments; under them, no other is taken. The engine uses each half
+//! of a link under the lock of its queue pair.
 
 #![deny(unsafe_code)]
 
@@ -36,6 +37,7 @@ mod greeting;
 #[cfg(all(test, not(loom)))]
 #[allow(unsafe_code, reason = "hostile peers write shared memory by address")]
 mod hostile_tests;
+mod kept_segments;
 mod link;
 mod listener;
 mod mapping;

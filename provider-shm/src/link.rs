@@ -17,7 +17,8 @@ use rustix::io::{Errno, Result};
 use crate::access_words::{AccessWords, Owner};
 use crate::bell::{Bell, Heard};
 use crate::boards::{Boards, OwnDoorbell, PeerDoorbell};
-use crate::greeting::{self, Greeting, SentDoorbell};
+use crate::greeting::{self, Greeting, PeerProcess, Reply, SentDoorbell};
+use crate::kept_segments::{KeptSegments, OwnSegment};
 use crate::reader::RingReader;
 use crate::segment::Segment;
 use crate::signals::Wake;
@@ -30,6 +31,8 @@ pub(crate) struct LinkOptions {
     pub(crate) is_direct: bool,
     /// The doorbells of the adapter and of its peers.
     pub(crate) boards: Arc<Boards>,
+    /// The segments of ended connections.
+    pub(crate) kept: Arc<KeptSegments>,
 }
 
 /// The shared state of one connection.
@@ -42,8 +45,19 @@ pub(crate) struct Link {
     segment: OnceLock<Arc<Segment>>,
     /// The unit in which the reader expects the next frame.
     next_unit: AtomicPtr<u8>,
+    /// True if pages of the segment besides the page of the words were written.
+    is_spread: AtomicBool,
+    /// True on the active side if the greeting names a segment that the peer has kept, and the peer has not requested the file.
+    is_named: AtomicBool,
+    /// The qualifier to which the active side has connected.
+    qualifier: Option<u64>,
+    kept: Arc<KeptSegments>,
     /// The end of the connection: [`STANDS`], [`ENDED`], or the errno with which the program has closed the socket.
     end: AtomicI32,
+    /// True once this side is shut down.
+    is_shut: AtomicBool,
+    /// The process of the peer.
+    peer: Option<PeerProcess>,
     /// True if each side may access the other's memory directly.
     pub(crate) is_direct: bool,
     /// A random number by which the peer recognises this process.
@@ -65,22 +79,28 @@ const ENDED: i32 = -1;
 pub(crate) type Halves = (Box<dyn link::Reader>, Box<dyn link::Writer>);
 
 impl Link {
-    /// Creates the active side, which has created the segment and must [greet](Self::greet).
+    /// Creates the active side, which has created the segment and must [greet](Self::greet). `is_named` is true if the
+    /// peer has kept the segment.
     pub(crate) fn active(
         socket: Private<OwnedFd>,
         segment: Segment,
-        is_same_user: bool,
+        is_named: bool,
+        peer: Option<PeerProcess>,
         options: &LinkOptions,
     ) -> Self {
-        Self::new(socket, 0, OnceLock::from(Arc::new(segment)), is_same_user, options)
+        let segment = OnceLock::from(Arc::new(segment));
+        let mut link = Self::new(socket, 0, segment, peer, options);
+        *link.is_named.get_mut() = is_named;
+        link
     }
 
-    /// Sends the segment of the active side to the peer.
+    /// Sends the segment of the active side to the peer; without a file if the peer has kept it.
     ///
     /// # Errors
     /// The peer is gone, or too many descriptors are in flight.
-    pub(crate) fn greet(&self, file: BorrowedFd<'_>) -> Result<()> {
-        greeting::send(self.bell.as_fd(), file, self.doorbell.as_ref())?;
+    pub(crate) fn greet(&self, file: Option<BorrowedFd<'_>>) -> Result<()> {
+        let id = self.segment().ok_or(Errno::PROTO)?.id();
+        greeting::send(self.bell.as_fd(), id, file, self.doorbell.as_ref())?;
         self.is_doorbell_given.store(self.doorbell.is_some(), Ordering::Relaxed);
         Ok(())
     }
@@ -88,19 +108,20 @@ impl Link {
     /// Creates the passive side, to which a segment is in flight.
     pub(crate) fn passive(
         socket: Private<OwnedFd>,
-        is_same_user: bool,
+        peer: Option<PeerProcess>,
         options: &LinkOptions,
     ) -> Halves {
-        halves(Self::new(socket, 1, OnceLock::new(), is_same_user, options))
+        halves(Self::new(socket, 1, OnceLock::new(), peer, options))
     }
 
     fn new(
         socket: Private<OwnedFd>,
         writes: usize,
         segment: OnceLock<Arc<Segment>>,
-        is_same_user: bool,
+        peer: Option<PeerProcess>,
         options: &LinkOptions,
     ) -> Self {
+        let is_same_user = peer.is_some_and(PeerProcess::is_of_same_user);
         // Peers of another user receive no addresses of this process, and ring no doorbells. Root needs none.
         let is_direct = options.is_direct && is_same_user;
         let boards = Arc::clone(&options.boards);
@@ -114,7 +135,13 @@ impl Link {
             writes,
             segment,
             next_unit: AtomicPtr::default(),
+            is_spread: AtomicBool::new(false),
+            is_named: AtomicBool::new(false),
+            qualifier: None,
+            kept: Arc::clone(&options.kept),
             end,
+            is_shut: AtomicBool::new(false),
+            peer,
             is_direct,
             nonce,
             boards,
@@ -122,6 +149,27 @@ impl Link {
             is_doorbell_given: AtomicBool::new(false),
             peer_doorbell: OnceLock::new(),
         }
+    }
+
+    /// Records the qualifier to which the active side has connected.
+    pub(crate) fn set_qualifier(&mut self, qualifier: u64) {
+        self.qualifier = Some(qualifier);
+    }
+
+    /// The peer does not know the segment: replaces its file and sends it.
+    #[cold]
+    fn greet_again(&self) -> Result<()> {
+        if !self.is_named.swap(false, Ordering::Relaxed) {
+            return Err(Errno::PROTO);
+        }
+        // The lock of the queue pair keeps other threads away, and there is no gate before the peer has answered.
+        let file = self.segment().ok_or(Errno::PROTO)?.replace()?;
+        self.greet(Some(file.as_fd()))
+    }
+
+    /// Pages of the segment besides the page of the words were written, so no other connection uses it.
+    pub(crate) fn set_spread(&self) {
+        self.is_spread.store(true, Ordering::Relaxed);
     }
 
     /// Records the unit in which the reader expects the next frame.
@@ -197,8 +245,15 @@ impl Link {
                 Heard::Lost(errno) => End::Lost(errno.raw_os_error()),
                 _ => malformed(errno),
             })?;
-        let Some(Greeting { segment, doorbell }) = received else { return Ok(None) };
-        let segment = Segment::open(segment.as_fd()).map_err(malformed)?;
+        let Some(Greeting { id, segment, doorbell }) = received else { return Ok(None) };
+        let segment = match segment {
+            Some(file) => Some(Segment::open(file.as_fd(), id).map_err(malformed)?),
+            None => self.peer.and_then(|peer| self.kept.take(peer, id)),
+        };
+        let Some(segment) = segment else {
+            greeting::send_unknown(self.bell.as_fd()).map_err(malformed)?;
+            return Ok(None);
+        };
         self.learn_doorbell(doorbell).map_err(malformed)?;
         let segment = self.segment.get_or_init(|| Arc::new(segment));
         self.introduce(segment);
@@ -219,12 +274,12 @@ impl Link {
         if self.peer_doorbell.get().is_some() {
             return self.bell.hear();
         }
-        let learned = match greeting::receive_doorbell(self.bell.as_fd()) {
-            Ok(None) => return Heard::Nothing,
-            Ok(Some(sent)) => self.learn_doorbell(sent),
-            Err(errno) => Err(errno),
-        };
-        learned.map_or_else(Heard::failed, |()| Heard::Rung)
+        let heard = greeting::receive_reply(self.bell.as_fd()).and_then(|reply| match reply {
+            Reply::Nothing => Ok(Heard::Nothing),
+            Reply::Rung(sent) => self.learn_doorbell(sent).map(|()| Heard::Rung),
+            Reply::Unknown => self.greet_again().map(|()| Heard::Nothing),
+        });
+        heard.unwrap_or_else(Heard::failed)
     }
 
     /// The first frame of the peer has arrived; if the peer has a doorbell, it was sent before. Returns true if the
@@ -303,7 +358,42 @@ impl Link {
 
     /// Returns the process of the peer, if it is visible in this PID namespace.
     pub(crate) fn peer_process(&self) -> Option<i32> {
-        greeting::peer_process(&self.bell)
+        self.peer.and_then(PeerProcess::identifier)
+    }
+
+    /// Shuts this side down; the peer sees the end after the frames in the ring.
+    pub(crate) fn shut_down(&self) -> Result<()> {
+        self.is_shut.store(true, Ordering::Relaxed);
+        self.bell.shut_down()
+    }
+
+    /// Returns true if this side was shut down.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.is_shut.load(Ordering::Relaxed)
+    }
+
+    /// Keeps the segment for the next connection between the same processes, if nothing of this process uses it any more
+    /// and the peer can be recognised.
+    fn keep_segment(&mut self) {
+        let is_known = |peer: &PeerProcess| peer.is_of_same_user() && peer.identifier().is_some();
+        // A gate whose peer does not end its access has another reference.
+        let unused = self.segment.take().and_then(Arc::into_inner);
+        let (Some(segment), Some(peer)) = (unused, self.peer.filter(is_known)) else { return };
+        match self.qualifier {
+            _ if self.is_spread.load(Ordering::Relaxed) => {}
+            Some(qualifier) => self.kept.keep_own(OwnSegment { segment, peer, qualifier }),
+            None if self.writes == 1 => self.kept.keep(peer, segment),
+            // It was not connected.
+            None => {}
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if self.owner_process.is_current() {
+            self.keep_segment();
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use dat_provider_kit::fork::{OwnerProcess, Private};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::greeting;
+use crate::greeting::PeerProcess;
 use crate::link::Link;
 use crate::transport::Rings;
 
@@ -170,12 +170,12 @@ impl Acceptor for Listening {
             else {
                 continue;
             };
-            let is_same_user = greeting::is_same_user(&socket);
-            if !self.rings.any_user && !is_same_user {
+            let peer = PeerProcess::of(&socket);
+            if !self.rings.any_user && !peer.is_some_and(PeerProcess::is_of_same_user) {
                 continue;
             }
             return Some(connected(
-                Link::passive(socket, is_same_user, &self.rings.options),
+                Link::passive(socket, peer, &self.rings.options),
                 address,
                 self.qualifier,
                 &self.rings,

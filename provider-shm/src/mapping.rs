@@ -1,12 +1,13 @@
 //! Memory files of a fixed length that two processes share.
 #![allow(unsafe_code, reason = "a mapping is memory by address")]
 
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use dat_provider_kit::fork::{OwnerProcess, Private};
 use rustix::io::{Errno, Result};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 
 use crate::memory_file;
 
@@ -62,6 +63,29 @@ impl<const LENGTH: usize> Mapping<LENGTH> {
             unsafe { rustix::mm::mmap(std::ptr::null_mut(), LENGTH, protection, flags, file, 0)? };
         let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
         Ok(Self { base, owner_process: OwnerProcess::current() })
+    }
+
+    /// Maps a new file at the address of the mapping, in the place of the mapped file: a copy of the page at this offset,
+    /// and zeros elsewhere. No other thread accesses the mapping meanwhile.
+    pub(crate) fn replace(&self, name: &str, page: usize) -> Result<Private<OwnedFd>> {
+        assert!(page % PAGE == 0 && page < LENGTH);
+        let (next, file) = Self::create(name)?;
+        // It is unmapped only if it is not moved.
+        let mut next = ManuallyDrop::new(next);
+        let (from, to) = (self.base().wrapping_add(page), next.base().wrapping_add(page));
+        // SAFETY: the page is inside of both mappings, which are different memory.
+        unsafe { to.copy_from_nonoverlapping(from, PAGE) };
+        let (old, new) = (next.base().cast(), self.base().cast());
+        // SAFETY: both are mappings of `LENGTH` bytes that nothing else unmaps. `next` is not used afterwards, and
+        // accesses to `self` find the same bytes at the same address.
+        let moved =
+            unsafe { rustix::mm::mremap_fixed(old, LENGTH, LENGTH, MremapFlags::MAYMOVE, new) };
+        if let Err(errno) = moved {
+            // SAFETY: it is still mapped, and dropped once.
+            unsafe { ManuallyDrop::drop(&mut next) };
+            return Err(errno);
+        }
+        Ok(file)
     }
 
     /// The first byte, at the start of a page; `LENGTH` bytes are mapped there.

@@ -22,7 +22,6 @@ const SELDOM: u32 = 256;
 /// Reads frames from a ring.
 #[derive(Debug)]
 pub(crate) struct RingReader {
-    link: Arc<Link>,
     /// `None` until the segment arrives.
     consumer: Option<Consumer>,
     /// The event that this side awaits.
@@ -37,13 +36,14 @@ pub(crate) struct RingReader {
     late: usize,
     places: Destinations,
     ended: Option<End>,
+    /// Dropped last, because it keeps the segment if nothing else uses it.
+    link: Arc<Link>,
 }
 
 impl RingReader {
     pub(crate) fn new(link: Arc<Link>) -> Self {
         let (places, ended) = (Destinations::new(), None);
         let mut reader = Self {
-            link,
             consumer: None,
             armed: Armed::Descriptor,
             has_met: false,
@@ -52,6 +52,7 @@ impl RingReader {
             late: 0,
             places,
             ended,
+            link,
         };
         if let Some(segment) = reader.link.segment() {
             let mut consumer = Consumer::new(segment, 1 - reader.link.writes);
@@ -232,6 +233,10 @@ impl Reader for RingReader {
 
     fn discard(&mut self) -> Result<(), End> {
         self.link.check()?;
+        // The peer finds the frames in the memory, even after this process has ended.
+        if self.link.is_shut() {
+            return Err(self.link.ended(End::Closed));
+        }
         self.hear();
         if self.link.has_ended() {
             return Err(self.link.ended(End::Closed));
@@ -268,5 +273,13 @@ impl Reader for RingReader {
 
     fn bytes_read(&self) -> Option<u64> {
         Some(self.consumer.as_ref().map_or(0, Consumer::bytes_read))
+    }
+}
+
+impl Drop for RingReader {
+    fn drop(&mut self) {
+        if self.consumer.as_ref().is_some_and(|consumer| !consumer.is_near()) {
+            self.link.set_spread();
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The shared-memory words with which producer and consumer wake each other.
 //!
-//! Each word has one writer, which keeps its own copy and never reads the word back: the peer can write all of the
+//! Each word but `kept` has one writer, which keeps its own copy and never reads the word back: the peer can write all of the
 //! memory.
 //!
 //! - `wanted` is 0 while the consumer polls, and 1 while it waits for its doorbell, which the producer rings for each
@@ -9,6 +9,8 @@
 //!   sees the other. A polling consumer announces in `fences_both` that it will execute the fence of both sides when it
 //!   arms ([`process_fence`]), because the producer stores frames often and such a consumer rarely arms. While the
 //!   consumer waits for the socket, the producer executes its own fence.
+//! - `kept` of the passive side is set while its process keeps the segment after the end of the connection
+//!   ([`kept_segments`](crate::kept_segments)). Both sides write it.
 //! - `starved` changes when the producer finds too little space. The consumer, which releases space by storing `head`,
 //!   rings once for each value. The order is the same with the roles exchanged.
 
@@ -20,6 +22,13 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 /// The values of `wanted` while the consumer polls, without and with a doorbell.
 const NOTHING: u32 = 0;
 const DOORBELL: u32 = 1;
+
+/// The segment belongs to a connection, or the active side has claimed it for one.
+const USED: u32 = 0;
+/// The passive side has kept it.
+const KEPT: u32 = 1;
+/// The passive side no longer keeps it.
+const WITHDRAWN: u32 = 2;
 
 /// How the producer wakes the consumer after it has stored a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +49,14 @@ pub(crate) struct Padded<T>(pub(crate) T);
 #[repr(C)]
 pub(crate) struct Signals {
     consumer: Padded<ConsumerWords>,
-    producer: Padded<AtomicU32>,
+    producer: Padded<ProducerWords>,
+}
+
+#[repr(C)]
+struct ProducerWords {
+    starved: AtomicU32,
+    /// Of the passive side: [`USED`], [`KEPT`] or [`WITHDRAWN`].
+    kept: AtomicU32,
 }
 
 #[repr(C)]
@@ -60,12 +76,34 @@ impl Signals {
             wanted: AtomicU32::new(0),
             fences_both: AtomicU32::new(0),
         };
-        Self { consumer: Padded(words), producer: Padded(AtomicU32::new(0)) }
+        let producer = ProducerWords { starved: AtomicU32::new(0), kept: AtomicU32::new(USED) };
+        Self { consumer: Padded(words), producer: Padded(producer) }
     }
 
     /// Stores the position at which a new ring begins.
     pub(crate) fn begin(&self, position: u64) {
         self.consumer.0.head.store(position, Ordering::Relaxed);
+    }
+
+    /// The passive side has kept the segment, and does not use it any more.
+    pub(crate) fn set_kept(&self) {
+        // Release: pairs with `claim`. All accesses of this process come before it.
+        self.producer.0.kept.store(KEPT, Ordering::Release);
+    }
+
+    /// The active side claims a segment that the passive side has kept. Returns true on success.
+    pub(crate) fn claim(&self) -> bool {
+        self.change_kept(USED)
+    }
+
+    /// The passive side no longer keeps the segment. Returns false if the active side has claimed it.
+    pub(crate) fn withdraw(&self) -> bool {
+        self.change_kept(WITHDRAWN)
+    }
+
+    fn change_kept(&self, to: u32) -> bool {
+        let kept = &self.producer.0.kept;
+        kept.compare_exchange(KEPT, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Returns true if the consumer announces that it polls.
@@ -111,7 +149,7 @@ impl ProducerSignals {
     #[cold]
     pub(crate) fn starve(&mut self, signals: &Signals) {
         self.starved = self.starved.wrapping_add(1);
-        signals.producer.0.store(self.starved, Ordering::Relaxed);
+        signals.producer.0.starved.store(self.starved, Ordering::Relaxed);
         // Pairs with the fence of `release`.
         fence(Ordering::SeqCst);
     }
@@ -161,7 +199,7 @@ impl ConsumerSignals {
         signals.consumer.0.head.store(head, Ordering::Release);
         // Pairs with the fence of `starve`.
         fence(Ordering::SeqCst);
-        let starved = signals.producer.0.load(Ordering::Relaxed);
+        let starved = signals.producer.0.starved.load(Ordering::Relaxed);
         std::mem::replace(&mut self.answered, starved) != starved
     }
 }

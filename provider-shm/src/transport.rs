@@ -66,7 +66,8 @@ impl Rings {
             }
         }
         let (address, space) = (address.into(), Space::Own);
-        let options = LinkOptions { is_direct, boards: Arc::new(Boards::new()) };
+        let (boards, kept) = (Arc::new(Boards::new()), Arc::default());
+        let options = LinkOptions { is_direct, boards, kept };
         Ok((
             Self {
                 address,

@@ -82,6 +82,66 @@ fn frames_of_a_peer_that_is_gone_are_read() {
     assert!(active.writer.write(&Frame::new(Body::Ack), &[]).is_err());
 }
 
+/// Connects, moves a frame in each direction, and ends the connection on both sides.
+fn use_once(near: &Rings, acceptor: &mut Box<dyn Acceptor>) {
+    let mut active = connect(near, LO, acceptor.qualifier()).expect("it listens");
+    let mut passive = acceptor.accept().expect("it has connected");
+    assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
+    for (from, to, body) in [(0, 1, Body::Ack), (1, 0, Body::Cts)] {
+        let links = [&mut active, &mut passive];
+        if body == Body::Cts {
+            assert_eq!(links[from].writer.write(&Frame::new(body), &[]), Ok(WriteResult::Taken));
+        }
+        let mut kept = Kept::default();
+        // A peer that does not know the segment first requests the file.
+        for _ in 0..100 {
+            links[0].reader.note_readable();
+            let _ = links[from].reader.read(&mut Kept::default(), Budget::default());
+            assert!(links[to].reader.read(&mut kept, Budget::default()).is_ok());
+        }
+        assert_eq!(kept.0, [body]);
+    }
+    drop((passive, active));
+}
+
+#[test]
+fn connections_one_after_the_other_use_the_same_memory() {
+    let near = rings();
+    let mut acceptor = rings().listen(None).expect("a free qualifier");
+    (0..5).for_each(|_| use_once(&near, &mut acceptor));
+    let take = || near.options.kept.take_own(acceptor.qualifier());
+    assert!(take().is_some() && take().is_none(), "each would otherwise have left its own");
+}
+
+#[test]
+fn a_listener_that_has_not_kept_the_memory_receives_other_memory() {
+    let near = rings();
+    let mut acceptor = rings().listen(None).expect("a free qualifier");
+    use_once(&near, &mut acceptor);
+    let qualifier = acceptor.qualifier();
+    drop(acceptor);
+    let mut acceptor = rings().listen(Some(qualifier)).expect("it is free again");
+    use_once(&near, &mut acceptor);
+    use_once(&near, &mut acceptor);
+    let take = || near.options.kept.take_own(qualifier);
+    assert!(take().is_some() && take().is_none(), "the other memory is kept");
+}
+
+#[test]
+fn memory_beyond_the_first_page_is_not_kept() {
+    let near = rings();
+    let mut acceptor = rings().listen(None).expect("a free qualifier");
+    let mut active = connect(&near, LO, acceptor.qualifier()).expect("it listens");
+    let mut passive = acceptor.accept().expect("it has connected");
+    let mut kept = Kept::default();
+    for _ in 0..50 {
+        assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
+        assert!(passive.reader.read(&mut kept, Budget::default()).is_ok());
+    }
+    drop((passive, active));
+    assert!(near.options.kept.take_own(acceptor.qualifier()).is_none());
+}
+
 /// A poll is a load, not a system call.
 #[test]
 fn a_read_leaves_the_descriptor_alone_until_it_is_readable() {

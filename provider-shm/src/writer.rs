@@ -24,17 +24,18 @@ const MIN_OFFER_WITHOUT_POLLS: u64 = 256 << 10;
 /// Writes frames to a ring. A frame that it has accepted is visible to the peer.
 #[derive(Debug)]
 pub(crate) struct RingWriter {
-    link: Arc<Link>,
     /// `None` until the segment arrives.
     producer: Option<Producer>,
     /// True if a frame did not fit.
     is_full: bool,
     direct: DirectRequester,
+    /// Dropped last, because it keeps the segment if nothing else uses it.
+    link: Arc<Link>,
 }
 
 impl RingWriter {
     pub(crate) fn new(link: Arc<Link>) -> Self {
-        Self { link, producer: None, is_full: false, direct: DirectRequester::default() }
+        Self { producer: None, is_full: false, direct: DirectRequester::default(), link }
     }
 
     #[inline(always)]
@@ -87,7 +88,11 @@ impl RingWriter {
                 self.is_full = true;
                 Ok(WriteResult::Full)
             }
-            Stored::Unreadable => Ok(WriteResult::Unreadable),
+            Stored::Unreadable => {
+                // A part of the payload is behind the last frame.
+                self.link.set_spread();
+                Ok(WriteResult::Unreadable)
+            }
         }
     }
 }
@@ -173,7 +178,7 @@ impl Writer for RingWriter {
 
     fn shut_down(&mut self) -> Result<(), End> {
         self.link.check()?;
-        self.link.bell.shut_down().map_err(|errno| End::Lost(errno.raw_os_error()))
+        self.link.shut_down().map_err(|errno| End::Lost(errno.raw_os_error()))
     }
 
     fn report(&self) -> LinkReport {
@@ -183,6 +188,14 @@ impl Writer for RingWriter {
             written: Some(producer.map_or(0, Producer::bytes_written)),
             is_unread: producer.is_some_and(Producer::is_unread),
             peer_process: self.link.peer_process(),
+        }
+    }
+}
+
+impl Drop for RingWriter {
+    fn drop(&mut self) {
+        if self.producer.as_ref().is_some_and(|producer| !producer.is_near()) {
+            self.link.set_spread();
         }
     }
 }

@@ -56,6 +56,11 @@ impl Consumer {
         self.head.wrapping_mul(UNIT as u64)
     }
 
+    /// Whether everything that was read was in the page of the words.
+    pub(crate) fn is_near(&self) -> bool {
+        Segment::is_near(self.slots.direction, self.head)
+    }
+
     /// Announces the event that this side awaits. Returns true if a frame may have been stored unannounced.
     pub(crate) fn arm(&mut self, armed: Armed) -> bool {
         self.signals.arm(self.slots.signals(), armed);

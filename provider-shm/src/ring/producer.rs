@@ -73,6 +73,11 @@ impl Producer {
         self.tail.wrapping_mul(UNIT as u64)
     }
 
+    /// Whether everything that was written is in the page of the words.
+    pub(crate) fn is_near(&self) -> bool {
+        Segment::is_near(self.slots.direction, self.tail)
+    }
+
     /// Returns true if the consumer claims not to have released everything that was written.
     pub(crate) fn is_unread(&self) -> bool {
         // The consumer releases parts of the ring, and less than a part may be read and not released.

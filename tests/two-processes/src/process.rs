@@ -133,6 +133,10 @@ pub fn raise_descriptors() {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("not above");
 }
 
+/// Maximum number of memory files of ended connections that an adapter `shm` keeps mapped: this many that it has created,
+/// and this many that its peers have created.
+pub const MOST_KEPT: usize = 4;
+
 /// The number of memory files that this process has mapped.
 ///
 /// # Panics

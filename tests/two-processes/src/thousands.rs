@@ -6,7 +6,7 @@ use dat_conformance::{Node, until};
 use dat_core::{Close, Connect, Ep, EpProvision, EpState, EvdFlags, Event};
 
 use crate::completions::{NONE, each_once};
-use crate::process::{descriptors, mapped_files, raise_descriptors};
+use crate::process::{MOST_KEPT, descriptors, mapped_files, raise_descriptors};
 
 /// The number of connections, which `MANY_CONNECTIONS` overrides.
 fn number() -> usize {
@@ -86,6 +86,6 @@ pub fn connections(open: fn(&str) -> Node) {
     drop(all);
     // Each of the four dispatchers has a set of descriptors since it had many links.
     until("no descriptor is left", || descriptors() <= descriptors_before + 4);
-    // Each adapter may keep the doorbells of its last peer mapped.
-    until("no memory is left", || mapped_files() <= mapped_before + 2);
+    // Each adapter may keep the doorbells of its last peer mapped, and the memory of its last connections.
+    until("no memory is left", || mapped_files() <= mapped_before + 2 + 2 * MOST_KEPT);
 }

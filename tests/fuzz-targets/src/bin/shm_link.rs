@@ -40,7 +40,7 @@ fn run(bytes: &[u8]) {
     let reads = usize::from(is_active);
     let mut link = HostileLink::new(is_active).expect("memory and descriptors");
     if !is_active && flags & 2 != 0 {
-        link.send(b"dat-shm\x04", 1);
+        link.greet().expect("room in the socket");
     }
     let mut place = Place::default();
     let mut sink = Sink::new(200, usize::from(input.half()), flags & 4 != 0);
@@ -103,3 +103,13 @@ fn run(bytes: &[u8]) {
 }
 
 dat_fuzz_targets::target!(run);
+
+#[cfg(test)]
+#[test]
+fn the_passive_side_reads_the_segment_of_the_greeting() {
+    let mut link = HostileLink::new(false).expect("memory and descriptors");
+    link.greet().expect("room in the socket");
+    link.reader.note_readable();
+    let budget = Budget { frames: 1, bytes: 1 << 16 };
+    assert!(link.reader.read(&mut Sink::new(200, 0, false), budget).is_ok());
+}
