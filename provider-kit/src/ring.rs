@@ -1,4 +1,4 @@
-//! A queue of fixed capacity whose entries have segments. Its memory is allocated for the first entry.
+//! A queue of limited capacity whose entries have segments. Its memory grows with the number of entries.
 
 use dat_provider::Segment;
 
@@ -9,11 +9,12 @@ pub struct Ring<T> {
     capacity: usize,
     /// Maximum number of segments of an entry.
     stride: usize,
-    /// The slots, allocated for the first entry; many rings never have one.
+    /// The slots; none before the first entry. Their number doubles up to the capacity: most queues may have many more
+    /// entries than they ever have.
     slots: Box<[Slot<T>]>,
     head: usize,
     len: usize,
-    /// `stride` segments for each slot, allocated for the first entry that does not have exactly one.
+    /// `stride` segments for each slot; none before the first entry that does not have exactly one.
     others: Box<[Segment]>,
 }
 
@@ -24,6 +25,9 @@ struct Slot<T> {
     single: Segment,
     segments: u32,
 }
+
+/// Number of slots that are allocated for the first entry.
+const FIRST_SLOTS: usize = 4;
 
 impl<T: Default> Ring<T> {
     /// A queue for `capacity` entries of at most `stride` segments each.
@@ -55,7 +59,7 @@ impl<T: Default> Ring<T> {
     /// Returns the entry if the queue is full, the entry has too many segments, or there is no memory.
     #[inline(always)]
     pub fn push(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
-        let fits = self.len < self.slots.len() || self.allocate();
+        let fits = self.len < self.slots.len() || self.grow();
         if !fits || segments.len() > self.stride {
             return Err(entry);
         }
@@ -90,7 +94,7 @@ impl<T: Default> Ring<T> {
     /// # Errors
     /// As [`push`](Self::push).
     pub fn push_front(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
-        let fits = self.len < self.slots.len() || self.allocate();
+        let fits = self.len < self.slots.len() || self.grow();
         if !fits || segments.len() > self.stride {
             return Err(entry);
         }
@@ -148,10 +152,18 @@ impl<T: Default> Ring<T> {
     #[must_use]
     pub fn reallocate(&mut self, capacity: u32, stride: u32) -> bool {
         let counts = || (0..self.len).map(|n| self.slots[self.index(n)].segments);
-        let (used, has_others) = (counts().max().unwrap_or(0), counts().any(|count| count > 1));
-        let capacity = capacity.max(u32::try_from(self.len).unwrap_or(u32::MAX));
-        let mut next = Self::new(capacity, stride.max(used));
-        if self.len > 0 && !(next.allocate() && (!has_others || next.allocate_others())) {
+        let (used, has_others) = (counts().max().unwrap_or(0), counts().any(|count| count != 1));
+        let capacity = capacity.max(self.count());
+        let slots = if self.len > 0 { self.len.max(FIRST_SLOTS) } else { 0 };
+        self.move_to(Self::new(capacity, stride.max(used)), slots, has_others)
+    }
+
+    /// Moves all entries to an empty ring, which gets this number of slots, at most its capacity, and segments for
+    /// entries that do not have exactly one. Returns false, without effect, if there is no memory.
+    fn move_to(&mut self, mut next: Self, slots: usize, has_others: bool) -> bool {
+        let Some(slots) = memory::slice(slots.min(next.capacity)) else { return false };
+        next.slots = slots;
+        if has_others && !next.allocate_others() {
             return false;
         }
         while self.len > 0 {
@@ -164,14 +176,16 @@ impl<T: Default> Ring<T> {
         true
     }
 
-    /// Allocates the slots on first use. Returns true if there is space for an entry.
+    /// All slots are in use: allocates more. Returns true if there is space for an entry.
     #[cold]
     #[inline(never)]
-    fn allocate(&mut self) -> bool {
-        if self.slots.is_empty() {
-            self.slots = memory::slice(self.capacity).unwrap_or_default();
+    fn grow(&mut self) -> bool {
+        let slots = (self.slots.len() * 2).max(FIRST_SLOTS).min(self.capacity);
+        if slots <= self.slots.len() {
+            return false;
         }
-        self.len < self.slots.len()
+        let next = Self { capacity: self.capacity, stride: self.stride, ..Self::new(0, 0) };
+        self.move_to(next, slots, !self.others.is_empty())
     }
 
     /// Allocates the segments of entries that do not have exactly one, on first use. Returns false if there is no
@@ -179,7 +193,7 @@ impl<T: Default> Ring<T> {
     #[cold]
     fn allocate_others(&mut self) -> bool {
         if self.others.is_empty() {
-            let length = self.capacity.checked_mul(self.stride);
+            let length = self.slots.len().checked_mul(self.stride);
             self.others = length.and_then(memory::slice).unwrap_or_default();
         }
         !self.others.is_empty() || self.stride == 0
@@ -228,6 +242,31 @@ mod tests {
                 assert!(ring.reallocate(3, 2));
             }
         }
+    }
+
+    #[test]
+    fn the_slots_grow_with_the_entries_up_to_the_capacity() {
+        let mut ring = Ring::new(23, 2);
+        let (mut pushed, mut popped) = (0_u64, 0_u64);
+        for most in [1, 4, 5, 9, 23] {
+            // The oldest entry is in the middle of the slots when they are full.
+            for _ in 0..3 * most {
+                assert_eq!(ring.push(pushed, &segments(pushed)), Ok(()));
+                pushed += 1;
+                if ring.len() == most {
+                    assert_eq!(ring.front(), Some((&popped, &segments(popped)[..])));
+                    assert_eq!(ring.pop(), Some(popped));
+                    popped += 1;
+                }
+            }
+            assert!(
+                ring.slots.len() < (2 * most).max(FIRST_SLOTS + 1),
+                "{} slots",
+                ring.slots.len()
+            );
+        }
+        assert_eq!(ring.push(pushed, &[]), Ok(()));
+        assert_eq!((ring.len(), ring.push(7, &[])), (23, Err(7)), "it is full");
     }
 
     #[test]

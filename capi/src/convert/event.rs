@@ -150,7 +150,9 @@ fn connection(event: &ConnectionEvent, to: &mut DAT_EVENT) {
 /// The data of a connection event; the private data belongs to the endpoint.
 pub(crate) fn connection_data(endpoint: u64, private_data: &[u8]) -> DAT_CONNECTION_EVENT_DATA {
     let ep_handle = of_number(endpoint);
-    let kept = handle::with_storage(ep_handle, |kept| kept.private_data.write(private_data));
+    // Most connections have no private data, and their endpoints then need no memory for it.
+    let write = || handle::with_storage(ep_handle, |kept| kept.private_data.write(private_data));
+    let kept = if private_data.is_empty() { None } else { write() };
     // If the endpoint was freed in the meantime, the data is gone with it.
     let (size, address) =
         kept.map_or((0, std::ptr::null_mut()), |address| (private_data.len(), address));

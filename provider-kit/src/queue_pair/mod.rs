@@ -80,6 +80,8 @@ impl PolledBy {
     /// Makes the polls of exactly these completion queues read a link.
     fn join<L: PolledLink + 'static>(all: &mut Vec<Self>, queues: Vec<Arc<Cq>>, link: &Arc<L>) {
         all.retain(|one| queues.iter().any(|queue| Arc::ptr_eq(queue, &one.queue)));
+        // Usually one or two for good; a vector would otherwise have space for four.
+        all.reserve_exact(queues.len().saturating_sub(all.len()));
         for queue in queues {
             if !all.iter().any(|one| Arc::ptr_eq(&queue, &one.queue)) {
                 let link: Arc<L> = Arc::clone(link);
@@ -227,6 +229,8 @@ impl QpState {
 
     fn push_event(&mut self, event: Event) {
         if !self.is_retired {
+            // There is seldom a second one.
+            self.events.reserve_exact(1);
             self.events.push_back((self.attempt, event));
         }
     }
@@ -402,6 +406,10 @@ impl SoftQp {
             state = self.state.lock();
         }
         state.is_delivering = false;
+        if state.events.is_empty() {
+            // An established connection has none for long.
+            state.events = VecDeque::new();
+        }
         !state.events.is_empty()
     }
 }

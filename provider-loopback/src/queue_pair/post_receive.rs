@@ -16,7 +16,7 @@ use super::receive_poster::PosterState;
 use super::responder::ResponderLock;
 
 /// Number of receives that the first ring holds.
-const FIRST_CAPACITY: u32 = 8;
+const FIRST_CAPACITY: u32 = 4;
 /// The factor by which a full ring grows.
 const GROWTH: u32 = 8;
 
