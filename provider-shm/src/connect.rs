@@ -103,7 +103,7 @@ impl Goal {
                     return later(self, Step::Connect(socket, segment));
                 }
                 let peer = PeerProcess::of(&socket);
-                if !self.rings.any_user && !peer.is_some_and(PeerProcess::is_of_same_user) {
+                if !self.rings.any_user && !peer.is_some_and(|peer| peer.is_of_same_user) {
                     return Err(ConnectError::OtherUser);
                 }
                 let (segment, file) = segment.with(peer)?;

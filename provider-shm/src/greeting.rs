@@ -200,6 +200,8 @@ pub(crate) struct PeerProcess {
     /// Its identifier; 0 if it is outside of this PID namespace.
     pub(crate) process: i32,
     pub(crate) user: u32,
+    /// True if it belongs to this user or to root.
+    pub(crate) is_of_same_user: bool,
 }
 
 impl PeerProcess {
@@ -207,12 +209,9 @@ impl PeerProcess {
     pub(crate) fn of(socket: impl AsFd) -> Option<Self> {
         // Not `socket_peercred` of rustix, which cannot represent the process identifier 0.
         let peer = getsockopt(&socket, PeerCredentials).ok()?;
-        Some(Self { process: peer.pid(), user: peer.uid() })
-    }
-
-    /// Returns true if it belongs to this user or to root.
-    pub(crate) fn is_of_same_user(self) -> bool {
-        [rustix::process::geteuid().as_raw(), 0].contains(&self.user)
+        let (process, user) = (peer.pid(), peer.uid());
+        let is_of_same_user = [rustix::process::geteuid().as_raw(), 0].contains(&user);
+        Some(Self { process, user, is_of_same_user })
     }
 
     /// Its identifier, if it is visible in this PID namespace.

@@ -88,8 +88,8 @@ mod tests {
     use super::*;
 
     const QUALIFIER: u64 = 7;
-    const NEAR: PeerProcess = PeerProcess { process: 1, user: 2 };
-    const FAR: PeerProcess = PeerProcess { process: 3, user: 2 };
+    const NEAR: PeerProcess = PeerProcess { process: 1, user: 2, is_of_same_user: true };
+    const FAR: PeerProcess = PeerProcess { process: 3, user: 2, is_of_same_user: true };
 
     /// The base of a mapping, which identifies it.
     fn base(segment: &Segment) -> usize {

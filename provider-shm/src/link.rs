@@ -47,7 +47,8 @@ pub(crate) struct Link {
     next_unit: AtomicPtr<u8>,
     /// True if pages of the segment besides the page of the words were written.
     is_spread: AtomicBool,
-    /// True on the active side if the greeting names a segment that the peer has kept, and the peer has not requested the file.
+    /// True on the active side if the greeting has named a segment that the peer has kept, until the peer requests the
+    /// file.
     is_named: AtomicBool,
     /// The qualifier to which the active side has connected.
     qualifier: Option<u64>,
@@ -121,7 +122,7 @@ impl Link {
         peer: Option<PeerProcess>,
         options: &LinkOptions,
     ) -> Self {
-        let is_same_user = peer.is_some_and(PeerProcess::is_of_same_user);
+        let is_same_user = peer.is_some_and(|peer| peer.is_of_same_user);
         // Peers of another user receive no addresses of this process, and ring no doorbells. Root needs none.
         let is_direct = options.is_direct && is_same_user;
         let boards = Arc::clone(&options.boards);
@@ -375,7 +376,7 @@ impl Link {
     /// Keeps the segment for the next connection between the same processes, if nothing of this process uses it any more
     /// and the peer can be recognised.
     fn keep_segment(&mut self) {
-        let is_known = |peer: &PeerProcess| peer.is_of_same_user() && peer.identifier().is_some();
+        let is_known = |peer: &PeerProcess| peer.is_of_same_user && peer.identifier().is_some();
         // A gate whose peer does not end its access has another reference.
         let unused = self.segment.take().and_then(Arc::into_inner);
         let (Some(segment), Some(peer)) = (unused, self.peer.filter(is_known)) else { return };

@@ -171,7 +171,7 @@ impl Acceptor for Listening {
                 continue;
             };
             let peer = PeerProcess::of(&socket);
-            if !self.rings.any_user && !peer.is_some_and(PeerProcess::is_of_same_user) {
+            if !self.rings.any_user && !peer.is_some_and(|peer| peer.is_of_same_user) {
                 continue;
             }
             return Some(connected(
