@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::address::Space;
 use crate::greeting::PeerProcess;
-use crate::kept_segments::OwnSegment;
+use crate::kept_segments::ClaimedSegment;
 use crate::link::{Link, halves};
 use crate::listener::{connected, socket};
 use crate::segment::Segment;
@@ -56,7 +56,7 @@ enum Step {
 enum Chosen {
     New(Segment, Private<OwnedFd>),
     /// One that was used with the qualifier before.
-    Kept(OwnSegment),
+    Kept(ClaimedSegment),
 }
 
 impl Dialling {
@@ -65,7 +65,7 @@ impl Dialling {
         let here = rings.space.here(peer).map_err(ConnectError::Local)?;
         let found = here.ok_or(ConnectError::Unreachable)?;
         // Before the peer is woken, so that it finds the greeting when it accepts.
-        let kept = rings.options.kept.take_own(qualifier);
+        let kept = rings.options.kept.claim(qualifier);
         let segment = kept.map_or_else(Chosen::new, |kept| Ok(Chosen::Kept(kept)))?;
         let (socket, port) = bound(rings.space, rings.address).map_err(failed("open a socket"))?;
         let goal = Goal { found, qualifier, port, rings: rings.clone() };
@@ -148,9 +148,11 @@ impl Chosen {
     fn with(self, peer: Option<PeerProcess>) -> Result<(Segment, Option<Private<OwnedFd>>)> {
         match self {
             Self::New(segment, file) => Ok((segment, Some(file))),
-            Self::Kept(kept) if Some(kept.peer) == peer => Ok((kept.segment, None)),
-            // Another process listens there now.
-            Self::Kept(_) => Self::new()?.with(peer),
+            Self::Kept(kept) => match kept.into_own() {
+                Some(own) if Some(own.peer) == peer => Ok((own.segment, None)),
+                // Another process listens there now.
+                _ => Self::new()?.with(peer),
+            },
         }
     }
 }

@@ -10,6 +10,7 @@
 //! segment is only kept if nothing but the page of the words was written; the active side clears that page.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use dat_sync::Mutex;
 
@@ -29,6 +30,29 @@ pub(crate) struct OwnSegment {
     pub(crate) qualifier: u64,
 }
 
+/// A segment that this side has claimed. It is kept again when this is dropped without having been used.
+#[derive(Debug)]
+pub(crate) struct ClaimedSegment {
+    segment: Option<OwnSegment>,
+    kept: Arc<KeptSegments>,
+}
+
+impl ClaimedSegment {
+    /// The segment, for a connection with the process of the listener, or to be dropped if that is another one.
+    pub(crate) fn into_own(mut self) -> Option<OwnSegment> {
+        self.segment.take()
+    }
+}
+
+impl Drop for ClaimedSegment {
+    fn drop(&mut self) {
+        if let Some(own) = self.segment.take() {
+            own.segment.announce_kept();
+            self.kept.keep_own(own);
+        }
+    }
+}
+
 /// The segments that an adapter keeps, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct KeptSegments {
@@ -37,15 +61,16 @@ pub(crate) struct KeptSegments {
 }
 
 impl KeptSegments {
-    /// Takes a segment that was used with a listener of a qualifier, and that the passive side has kept. The caller must
+    /// Claims a segment that was used with a listener of a qualifier, and that the passive side has kept. The caller must
     /// check that the process of the listener is still the same.
-    pub(crate) fn take_own(&self, qualifier: u64) -> Option<OwnSegment> {
+    pub(crate) fn claim(self: &Arc<Self>, qualifier: u64) -> Option<ClaimedSegment> {
         let mut own = self.own.lock();
         let claim = |kept: &OwnSegment| kept.qualifier == qualifier && kept.segment.claim();
         let index = own.iter().position(claim)?;
         let found = own.remove(index)?;
         drop(own);
-        Some(OwnSegment { segment: found.segment.renewed(), ..found })
+        let segment = OwnSegment { segment: found.segment.renewed(), ..found };
+        Some(ClaimedSegment { segment: Some(segment), kept: Arc::clone(self) })
     }
 
     /// Keeps a segment that this side does not use any more.
@@ -96,6 +121,16 @@ mod tests {
         segment.all().0 as usize
     }
 
+    /// What both sides keep.
+    fn sides() -> (Arc<KeptSegments>, KeptSegments) {
+        (Arc::default(), KeptSegments::default())
+    }
+
+    /// Claims a segment and uses it.
+    fn take_own(near: &Arc<KeptSegments>, qualifier: u64) -> Option<OwnSegment> {
+        near.claim(qualifier).and_then(ClaimedSegment::into_own)
+    }
+
     /// A segment and the mapping of the other side.
     fn pair() -> (OwnSegment, Segment) {
         let (segment, file) = Segment::create().expect("memory");
@@ -105,19 +140,19 @@ mod tests {
 
     #[test]
     fn a_segment_is_used_again_when_both_sides_have_left_it() {
-        let (near, far) = (KeptSegments::default(), KeptSegments::default());
+        let (near, far) = sides();
         let (own, other) = pair();
         let (id, bases) = (own.segment.id(), (base(&own.segment), base(&other)));
         near.keep_own(own);
-        assert!(near.take_own(QUALIFIER).is_none(), "the other side uses it");
+        assert!(take_own(&near, QUALIFIER).is_none(), "the other side uses it");
         far.keep(NEAR, other);
-        assert!(near.take_own(8).is_none(), "it was used with another listener");
-        let again = near.take_own(QUALIFIER).expect("both have left it");
+        assert!(take_own(&near, 8).is_none(), "it was used with another listener");
+        let again = take_own(&near, QUALIFIER).expect("both have left it");
         assert_eq!((again.peer, again.segment.id()), (FAR, id));
         assert!(far.take(FAR, id).is_none(), "it is of another process");
         let other = far.take(NEAR, id).expect("it was kept");
         assert_eq!((base(&again.segment), base(&other)), bases, "neither was mapped again");
-        assert!(near.take_own(QUALIFIER).is_none() && far.take(NEAR, id).is_none());
+        assert!(take_own(&near, QUALIFIER).is_none() && far.take(NEAR, id).is_none());
     }
 
     /// A connection finds no bytes of an earlier one.
@@ -129,7 +164,7 @@ mod tests {
             // SAFETY: no other thread writes the memory, all of which is mapped.
             unsafe { std::slice::from_raw_parts(base, length) }.to_vec()
         };
-        let (near, far) = (KeptSegments::default(), KeptSegments::default());
+        let (near, far) = sides();
         let (own, other) = pair();
         for direction in [0, 1] {
             let first = Segment::first_unit(direction);
@@ -142,18 +177,18 @@ mod tests {
         }
         near.keep_own(own);
         far.keep(NEAR, other);
-        let again = near.take_own(QUALIFIER).expect("both have left it");
+        let again = take_own(&near, QUALIFIER).expect("both have left it");
         assert_eq!(bytes(&again.segment), bytes(&Segment::for_test()));
     }
 
     #[test]
     fn only_the_latest_are_kept_and_none_that_is_claimed_is_dropped_for_them() {
-        let (near, far) = (KeptSegments::default(), KeptSegments::default());
+        let (near, far) = sides();
         let (own, other) = pair();
         let id = own.segment.id();
         near.keep_own(own);
         far.keep(NEAR, other);
-        let claimed = near.take_own(QUALIFIER).expect("both have left it");
+        let claimed = take_own(&near, QUALIFIER).expect("both have left it");
         for _ in 0..3 * MOST {
             let (own, other) = pair();
             near.keep_own(own);
@@ -163,7 +198,7 @@ mod tests {
         assert!(far.take(NEAR, id).is_some());
         drop(claimed);
         // The other side has withdrawn one, to keep the claimed one.
-        assert_eq!(std::iter::from_fn(|| near.take_own(QUALIFIER)).count(), MOST - 1);
+        assert_eq!(std::iter::from_fn(|| take_own(&near, QUALIFIER)).count(), MOST - 1);
         let (_, other) = pair();
         far.keep(NEAR, other);
         let (_, other) = pair();

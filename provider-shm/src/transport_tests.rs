@@ -7,6 +7,7 @@ use dat_provider_kit::link::{
 };
 
 use super::*;
+use crate::kept_segments::{ClaimedSegment, OwnSegment};
 use crate::listener::socket;
 
 const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -86,12 +87,9 @@ fn frames_of_a_peer_that_is_gone_are_read() {
 fn use_once(near: &Rings, acceptor: &mut Box<dyn Acceptor>) {
     let mut active = connect(near, LO, acceptor.qualifier()).expect("it listens");
     let mut passive = acceptor.accept().expect("it has connected");
-    assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
     for (from, to, body) in [(0, 1, Body::Ack), (1, 0, Body::Cts)] {
         let links = [&mut active, &mut passive];
-        if body == Body::Cts {
-            assert_eq!(links[from].writer.write(&Frame::new(body), &[]), Ok(WriteResult::Taken));
-        }
+        assert_eq!(links[from].writer.write(&Frame::new(body), &[]), Ok(WriteResult::Taken));
         let mut kept = Kept::default();
         // A peer that does not know the segment first requests the file.
         for _ in 0..100 {
@@ -104,12 +102,17 @@ fn use_once(near: &Rings, acceptor: &mut Box<dyn Acceptor>) {
     drop((passive, active));
 }
 
+/// Takes a segment that was used with a listener and kept.
+fn take_own(near: &Rings, qualifier: u64) -> Option<OwnSegment> {
+    near.options.kept.claim(qualifier).and_then(ClaimedSegment::into_own)
+}
+
 #[test]
 fn connections_one_after_the_other_use_the_same_memory() {
     let near = rings();
     let mut acceptor = rings().listen(None).expect("a free qualifier");
     (0..5).for_each(|_| use_once(&near, &mut acceptor));
-    let take = || near.options.kept.take_own(acceptor.qualifier());
+    let take = || take_own(&near, acceptor.qualifier());
     assert!(take().is_some() && take().is_none(), "each would otherwise have left its own");
 }
 
@@ -123,8 +126,22 @@ fn a_listener_that_has_not_kept_the_memory_receives_other_memory() {
     let mut acceptor = rings().listen(Some(qualifier)).expect("it is free again");
     use_once(&near, &mut acceptor);
     use_once(&near, &mut acceptor);
-    let take = || near.options.kept.take_own(qualifier);
+    let take = || take_own(&near, qualifier);
     assert!(take().is_some() && take().is_none(), "the other memory is kept");
+}
+
+#[test]
+fn memory_for_an_attempt_that_fails_is_used_by_the_next_one() {
+    let (near, far) = (rings(), rings());
+    let mut acceptor = far.listen(None).expect("a free qualifier");
+    use_once(&near, &mut acceptor);
+    let qualifier = acceptor.qualifier();
+    drop(acceptor);
+    assert_eq!(connect(&near, LO, qualifier).err(), Some(ConnectError::Refused));
+    let mut acceptor = far.listen(Some(qualifier)).expect("it is free again");
+    use_once(&near, &mut acceptor);
+    let take = || take_own(&near, qualifier);
+    assert!(take().is_some() && take().is_none(), "there was one segment");
 }
 
 #[test]
@@ -139,7 +156,7 @@ fn memory_beyond_the_first_page_is_not_kept() {
         assert!(passive.reader.read(&mut kept, Budget::default()).is_ok());
     }
     drop((passive, active));
-    assert!(near.options.kept.take_own(acceptor.qualifier()).is_none());
+    assert!(take_own(&near, acceptor.qualifier()).is_none());
 }
 
 /// A poll is a load, not a system call.
