@@ -287,6 +287,20 @@ fn peers_of_other_users_are_refused_unless_any_is_allowed() {
 }
 
 #[test]
+fn memory_of_a_peer_of_another_user_is_not_used_again() {
+    let (rings, _) = Rings::open("users=any").expect("valid");
+    let mut acceptor = rings.listen(None).expect("a free qualifier");
+    let qualifier = acceptor.qualifier();
+    let Some(dialled) = as_other_user(|| connect(&rings, LO, qualifier)) else { return };
+    let active = dialled.expect("it listens");
+    let mut passive = acceptor.accept().expect("it has connected");
+    let kept = &mut Kept::default();
+    assert!(passive.reader.read(kept, Budget::default()).is_ok(), "it maps the memory");
+    drop((passive, active));
+    assert!(rings.options.kept.claim(qualifier).is_none());
+}
+
+#[test]
 fn a_listener_next_to_tcp_is_found_by_its_address_and_space_only() {
     let beside = |last| rings().beside_tcp([127, 0, 0, last].into());
     let (near, far) = (beside(8), beside(9));
