@@ -156,6 +156,42 @@ void empty_dequeue(unsigned long times)
     find_nothing(near_end.send_evd, times);
 }
 
+/* Waits for an event, which must be there. */
+static ALWAYS_INLINE void expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *event)
+{
+    DAT_COUNT more;
+
+    CHECK(dat_evd_wait(evd, TEN_SECONDS, 1, event, &more));
+    if (event->event_number != expected)
+        unexpected("dat_evd_wait", DAT_SUCCESS);
+}
+
+/* Endpoints besides those that are connected. */
+void connect_cycle(unsigned long times)
+{
+    struct end *near = &near_end, *far = &far_end;
+    DAT_EP_HANDLE client, server;
+    DAT_EVENT event;
+
+    CHECK(dat_ep_create(near->ia, near->pz, near->recv_evd, near->send_evd, near->connect_evd, NULL, &client));
+    CHECK(dat_ep_create(far->ia, far->pz, far->recv_evd, far->send_evd, far->connect_evd, NULL, &server));
+    for (unsigned long at = 0; at < times; at++) {
+        CHECK(dat_ep_connect(client, near->address, QUALIFIER, TEN_SECONDS, 0, NULL, DAT_QOS_BEST_EFFORT,
+                             DAT_CONNECT_DEFAULT_FLAG));
+        expect(far->request_evd, DAT_CONNECTION_REQUEST_EVENT, &event);
+        CHECK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, server, 0, NULL));
+        expect(far->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+        expect(near->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+        CHECK(dat_ep_disconnect(client, DAT_CLOSE_ABRUPT_FLAG));
+        expect(near->connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
+        expect(far->connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
+        CHECK(dat_ep_reset(client));
+        CHECK(dat_ep_reset(server));
+    }
+    CHECK(dat_ep_free(client));
+    CHECK(dat_ep_free(server));
+}
+
 void shm_empty_dequeue_before(void)
 {
     pair_open_once(&shm);

@@ -35,7 +35,10 @@ impl Native {
             Operation::WaitAtOnce => self.wait_at_once(times),
             Operation::HandleType => self.handle_type(times),
             Operation::EpStatus => self.ep_status(times),
-            Operation::ShmEmptyDequeue | Operation::ShmStream | Operation::TcpEmptyDequeue => {
+            Operation::ConnectCycle
+            | Operation::ShmEmptyDequeue
+            | Operation::ShmStream
+            | Operation::TcpEmptyDequeue => {
                 Err(format!("{} is not made in Rust", operation.name()).into())
             }
         }
