@@ -8,7 +8,6 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -18,6 +17,9 @@
 #include <unistd.h>
 
 #include "cancel.h"
+
+/* linux/futex.h defines it, but some toolchains, such as Debian's musl-gcc, have no headers of the kernel. */
+#define FUTEX_WAIT_PRIVATE 128
 
 /*
  * The one system call that a cancellation interrupts. The cancel type is asynchronous during the
