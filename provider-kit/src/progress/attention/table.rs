@@ -119,6 +119,7 @@ impl State {
 
     /// The longest time until an arrival is seen, besides the time until the reader runs; without an end if no thread
     /// reads the link.
+    #[allow(dead_code, reason = "Rust 1.85 does not count uses in constants without a name")]
     const fn bound(self) -> Option<Duration> {
         match self {
             Self::Driver | Self::NextPass => Some(Duration::ZERO),
