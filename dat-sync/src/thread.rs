@@ -83,6 +83,12 @@ pub struct Thread<T> {
     is_joined: bool,
 }
 
+// SAFETY: every thread may use the id of a thread that is neither joined nor detached, whatever its type is (in musl a
+// pointer). The owner of the `Thread` gets its result, so `T` must be `Send`.
+unsafe impl<T: Send> Send for Thread<T> {}
+// SAFETY: as above; a reference gives no access to the result.
+unsafe impl<T: Send> Sync for Thread<T> {}
+
 impl<T> Thread<T> {
     /// Waits for the end of the thread. Returns its result; `None` if it has panicked.
     #[must_use]
@@ -122,15 +128,16 @@ fn create(body: Body) -> io::Result<libc::pthread_t> {
     /// As for threads of the standard library, in bytes.
     const STACK: usize = 2 << 20;
     let mut attributes = mem::MaybeUninit::uninit();
-    let mut thread = 0;
+    let mut thread = mem::MaybeUninit::uninit();
     let body = Box::into_raw(Box::new(body));
     // SAFETY: the call initialises the attributes.
     unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
     // SAFETY: initialised above. If it fails, the size stays the default.
     unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK) };
     // SAFETY: the attributes are initialised, and the function gets the pointer that it takes.
-    let error =
-        unsafe { libc::pthread_create(&raw mut thread, attributes.as_ptr(), main, body.cast()) };
+    let error = unsafe {
+        libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), main, body.cast())
+    };
     // SAFETY: initialised above, and not used again.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     if error != 0 {
@@ -138,7 +145,8 @@ fn create(body: Body) -> io::Result<libc::pthread_t> {
         drop(unsafe { Box::from_raw(body) });
         return Err(io::Error::from_raw_os_error(error));
     }
-    Ok(thread)
+    // SAFETY: the call has succeeded, so it has stored the id.
+    Ok(unsafe { thread.assume_init() })
 }
 
 /// What fails here stays as the caller has it: a filter of system calls may refuse, and a thread leaves

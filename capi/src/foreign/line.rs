@@ -19,7 +19,7 @@ use crate::debug::{self, Kind};
 
 enum State {
     /// A thread initialises or finalises the library; it holds no lock.
-    Changing(libc::pthread_t),
+    Changing(usize),
     Started {
         library: Started,
         uses: usize,
@@ -30,10 +30,11 @@ static LINES: ProcessLock<BTreeMap<EntryOrigin, State>> =
     ProcessLock::with_child(Rank::ForeignLibraries, BTreeMap::new(), abandon_changes);
 static CHANGED: Condvar = Condvar::new();
 
-/// The id of the calling thread. Rust's own thread id would allocate memory that is never freed.
-fn this_thread() -> libc::pthread_t {
-    // SAFETY: the call takes no arguments and returns a number.
-    unsafe { libc::pthread_self() }
+/// The id of the calling thread, which is a pointer in musl. Rust's own thread id would allocate memory that is never
+/// freed.
+fn this_thread() -> usize {
+    // SAFETY: the call takes no arguments and returns a number or an address, which is not read.
+    unsafe { libc::pthread_self() as usize }
 }
 
 /// Runs in a child of a fork, which has one thread: the changes of others would never end. The next use of
