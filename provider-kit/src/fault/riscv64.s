@@ -4,6 +4,9 @@
 # Loads may be misaligned, which Linux supports in user space; stores of loops are aligned. Other processors may see the
 # stores in any order.
 
+    # Rust assembles it for the smallest processor, whatever its target has.
+    .option push
+    .option arch, +a
     .section .text.dat_kit_copy,"ax",@progbits
     .globl dat_kit_copy, dat_kit_fetch_add, dat_kit_compare_swap
     .hidden dat_kit_copy, dat_kit_fetch_add, dat_kit_compare_swap
@@ -146,3 +149,4 @@ dat_kit_end:
     .word dat_kit_end - .
     .word dat_kit_return - .
     .text
+    .option pop
