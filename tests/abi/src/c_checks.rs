@@ -40,7 +40,12 @@ impl Check {
 /// A program with all checks.
 #[must_use]
 pub fn program(version: Version, checks: &[Check]) -> String {
-    let mut text = String::from("#include <stddef.h>\n#include <stdarg.h>\n");
+    // The tables name types such as u_int32_t, which musl declares only for programs that request more than ISO C. The
+    // headers of another library use the types of netinet/in.h, but do not include it.
+    let mut text = String::from(
+        "#define _DEFAULT_SOURCE 1\n#include <stddef.h>\n#include <stdarg.h>\n#include <sys/types.h>\n\
+         #include <netinet/in.h>\n",
+    );
     for header in version.headers() {
         // Writing to a string can't fail.
         let _ = writeln!(text, "#include <{header}>");
