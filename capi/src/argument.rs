@@ -10,9 +10,28 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use crate::abi::{DAT_COUNT, DAT_PVOID};
 use crate::page_check;
 
-/// User-space addresses: from the end of the page that is never mapped to the highest user address.
-/// Both bounds are aligned for any type.
-const USER: std::ops::Range<usize> = 0x1000..0x7fff_ffff_f000;
+/// User-space addresses: from the end of the page that is never mapped to the highest user address that a program gets
+/// without a request for it. Both bounds are aligned for any type.
+const USER: std::ops::Range<usize> = 0x1000..end_of_user_space();
+
+/// See `TASK_SIZE` of each processor in Linux.
+const fn end_of_user_space() -> usize {
+    // 47 bits, and on processors that are not named here what their registers hold.
+    #[cfg(target_pointer_width = "64")]
+    let end = if cfg!(target_arch = "x86_64") {
+        (1 << 47) - 0x1000
+    } else if cfg!(target_arch = "riscv64") {
+        1 << 47
+    } else if cfg!(target_arch = "aarch64") {
+        1 << 48
+    } else {
+        1 << 63
+    };
+    // A program of 32 bits on a kernel of 64 bits has nearly everything.
+    #[cfg(not(target_pointer_width = "64"))]
+    let end = usize::MAX - 0xfff;
+    end
+}
 
 /// The subtype that names an argument by its position, from 1.
 pub(crate) fn subtype(argument: u32) -> Subtype {
@@ -293,4 +312,33 @@ pub(crate) fn mask(mask: impl Into<u64>, fields: impl Into<u64>, argument: u32) 
 fn unknown_fields(bits: u64, argument: u32) -> Error {
     invalid(argument, format!("the mask has undefined bits: {bits:#x}"))
         .advise("use the constants of the header that has the structure")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::is_address;
+
+    #[test]
+    fn every_address_of_a_mapping_is_accepted() {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        // The kernel's own page is not in user space.
+        let lines: Vec<&str> = maps.lines().filter(|line| !line.ends_with("[vsyscall]")).collect();
+        assert!(lines.len() > 5, "only {lines:?}");
+        for line in lines {
+            let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+            let number = |text| usize::from_str_radix(text, 16).unwrap();
+            assert!(is_address(number(start)) && is_address(number(end) - 1), "{line}");
+        }
+    }
+
+    /// Programs under emulation have lower addresses than the kernel of the processor gives.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn the_address_of_a_stack_is_accepted_on_every_processor() {
+        let stack = if cfg!(target_arch = "aarch64") { 0xffff_f7ff_e000 } else { 0x7fff_f7ff_e000 };
+        assert!(is_address(stack));
+        assert!(!is_address(0) && !is_address(usize::MAX));
+    }
 }

@@ -47,7 +47,7 @@ impl Sleep {
         if let Some(limit) = limit {
             // A time too long for the type exceeds every clock.
             self.limit.tv_sec = limit.as_secs().try_into().unwrap_or(libc::time_t::MAX);
-            self.limit.tv_nsec = limit.subsec_nanos().into();
+            self.limit.tv_nsec = limit.subsec_nanos() as libc::c_long;
         }
         match wait.begin_sleep() {
             None => return false,

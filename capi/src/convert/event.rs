@@ -2,6 +2,8 @@
 
 use std::mem::ManuallyDrop;
 
+#[cfg(not(all(dat2, target_pointer_width = "64")))]
+use dat_core::provider::plain_success::{PlainSuccess, TakeResult};
 use dat_core::{
     AsyncError, AsyncErrorKind, ConnectionEvent, CrArrival, DtoCompletion, DtoStatus, EpId, Event,
     Failure, Operation, RmrBindCompletion, ServicePoint,
@@ -49,6 +51,22 @@ pub(crate) fn completion_data(done: &DtoCompletion) -> DAT_DTO_COMPLETION_EVENT_
             rmr_context: done.invalidated().unwrap_or(0),
         }
     } }
+}
+
+/// Takes a plain success and converts it to the data of a C event. Where both have the same layout, `structs::take`
+/// needs no conversion.
+#[cfg(not(all(dat2, target_pointer_width = "64")))]
+#[inline(always)]
+pub(crate) fn take_and_convert(
+    to: &mut DAT_EVENT_DATA,
+    take: impl FnOnce(&mut PlainSuccess) -> TakeResult,
+) -> TakeResult {
+    let mut success = PlainSuccess::default();
+    let taken = take(&mut success);
+    if taken == TakeResult::Success {
+        to.dto_completion_event_data = completion_data(&success.into());
+    }
+    taken
 }
 
 /// Stores the failure for dat_error_detail.

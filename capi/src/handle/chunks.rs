@@ -29,8 +29,8 @@ impl Index {
 
     fn first_slot(&self, chunk: usize) -> usize {
         // Fibonacci hashing spreads neighbouring chunks.
-        let hash = (chunk / CHUNK).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        hash >> (usize::BITS - self.bits)
+        let hash = ((chunk / CHUNK) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> (u64::BITS - self.bits)) as usize
     }
 
     #[inline(always)]

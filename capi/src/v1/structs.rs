@@ -2,26 +2,11 @@
 
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::Result;
-use dat_core::provider::plain_success::{PlainSuccess, TakeResult};
 use dat_core::{Cno, DatagramEvent, DtoCompletion};
 
 use crate::abi::*;
-use crate::convert::event::completion_data;
+pub(crate) use crate::convert::event::take_and_convert as take;
 use crate::storage::VersionStorage;
-
-/// Takes a plain success and converts it to the data of a C event.
-#[inline(always)]
-pub(crate) fn take(
-    to: &mut DAT_EVENT_DATA,
-    take: impl FnOnce(&mut PlainSuccess) -> TakeResult,
-) -> TakeResult {
-    let mut success = PlainSuccess::default();
-    let taken = take(&mut success);
-    if taken == TakeResult::Success {
-        to.dto_completion_event_data = completion_data(&success.into());
-    }
-    taken
-}
 
 /// A completion of an operation of the extensions. No call of DAT 1.2 posts one, but a peer may
 /// write with immediate data; the receive completes as any other.

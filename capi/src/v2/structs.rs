@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use dat_core::Cno;
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::Result;
+#[cfg(target_pointer_width = "64")]
 use dat_core::provider::plain_success::{PlainSuccess, TakeResult};
 
 use crate::abi::*;
@@ -13,22 +14,25 @@ pub(crate) use crate::call_v2::extension_event::{
     completion as extended_completion, datagram, request as datagram_request,
 };
 use crate::convert::boolean;
+// The handle of a C event has 32 bits there, unlike that of a plain success.
+#[cfg(not(target_pointer_width = "64"))]
+pub(crate) use crate::convert::event::take_and_convert as take;
 use crate::storage::VersionStorage;
 
-const _: () = {
-    type Data = DAT_DTO_COMPLETION_EVENT_DATA;
-    assert!(
-        size_of::<Data>() == size_of::<PlainSuccess>()
-            && align_of::<Data>() >= align_of::<PlainSuccess>()
-    );
-};
-
 /// Takes a plain success directly into the data of a C event, which has the same layout.
+#[cfg(target_pointer_width = "64")]
 #[inline(always)]
 pub(crate) fn take(
     to: &mut DAT_EVENT_DATA,
     take: impl FnOnce(&mut PlainSuccess) -> TakeResult,
 ) -> TakeResult {
+    const {
+        type Data = DAT_DTO_COMPLETION_EVENT_DATA;
+        assert!(
+            size_of::<Data>() == size_of::<PlainSuccess>()
+                && align_of::<Data>() >= align_of::<PlainSuccess>()
+        );
+    }
     // SAFETY: both types have the same size and alignment (asserted above), and all bit patterns
     // are valid for both.
     take(unsafe { &mut *(&raw mut *to).cast::<PlainSuccess>() })
