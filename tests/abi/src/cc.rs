@@ -42,6 +42,10 @@ impl Language {
 pub fn check(language: Language, source: &str) -> Result<(), String> {
     let mut command = language.command(&include());
     command.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-"]);
+    if cfg!(target_pointer_width = "32") {
+        // C89 has no constants of 64 bits there, which the masks of attributes are.
+        command.arg("-Wno-long-long");
+    }
     compile(command, source)
 }
 
