@@ -250,6 +250,7 @@ static void extended(void)
     CHECK(open_name("extended", &other) == DAT_SUCCESS);
     CHECK(dat_extension_op(object, 7, PLACE(1)) == ANSWER(80) && record->calls[80] == 1);
     CHECK(record->words[0] == (WORD)object && (uint32_t)record->words[1] == 7);
+    CHECK(record->words[2] == (WORD)PLACE(1));
     CHECK(dat_extension_op(ia, 7, PLACE(1)) == ANSWER(80) && record->words[0] == own_ia);
     CHECK(dat_ia_close(other, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
     record->calls[80] = 0;

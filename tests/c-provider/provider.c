@@ -160,7 +160,7 @@ static DAT_RETURN extended(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
         munmap(handle, 4096);
         return DAT_SUCCESS;
     }
-    return slot_80((WORD)handle, (WORD)op, (WORD)args, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    return slot_80((WORD)handle, (WORD)op, (WORD)va_arg(args, void *), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 }
 #endif
 
