@@ -45,8 +45,8 @@ impl Sleep {
         let limit = wait.time_left();
         self.has_limit = limit.is_some().into();
         if let Some(limit) = limit {
-            // A time too long for the type exceeds every clock.
-            self.limit.tv_sec = limit.as_secs().try_into().unwrap_or(libc::time_t::MAX);
+            // 68 years: a longer time exceeds every clock, and need not fit into the type.
+            self.limit.tv_sec = i32::try_from(limit.as_secs()).unwrap_or(i32::MAX).into();
             self.limit.tv_nsec = limit.subsec_nanos() as libc::c_long;
         }
         match wait.begin_sleep() {
