@@ -59,8 +59,8 @@ pub use local_cause::LocalCause;
 pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 pub use path_cause::PathCause;
 pub use queue_pair::{
-    DATAGRAM_PREFIX, DatagramBinding, LossPolicy, Outstanding, QueuePair, QueuePairLimits,
-    QueuePairSpec, Service,
+    BreakCause, DATAGRAM_PREFIX, DatagramBinding, LossPolicy, Outstanding, QueuePair,
+    QueuePairLimits, QueuePairSpec, Service,
 };
 pub use request::{BindRequest, Buffer, ReceiveRequest, RemoteBuffer, Request, Segment, Work};
 pub use shared_receive::{SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink};

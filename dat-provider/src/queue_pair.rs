@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Failure;
 use crate::error::Result;
-use crate::flags::{Close, CompletionFlags};
+use crate::flags::{Close, CompletionFlags, Privileges};
 
 /// What a queue pair carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,6 +45,22 @@ pub enum LossPolicy {
     /// this side has caused the end or a request has failed; if none was outstanding, the next one that is posted does.
     /// The others are flushed. Over an unreliable connection, whose sender does not learn of a loss, all succeed.
     KeepReceives,
+}
+
+/// Why this side has broken a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BreakCause {
+    /// A request of this side has failed.
+    Request,
+    /// A request of the peer names memory that the peer may not access.
+    Access,
+    /// A request of the peer is an operation that the queue pair does not grant; see [`QueuePair::set_peer_privileges`].
+    Operation,
+    /// There was no receive for a message of the peer.
+    NoReceive,
+    /// The receive of a message was too short, or its memory not accessible; it has completed with the reason.
+    Receive,
 }
 
 /// Where a queue pair receives datagrams that tells its peers itself: they make a [`RemoteAddress`] of it with
@@ -284,6 +300,24 @@ pub trait QueuePair: Downcast {
         Err(unsupported("datagrams whose address is not resolved"))
     }
 
+    /// Grants the peer of a connection these remote operations and no others, whatever its regions and windows permit,
+    /// until the next call and also in later connections. Without a call all are granted, as with DAT. An operation that
+    /// is not granted ends a reliable connection: it completes with `DAT_DTO_ERR_REMOTE_RESPONDER`, and the reason of
+    /// this side is [`BreakCause::Operation`]. On an unreliable connection it is dropped.
+    ///
+    /// # Errors
+    /// `DAT_MODEL_NOT_SUPPORTED` if the provider has only what DAT needs (the default).
+    fn set_peer_privileges(&self, _granted: Privileges) -> Result<()> {
+        Err(unsupported("queue pairs that grant their peer only some operations"))
+    }
+
+    /// Why this side has broken the latest connection; known once that was reported as
+    /// [`Broken`](super::ConnectionUpcall::Broken). `None` if the peer or the link has ended it, or if the provider does not
+    /// record it (the default).
+    fn break_cause(&self) -> Option<BreakCause> {
+        None
+    }
+
     /// Makes a queue pair with a [`DatagramBinding`] receive also what is sent to a multicast group, at the network
     /// interface that has the address `at`; if that is unspecified, at every interface. Nothing changes if it is a member
     /// already.
@@ -452,6 +486,14 @@ impl<Q: QueuePair> QueuePair for Arc<Q> {
 
     fn set_datagram_key(&self, key: u64) -> Result<()> {
         (**self).set_datagram_key(key)
+    }
+
+    fn set_peer_privileges(&self, granted: Privileges) -> Result<()> {
+        (**self).set_peer_privileges(granted)
+    }
+
+    fn break_cause(&self) -> Option<BreakCause> {
+        (**self).break_cause()
     }
 
     fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {

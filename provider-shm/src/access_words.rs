@@ -27,6 +27,9 @@ struct OwnerWords {
     nonce: AtomicU64,
     /// The address of the nonce; stored last.
     nonce_address: AtomicU64,
+    /// The remote privileges that the requester does not have, whatever the regions permit. A side that does not know the
+    /// word leaves it 0.
+    denied: AtomicU64,
 }
 
 /// Identifies the process that owns the memory.
@@ -44,7 +47,8 @@ impl AccessWords {
     pub(crate) fn new() -> Self {
         let zero = || AtomicU64::new(0);
         let (gate, epoch, directory) = (zero(), zero(), zero());
-        let owner = OwnerWords { gate, epoch, directory, nonce: zero(), nonce_address: zero() };
+        let (nonce, nonce_address, denied) = (zero(), zero(), zero());
+        let owner = OwnerWords { gate, epoch, directory, nonce, nonce_address, denied };
         Self { owner: Padded(owner), requester: Padded(zero()) }
     }
 
@@ -73,6 +77,12 @@ impl AccessWords {
     pub(crate) fn set_gate(&self, gate: u64) {
         // Pairs with `enter`.
         self.owner.0.gate.store(gate, Ordering::Release);
+    }
+
+    /// Denies the requester these remote privileges, and no others, in later accesses.
+    pub(crate) fn deny(&self, denied: u32) {
+        // The gate that opens later publishes it; after that, the next access finds it.
+        self.owner.0.denied.store(denied.into(), Ordering::Relaxed);
     }
 
     /// Makes the requester look up regions again.
@@ -107,6 +117,8 @@ pub(crate) struct Pass {
     pub(crate) domain: u32,
     pub(crate) queue_pair: u32,
     pub(crate) epoch: u64,
+    /// The remote privileges that are denied.
+    pub(crate) denied: u32,
 }
 
 /// The requester's private state: the number of its last access. The peer can write the shared word.
@@ -125,11 +137,12 @@ impl Requester {
         fence(Ordering::SeqCst);
         let gate = words.owner.0.gate.load(Ordering::Acquire);
         let epoch = words.owner.0.epoch.load(Ordering::Acquire);
+        let denied = words.owner.0.denied.load(Ordering::Relaxed) as u32;
         if gate == 0 {
             self.leave(words);
             return None;
         }
-        Some(Pass { domain: (gate >> 32) as u32, queue_pair: gate as u32, epoch })
+        Some(Pass { domain: (gate >> 32) as u32, queue_pair: gate as u32, epoch, denied })
     }
 
     /// Ends the access.
@@ -152,7 +165,10 @@ mod tests {
         assert_eq!(words.in_progress(), None, "it has left");
         words.set_gate(7 << 32 | 3);
         let pass = requester.enter(&words).expect("the gate is open");
-        assert_eq!(pass, Pass { domain: 7, queue_pair: 3, epoch: 0 });
+        assert_eq!(pass, Pass { domain: 7, queue_pair: 3, epoch: 0, denied: 0 });
+        words.deny(0x20);
+        requester.leave(&words);
+        assert_eq!(requester.enter(&words), Some(Pass { denied: 0x20, ..pass }));
         words.set_gate(0);
         let busy = words.in_progress().expect("it has not left");
         assert!(words.is_still(busy));

@@ -142,6 +142,9 @@ impl DirectRequester {
             self.last = None;
             self.epoch = pass.epoch;
         }
+        if pass.denied & access.direction.remote_privilege().bits() != 0 {
+            return false;
+        }
         let (address, context) = (access.remote.address, access.remote.context);
         if !self.withheld.is_empty() && self.withheld.contains(&context) {
             return false;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dat_provider::flags::Privileges;
 use dat_provider_kit::direct;
 use dat_provider_kit::fork::OwnerProcess;
 use rustix::io::Errno;
@@ -66,6 +67,12 @@ impl direct::Gate for Gate {
     fn open(&self) {
         if let Some(words) = self.words() {
             words.set_gate(self.rights);
+        }
+    }
+
+    fn deny(&self, denied: Privileges) {
+        if let Some(words) = self.words() {
+            words.deny(denied.bits());
         }
     }
 

@@ -15,8 +15,6 @@
 //! - A queue pair connects when it becomes ready to receive: the side with the larger number to the other one, whose
 //!   address is the GID and whose TCP port is in the number. Requests that are posted before wait, for about a second or
 //!   the time of the retries.
-//! - The accesses that a queue pair grants its peer (`qp_access_flags`) are recorded, and those of regions and windows
-//!   decide.
 //!
 //! # Locks
 //! An event queue, the list of completions of a completion queue, and the table of numbers have a lock each, and no

@@ -12,10 +12,10 @@ use super::object::{Kind, Object};
 use super::shared_receive::SharedReceives;
 use dat_provider::Failure;
 use dat_provider::error::Result;
-use dat_provider::flags::Close;
+use dat_provider::flags::{Close, Privileges};
 use dat_provider::{
-    Activity, Adapter, BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec,
-    ReceiveRequest, RemoteAddress, Request,
+    Activity, Adapter, BindRequest, BreakCause, ConnectRequest, Outstanding, QueuePair,
+    QueuePairSpec, ReceiveRequest, RemoteAddress, Request,
 };
 
 pub(super) struct Pair<H: Hooks> {
@@ -110,6 +110,14 @@ impl<H: Hooks> QueuePair for Pair<H> {
 
     fn set_datagram_key(&self, key: u64) -> Result<()> {
         self.inner.set_datagram_key(key)
+    }
+
+    fn set_peer_privileges(&self, granted: Privileges) -> Result<()> {
+        self.inner.set_peer_privileges(granted)
+    }
+
+    fn break_cause(&self) -> Option<BreakCause> {
+        self.inner.break_cause()
     }
 
     fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {

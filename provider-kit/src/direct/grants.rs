@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use dat_provider::flags::Privileges;
 use dat_sync::{Mutex, PerProcess};
 
 use super::page;
@@ -18,6 +19,9 @@ const ACCESS_TIMEOUT_AT_END: Duration = Duration::from_millis(10);
 pub trait Gate: Send + Sync {
     /// Allows accesses to begin.
     fn open(&self);
+
+    /// Refuses accesses that need one of these remote privileges, from the next one on and until the next call.
+    fn deny(&self, denied: Privileges);
 
     /// Prevents new accesses.
     fn close(&self);
@@ -85,9 +89,9 @@ impl RegistrationTime {
 /// The access of one peer to the memory of a domain; dropping it ends the access.
 pub struct Grant(Arc<Granted>);
 
-/// Grants the peer of a connection access to the memory of a domain.
+/// Grants the peer of a connection access to the memory of a domain, without the remote privileges that are denied.
 #[must_use]
-pub fn grant(domain: u32, gate: Box<dyn Gate>) -> Grant {
+pub fn grant(domain: u32, gate: Box<dyn Gate>, denied: Privileges) -> Grant {
     let (closed, is_stuck) = (AtomicU64::new(0), AtomicBool::new(false));
     let granted = Arc::new(Granted { domain, gate, closed, is_stuck });
     {
@@ -96,9 +100,17 @@ pub fn grant(domain: u32, gate: Box<dyn Gate>) -> Grant {
         grants.retain(|one| !(one.is_closed() && one.gate.wait(now)));
         grants.push(Arc::clone(&granted));
     }
+    granted.gate.deny(denied);
     // After it is listed, so that `revoke` does not miss an access.
     granted.gate.open();
     Grant(granted)
+}
+
+impl Grant {
+    /// Denies the peer these remote privileges, and no others.
+    pub(crate) fn deny(&self, denied: Privileges) {
+        self.0.gate.deny(denied);
+    }
 }
 
 impl Drop for Grant {
@@ -173,6 +185,7 @@ mod tests {
         fn open(&self) {
             self.0.opened.fetch_add(1, Ordering::Relaxed);
         }
+        fn deny(&self, _: Privileges) {}
         fn close(&self) {
             self.0.closed.fetch_add(1, Ordering::Relaxed);
         }
@@ -198,8 +211,9 @@ mod tests {
         let quiet = |calls: &Arc<Calls>| calls.is_quiet.store(true, Ordering::Relaxed);
         quiet(&one);
         quiet(&other);
-        let grants = [(901, &one), (902, &other)]
-            .map(|(domain, calls)| grant(domain, Box::new(Counting(Arc::clone(calls)))));
+        let grants = [(901, &one), (902, &other)].map(|(domain, calls)| {
+            grant(domain, Box::new(Counting(Arc::clone(calls))), Privileges::empty())
+        });
         assert!(revoke(901, RegistrationTime::now()));
         let count = |calls: &Calls| calls.revoked.load(Ordering::Relaxed);
         assert_eq!((count(&one), count(&other)), (1, 0));
@@ -212,7 +226,7 @@ mod tests {
     fn a_peer_that_does_not_end_its_access_is_hung_up_on_and_remembered() {
         page::put_in_use();
         let calls = Arc::new(Calls::default());
-        let grant = grant(903, Box::new(Counting(Arc::clone(&calls))));
+        let grant = grant(903, Box::new(Counting(Arc::clone(&calls))), Privileges::empty());
         let registered = RegistrationTime::now();
         assert!(!revoke(903, registered), "its access is in progress");
         assert_eq!(calls.hung_up.load(Ordering::Relaxed), 1);

@@ -1,5 +1,6 @@
 //! Executing the requests of the peer.
 
+use dat_provider::BreakCause;
 use dat_provider::flags::Privileges;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
@@ -17,21 +18,21 @@ use crate::window;
 use crate::work_queues::TakenReceive;
 
 impl<O: Transmit> Receiver<'_, O> {
-    /// The current request of the peer failed, which breaks the connection.
+    /// The current request of the peer is refused, which breaks the connection.
     #[cold]
-    fn fail(&mut self, status: DtoStatus) -> Accepted {
-        self.protocol.inbound.fail(status);
+    fn refuse(&mut self, refusal: BreakCause) -> Accepted {
+        self.protocol.inbound.refuse(refusal);
         // A poll that has read nothing but plain frames would not report it.
         self.protocol.writes_at_once = false;
         Err(Refused)
     }
 
-    /// The current request of the peer, whose payload of this length arrives, failed: it breaks the connection, or is
+    /// The current request of the peer, whose payload of this length arrives, is refused: it breaks the connection, or is
     /// dropped if the connection is unreliable.
     #[cold]
-    fn fail_or_drop(&mut self, status: DtoStatus, length: u64) -> Accepted {
+    fn refuse_or_drop(&mut self, refusal: BreakCause, length: u64) -> Accepted {
         if !self.protocol.is_unreliable() {
-            return self.fail(status);
+            return self.refuse(refusal);
         }
         self.note_dropped();
         self.expect_payload(length, InboundKind::Dropped)
@@ -57,10 +58,13 @@ impl<O: Transmit> Receiver<'_, O> {
 
     /// Executes an atomic operation.
     pub(super) fn atomic(&mut self, remote: Remote, operation: AtomicOperation) -> Accepted {
+        if !self.queues.peer_privileges.contains(Privileges::REMOTE_ATOMIC) {
+            return self.refuse(BreakCause::Operation);
+        }
         let target = remote_range(remote, 8);
         match transfer::execute_atomic(self.queues.remote(&target), operation) {
             Some(before) => self.answer_later(AnswerData::Word(before.to_ne_bytes())),
-            None => self.fail(DtoStatus::RemoteAccess),
+            None => self.refuse(BreakCause::Access),
         }
     }
 
@@ -70,13 +74,13 @@ impl<O: Transmit> Receiver<'_, O> {
         let is_next = self.protocol.inbound.unexpected.is_empty();
         if let Extra::Invalidate(key) = extra {
             if is_next && !window::is_bound(key, domain, number) {
-                return self.fail_or_drop(DtoStatus::RemoteAccess, length);
+                return self.refuse_or_drop(BreakCause::Access, length);
             }
         }
         let Some(receive) = self.take_receive(length <= MAX_EAGER) else {
             let has_own = self.queues.receives.shared.is_none();
             if has_own || length > MAX_EAGER || self.protocol.is_unreliable() {
-                return self.fail_or_drop(DtoStatus::ReceiverNotReady, length);
+                return self.refuse_or_drop(BreakCause::NoReceive, length);
             }
             if self.protocol.inbound.unexpected.len() >= MAX_EAGER_IN_FLIGHT {
                 return Err(Refused);
@@ -98,7 +102,7 @@ impl<O: Transmit> Receiver<'_, O> {
         };
         if let Some(status) = error {
             self.queues.receives.fail(receive.posted, status, self.upcalls);
-            return self.fail_or_drop(DtoStatus::RemoteResponder, length);
+            return self.refuse_or_drop(BreakCause::Receive, length);
         }
         self.expect_payload(length, InboundKind::Message { receive, solicited, extra })
     }
@@ -127,7 +131,7 @@ impl<O: Transmit> Receiver<'_, O> {
         if has_lost_memory {
             receives.fail(posted, DtoStatus::LocalProtection, upcalls);
             if !self.protocol.is_unreliable() {
-                return self.fail(DtoStatus::RemoteResponder);
+                return self.refuse(BreakCause::Receive);
             }
             self.note_dropped();
             self.protocol.inbound.note_executed();
@@ -140,9 +144,12 @@ impl<O: Transmit> Receiver<'_, O> {
 
     /// Queues the answer to an RDMA read.
     pub(super) fn begin_read(&mut self, length: u64, remote: Remote) -> Accepted {
+        if !self.queues.peer_privileges.contains(Privileges::REMOTE_READ) {
+            return self.refuse(BreakCause::Operation);
+        }
         let source = remote_range(remote, length);
         if !transfer::is_permitted(self.queues.remote(&source), Privileges::REMOTE_READ) {
-            return self.fail(DtoStatus::RemoteAccess);
+            return self.refuse(BreakCause::Access);
         }
         self.answer_later(AnswerData::Read(source, 0))
     }
@@ -154,9 +161,12 @@ impl<O: Transmit> Receiver<'_, O> {
         remote: Remote,
         immediate: Option<(u32, bool)>,
     ) -> Accepted {
+        if !self.queues.peer_privileges.contains(Privileges::REMOTE_WRITE) {
+            return self.refuse_or_drop(BreakCause::Operation, length);
+        }
         let target = remote_range(remote, length);
         if !transfer::is_permitted(self.queues.remote(&target), Privileges::REMOTE_WRITE) {
-            return self.fail_or_drop(DtoStatus::RemoteAccess, length);
+            return self.refuse_or_drop(BreakCause::Access, length);
         }
         self.expect_payload(length, InboundKind::Write { target, immediate })
     }
@@ -222,10 +232,10 @@ impl<O: Transmit> Receiver<'_, O> {
         match kind {
             InboundKind::Message { receive, .. } if has_lost_memory => {
                 self.queues.receives.fail(receive.posted, DtoStatus::LocalProtection, self.upcalls);
-                return self.fail(DtoStatus::RemoteResponder);
+                return self.refuse(BreakCause::Receive);
             }
             InboundKind::Write { .. } if has_lost_memory => {
-                return self.fail(DtoStatus::RemoteAccess);
+                return self.refuse(BreakCause::Access);
             }
             InboundKind::Message { receive, solicited, extra } => {
                 let (queues, upcalls) = (&mut *self.queues, &mut *self.upcalls);
@@ -239,7 +249,7 @@ impl<O: Transmit> Receiver<'_, O> {
                 } else if self.protocol.is_unreliable() {
                     self.note_dropped();
                 } else {
-                    return self.fail(DtoStatus::ReceiverNotReady);
+                    return self.refuse(BreakCause::NoReceive);
                 }
             }
             InboundKind::Write { .. } | InboundKind::Dropped => {}

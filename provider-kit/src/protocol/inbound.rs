@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dat_provider::BreakCause;
 use dat_provider::status::DtoStatus;
 use dat_provider::triplet::RmrTriplet;
 
@@ -125,6 +126,8 @@ pub(crate) struct Inbound {
     pub(crate) dropped: u32,
     /// A request of the peer failed. This ends the connection once earlier requests are answered.
     pub(super) failure: Option<Reason>,
+    /// Why this side has refused a request.
+    pub(crate) refusal: Option<BreakCause>,
 }
 
 impl Default for Inbound {
@@ -141,6 +144,7 @@ impl Default for Inbound {
             unexpected: VecDeque::new(),
             dropped: 0,
             failure: None,
+            refusal: None,
         }
     }
 }
@@ -196,9 +200,19 @@ impl Inbound {
         }
     }
 
-    /// Records that the current request of the peer failed, which breaks the connection.
-    pub(super) fn fail(&mut self, status: DtoStatus) {
-        let request = self.executed;
+    /// Records that the current request of the peer is refused, which breaks the connection.
+    pub(super) fn refuse(&mut self, refusal: BreakCause) {
+        let (request, status) = (self.executed, status_of(refusal));
+        self.refusal.get_or_insert(refusal);
         self.failure.get_or_insert(Reason::Broken { request, status });
+    }
+}
+
+/// The status with which a refused request completes at the peer.
+const fn status_of(refusal: BreakCause) -> DtoStatus {
+    match refusal {
+        BreakCause::Access => DtoStatus::RemoteAccess,
+        BreakCause::NoReceive => DtoStatus::ReceiverNotReady,
+        _ => DtoStatus::RemoteResponder,
     }
 }

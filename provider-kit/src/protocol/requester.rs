@@ -3,7 +3,7 @@
 use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::status::DtoStatus;
 use dat_provider::triplet::RmrTriplet;
-use dat_provider::{LossPolicy, Work};
+use dat_provider::{BreakCause, LossPolicy, Work};
 
 use super::outbound::{MAX_EAGER, MAX_EAGER_IN_FLIGHT, Rendezvous};
 use super::request::{PostedRequest, Task};
@@ -216,6 +216,12 @@ impl Protocol {
     const fn status_of_loss(&self) -> DtoStatus {
         // An unreliable connection does not tell.
         if self.outbound.is_unreliable { DtoStatus::Success } else { DtoStatus::Transport }
+    }
+
+    /// Why this side has broken the connection, if it has.
+    pub(crate) fn break_cause(&self) -> Option<BreakCause> {
+        let own = self.outbound.has_failed && !self.has_lost_peer;
+        self.inbound.refusal.or(own.then_some(BreakCause::Request))
     }
 
     /// Whether a request has completed with the reason of the end, or needs none: the peer did not cause it.

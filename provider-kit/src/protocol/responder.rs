@@ -1,5 +1,6 @@
 //! The responder: answers to the peer, and eager messages that wait for a receive.
 
+use dat_provider::BreakCause;
 use dat_provider::flags::Privileges;
 use dat_provider::status::DtoStatus;
 
@@ -26,7 +27,7 @@ impl Protocol {
             let length = message.data.len() as u64;
             if let Extra::Invalidate(key) = message.extra {
                 if !window::is_bound(key, queues.domain, queues.number) {
-                    return self.inbound.fail(DtoStatus::RemoteAccess);
+                    return self.inbound.refuse(BreakCause::Access);
                 }
             }
             let Some(receive) = queues.receives.take(upcalls) else { return };
@@ -76,12 +77,20 @@ impl Protocol {
         self.counts.note_taken();
         if status != DtoStatus::Success {
             queues.receives.fail(receive.posted, status, upcalls);
-            self.inbound.fail(DtoStatus::RemoteResponder);
+            self.inbound.refuse(BreakCause::Receive);
             return false;
         }
         queues.complete_message(receive.posted, length, message.extra, message.solicited, upcalls);
         self.inbound.note_executed();
         true
+    }
+
+    /// The memory of an answer is lost. Nothing was written: false.
+    #[cold]
+    fn end_unanswered(&mut self, failed: Reason) -> bool {
+        self.inbound.refusal.get_or_insert(BreakCause::Access);
+        self.end(EndCause::Broken, Some(failed));
+        false
     }
 
     /// Writes a piece of the oldest answer. Returns whether one was written.
@@ -105,8 +114,7 @@ impl Protocol {
             let range = (*sent, length);
             let remote = queues.remote(target);
             if !transfer::remote_spans(remote, Privileges::REMOTE_READ, range, &mut spans) {
-                self.end(EndCause::Broken, Some(failed));
-                return false;
+                return self.end_unanswered(failed);
             }
         }
         if !last {
@@ -121,8 +129,7 @@ impl Protocol {
             self.inbound.answers.pop_front();
         }
         let Ok(written) = written else {
-            self.end(EndCause::Broken, Some(failed));
-            return false;
+            return self.end_unanswered(failed);
         };
         match data {
             AnswerData::Read(target, _) if written && !last => {

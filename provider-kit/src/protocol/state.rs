@@ -145,7 +145,7 @@ impl Protocol {
     ) {
         self.stage = Stage::Open;
         let gate = out.writer().gate(queues.domain, queues.number);
-        self.grant = gate.map(|gate| direct::grant(queues.domain, gate));
+        self.grant = gate.map(|gate| direct::grant(queues.domain, gate, queues.denied()));
         let (peer, local_port) = self.ends;
         self.established = Some(Established { private_data, peer, local_port });
     }

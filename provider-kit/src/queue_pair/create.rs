@@ -44,6 +44,7 @@ impl QpHandle {
                 is_retired: false,
                 lost: Arc::clone(lost),
                 sink: Arc::clone(&spec.sink),
+                break_cause: None,
                 events: VecDeque::new(),
                 is_delivering: false,
             };

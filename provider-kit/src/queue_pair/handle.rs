@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use dat_provider::error::{Error, Result, Subtype};
-use dat_provider::flags::{Close, CompletionFlags};
+use dat_provider::flags::{Close, CompletionFlags, Privileges};
 use dat_provider::{
-    Activity, BindRequest, Buffer, ConnectRequest, Epoch, Failure, Outstanding, QueuePair,
-    QueuePairSpec, ReceiveRequest, Request, Work, unsupported,
+    Activity, BindRequest, BreakCause, Buffer, ConnectRequest, Epoch, Failure, Outstanding,
+    QueuePair, QueuePairSpec, ReceiveRequest, Request, Work, unsupported,
 };
 
 use super::{Phase, SoftQp};
@@ -230,6 +230,22 @@ impl QueuePair for QpHandle {
         self.0.core.owner_process.check().ok()?;
         let state = self.0.state.lock();
         state.queues.requests.failure().or_else(|| state.queues.receives.target.failure())
+    }
+
+    fn set_peer_privileges(&self, granted: Privileges) -> Result<()> {
+        self.0.core.owner_process.check()?;
+        let mut state = self.0.state.lock();
+        state.queues.peer_privileges = granted;
+        let denied = state.queues.denied();
+        if let Some(grant) = state.conn.as_ref().and_then(|conn| conn.protocol.grant.as_ref()) {
+            grant.deny(denied);
+        }
+        Ok(())
+    }
+
+    fn break_cause(&self) -> Option<BreakCause> {
+        self.0.core.owner_process.check().ok()?;
+        self.0.state.lock().break_cause
     }
 
     fn activity(&self) -> Activity {

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Weak};
 
 use dat_provider::error::{Error, Result, Subtype};
-use dat_provider::{ConnectionSink, LossPolicy, RefusalCause};
+use dat_provider::{BreakCause, ConnectionSink, LossPolicy, RefusalCause};
 use dat_sync::Mutex;
 use dat_sync::biased::{BiasedGuard, BiasedLock};
 use rustix::io::Errno;
@@ -139,6 +139,8 @@ struct QpState {
     /// Counts what unreliable connections drop.
     lost: Arc<DatagramCounts>,
     sink: Arc<dyn ConnectionSink>,
+    /// Why this side has broken the latest connection.
+    break_cause: Option<BreakCause>,
     /// Events to report, each with its attempt.
     events: VecDeque<(u64, Event)>,
     /// True if a thread is reporting events.
@@ -202,6 +204,7 @@ impl QpState {
         }
         self.attempt = attempt;
         self.phase = phase;
+        self.break_cause = None;
     }
 
     fn forget_failures(&self) {
@@ -284,6 +287,7 @@ impl QpState {
         let protocol = &mut conn.protocol;
         protocol.grant = None;
         protocol.end_requests(&mut self.queues, upcalls);
+        self.break_cause = protocol.break_cause();
         self.conclude(protocol.has_reported_loss(), upcalls);
         let event = match (protocol.stage, ending.cause) {
             (Stage::AwaitAnswer, EndCause::Rejected(private_data)) => {

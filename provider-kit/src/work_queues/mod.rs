@@ -6,7 +6,7 @@ mod settings;
 
 use std::sync::Arc;
 
-use dat_provider::flags::CompletionFlags;
+use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Completion, CompletionFeatures, LossPolicy};
@@ -54,6 +54,8 @@ pub(crate) struct WorkQueues {
     pub(crate) is_unreliable: bool,
     /// What becomes of the receives when a connection is lost.
     pub(crate) losses: LossPolicy,
+    /// What the peer may do, if the memory permits it too.
+    pub(crate) peer_privileges: Privileges,
     /// Maximum number of reads and atomics in flight: inbound and outbound.
     pub(crate) max_reads: (u32, u32),
     memberships: Memberships,
@@ -78,6 +80,7 @@ impl WorkQueues {
             number,
             is_unreliable: false,
             losses: LossPolicy::Flush,
+            peer_privileges: Privileges::REMOTE,
             max_reads: (0, 0),
             memberships: [None, None],
         }
@@ -111,6 +114,11 @@ impl WorkQueues {
             datagrams: None,
             private_data,
         }
+    }
+
+    /// The remote operations that the peer may not do.
+    pub(crate) fn denied(&self) -> Privileges {
+        Privileges::REMOTE - self.peer_privileges
     }
 
     /// Local memory that a request of the peer names.

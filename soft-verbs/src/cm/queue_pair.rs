@@ -81,7 +81,8 @@ impl Inner {
     pub(super) fn get_ready(&self) -> Result<()> {
         let Some(queue_pair) = &self.queue_pair else { return Ok(()) };
         let context = Arc::clone(queue_pair.domain().context());
-        for state in [QueuePairState::Rtr, QueuePairState::Rts] {
+        // Again to INIT: the accesses of the peer are known now.
+        for state in [QueuePairState::Init, QueuePairState::Rtr, QueuePairState::Rts] {
             let (attributes, mask) = self.attributes(&context, queue_pair.kind(), state)?;
             queue_pair.modify(&attributes, mask)?;
         }
@@ -117,7 +118,7 @@ impl Inner {
             }
             QueuePairState::Init => {
                 let mask = Mask::STATE | Mask::PKEY_INDEX | Mask::PORT | Mask::ACCESS_FLAGS;
-                let qp_access_flags = Access::REMOTE;
+                let qp_access_flags = self.granted();
                 Ok((QueuePairAttributes { port_num: PORT, qp_access_flags, ..attributes }, mask))
             }
             QueuePairState::Rtr if is_datagram => Ok((attributes, Mask::STATE)),
@@ -127,6 +128,16 @@ impl Inner {
             _ => Err(Error::invalid(format!(
                 "rdma_init_qp_attr has no attributes for the state {state:?}: ask for INIT, RTR or RTS"
             ))),
+        }
+    }
+
+    /// The accesses of the peer: none before the connection is agreed, then writes, and reads and atomics if this side
+    /// has resources for them.
+    fn granted(&self) -> Access {
+        match (&self.theirs, self.own.responder_resources) {
+            (None, _) => Access::empty(),
+            (Some(_), 0) => Access::REMOTE_WRITE,
+            (Some(_), _) => Access::REMOTE,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use dat_provider::Completion;
 use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{BreakCause, Completion};
 
 use super::{QueuePair, QueuePairState, QueuePairType};
 use crate::async_event::AsyncEventType;
@@ -113,9 +113,28 @@ impl QueuePair {
         }
     }
 
+    /// The connection has ended: because of an error of this queue pair, or because the peer is lost.
+    pub(super) fn note_end(&self) {
+        let event = match self.kit.break_cause() {
+            // A peer that tries for too long to send without a receive of this side fails alone.
+            None | Some(BreakCause::NoReceive) => return self.note_lost(),
+            Some(BreakCause::Access) => Some(AsyncEventType::QueuePairAccessError),
+            Some(BreakCause::Operation) => Some(AsyncEventType::QueuePairRequestError),
+            // A completion has the reason. A failed request of an unreliable queue pair stops only requests.
+            Some(BreakCause::Request) if self.kind() != QueuePairType::Rc => {
+                return self.note_lost();
+            }
+            Some(_) => None,
+        };
+        self.enter_error();
+        if let Some(event) = event {
+            self.report(event);
+        }
+    }
+
     /// The connection has ended. The engine fails the next request of a reliable queue pair; those of an unreliable one
     /// are lost from now on.
-    pub(super) fn note_lost(&self) {
+    fn note_lost(&self) {
         if self.kind() == QueuePairType::Rc {
             return;
         }

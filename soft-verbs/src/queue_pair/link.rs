@@ -257,7 +257,7 @@ impl QueuePair {
             ConnectionUpcall::Disconnected | ConnectionUpcall::Broken => {
                 control.link.phase = Phase::Lost;
                 drop(control);
-                self.note_lost();
+                self.note_end();
             }
             ConnectionUpcall::AcceptFailed { .. } => {
                 drop(control);

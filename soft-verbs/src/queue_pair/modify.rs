@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dat_provider::flags::Close;
 
-use super::attributes::{AttributeMask, QueuePairAttributes, QueuePairState};
+use super::attributes::{AttributeMask, QueuePairAttributes, QueuePairState, QueuePairType};
 use super::{QueuePair, transition};
 use crate::async_event::AsyncEventType;
 use crate::completion_queue::failed;
@@ -40,6 +40,9 @@ impl QueuePair {
         attributes.check(mask, self.domain.context())?;
         if mask.contains(AttributeMask::QKEY) {
             self.apply_key(attributes.qkey)?;
+        }
+        if mask.contains(AttributeMask::ACCESS_FLAGS) && self.kind() != QueuePairType::Ud {
+            self.kit.set_peer_privileges(attributes.qp_access_flags.privileges())?;
         }
         control.attributes.apply(attributes, mask);
         if !mask.contains(AttributeMask::STATE) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dat_soft_verbs::cm::{ConnectParameters, EventKind, Identifier, PortSpace};
 use dat_soft_verbs::{
-    CompletionQueue, Context, Data, Domain, QueuePair, QueuePairCapacity, QueuePairInit,
+    Access, CompletionQueue, Context, Data, Domain, QueuePair, QueuePairCapacity, QueuePairInit,
     QueuePairState, QueuePairType, SendFlags, SendOperation, SendRequest, WcOpcode, WcStatus,
     WorkCompletion, devices,
 };
@@ -170,4 +170,27 @@ fn a_program_moves_its_own_queue_pairs_with_the_attributes_of_the_identifiers() 
     post_message(&near);
     assert_eq!(verbs.completion().status, WcStatus::SUCCESS);
     assert_eq!(verbs.completion().status, WcStatus::SUCCESS);
+}
+
+#[test]
+fn the_peer_may_write_and_may_read_only_if_the_side_has_resources_for_it() {
+    for (responder_resources, expected) in [(0, Access::REMOTE_WRITE), (4, Access::REMOTE)] {
+        let mut sides = Sides::new(PortSpace::Tcp);
+        let (one, other) = (Verbs::new(), Verbs::new());
+        let (active, answering) =
+            (one.queue_pair(QueuePairType::Rc), other.queue_pair(QueuePairType::Rc));
+        sides.active.attach(&active).expect("bound to the device");
+        let access = |queue_pair: &QueuePair| queue_pair.query().qp_access_flags;
+        assert_eq!(access(&active), Access::empty(), "nothing is agreed yet");
+        let wanted = ConnectParameters {
+            responder_resources,
+            initiator_depth: 4,
+            ..ConnectParameters::default()
+        };
+        let passive = sides.request(&wanted);
+        passive.attach(&answering).expect("bound to the device");
+        passive.accept(Some(&wanted)).expect("a request waits");
+        expect(&sides.here, EventKind::Established);
+        assert_eq!([access(&active), access(&answering)], [expected; 2]);
+    }
 }

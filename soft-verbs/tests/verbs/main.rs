@@ -1,6 +1,7 @@
 //! The objects of verbs, with two sides in one process.
 #![allow(unsafe_code, reason = "memory is registered by address")]
 
+mod access;
 mod datagrams;
 mod errors;
 mod events;

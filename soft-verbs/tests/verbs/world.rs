@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use dat_provider::mem::Memory;
 use dat_soft_verbs::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// How long a test waits for something.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -86,10 +87,15 @@ impl Side {
 
     /// Moves the queue pair to INIT.
     pub(crate) fn init(&self) {
+        self.init_granting(all_access());
+    }
+
+    /// Moves the queue pair to INIT, with the accesses that it grants its peer.
+    pub(crate) fn init_granting(&self, qp_access_flags: Access) {
         let attributes = QueuePairAttributes {
             qp_state: QueuePairState::Init,
             port_num: 1,
-            qp_access_flags: all_access(),
+            qp_access_flags,
             ..QueuePairAttributes::default()
         };
         self.qp.modify(&attributes, to_init()).expect("INIT");
@@ -207,6 +213,10 @@ impl Side {
 
     /// The next asynchronous event.
     pub(crate) fn event(&self) -> AsyncEvent {
+        let wait = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+        let events = self.context.async_events();
+        let mut fds = [PollFd::from_borrowed_fd(events.descriptor(), PollFlags::IN)];
+        assert_eq!(poll(&mut fds, Some(&wait)), Ok(1), "no event; {:?}", self.qp);
         self.context.async_events().next().expect("an event")
     }
 }

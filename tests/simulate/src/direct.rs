@@ -6,8 +6,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use dat_core::RmrTriplet;
 use dat_core::provider::mem::Span;
+use dat_core::{Privileges, RmrTriplet};
 use dat_provider_kit::bytes;
 use dat_provider_kit::direct::page::{self, SlotLocation, WORDS};
 use dat_provider_kit::direct::{Access, AccessResult, Direction, Gate, Offer};
@@ -24,6 +24,8 @@ pub(crate) struct Rights {
     /// The domain and the queue pair as which the peer may access memory.
     gate: Option<(u32, u32)>,
     epoch: u64,
+    /// What the peer may not do.
+    denied: Privileges,
     /// The process of the owner is gone.
     pub(crate) is_gone: bool,
 }
@@ -44,6 +46,10 @@ pub(crate) struct OwnGate {
 impl Gate for OwnGate {
     fn open(&self) {
         lock(&self.rights).gate = Some(self.permits);
+    }
+
+    fn deny(&self, denied: Privileges) {
+        lock(&self.rights).denied = denied;
     }
 
     fn close(&self) {
@@ -108,7 +114,8 @@ impl Requester {
             regions.insert(key, known);
             Some(known)
         };
-        if !memory.is_permitted_by(lookup, direction.remote_privilege()) {
+        let needed = direction.remote_privilege();
+        if lock(&self.peer).denied.intersects(needed) || !memory.is_permitted_by(lookup, needed) {
             return AccessResult::NotDirectly;
         }
         self.copy(direction, local, &[(remote.address, length)])
