@@ -318,6 +318,22 @@ pub trait QueuePair: Downcast {
         None
     }
 
+    /// Limits the time for which a request waits for a receive of the peer, in this connection and later ones, or not, as
+    /// with DAT. If it is limited, [`receive_awaited`](ConnectionSink::receive_awaited) reports the start of the wait, and
+    /// the owner of the queue pair calls [`end_receive_wait`](Self::end_receive_wait) when the time is over.
+    ///
+    /// # Errors
+    /// `DAT_MODEL_NOT_SUPPORTED` if the provider has only what DAT needs (the default).
+    fn limit_receive_wait(&self, _is_limited: bool) -> Result<()> {
+        Err(unsupported("requests that wait for a receive for a limited time"))
+    }
+
+    /// The time is over for the request of the latest [`receive_awaited`](ConnectionSink::receive_awaited). If the peer has
+    /// no receive for it now, it fails with [`ReceiverNotReady`](crate::status::DtoStatus::ReceiverNotReady). If it does
+    /// not wait any more, nothing happens, except that a wait of a later request may be reported then (the default does
+    /// nothing).
+    fn end_receive_wait(&self) {}
+
     /// Makes a queue pair with a [`DatagramBinding`] receive also what is sent to a multicast group, at the network
     /// interface that has the address `at`; if that is unspecified, at every interface. Nothing changes if it is a member
     /// already.
@@ -494,6 +510,14 @@ impl<Q: QueuePair> QueuePair for Arc<Q> {
 
     fn break_cause(&self) -> Option<BreakCause> {
         (**self).break_cause()
+    }
+
+    fn limit_receive_wait(&self, is_limited: bool) -> Result<()> {
+        (**self).limit_receive_wait(is_limited)
+    }
+
+    fn end_receive_wait(&self) {
+        (**self).end_receive_wait();
     }
 
     fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {

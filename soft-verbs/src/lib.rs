@@ -7,8 +7,8 @@
 //! # What differs from hardware
 //! - Memory is accessed at its own addresses: an `iova` that is not the address, and zero-based regions, are refused.
 //! - A queue pair of type UC loses a message only if the peer has no receive for it, or is gone.
-//! - A message waits for a receive of the peer for any time, as with an `rnr_retry` of 7, and its memory is checked when
-//!   it is sent.
+//! - A message waits for a receive as long as all its retries take, and its memory is checked when it is sent.
+//!   If the peer shares its receives, the time is about a second longer.
 //! - A queue pair cannot be connected to itself: requests to its own number fail with an exhausted retry count. Two queue
 //!   pairs of a process can be connected.
 //! - The path is chosen by the kernel: packet sequence numbers, service levels, the MTU and alternate paths have no effect.

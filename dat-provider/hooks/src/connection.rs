@@ -76,4 +76,8 @@ impl<H: Hooks> ConnectionSink for EventSink<H> {
         self.layer.note(self.object, &Call::ConnectionEvent { attempt, event });
         self.layer.hooks.event(&self.end, &self.outer, attempt, event);
     }
+
+    fn receive_awaited(&self, attempt: u64, is_shared: bool) {
+        self.outer.receive_awaited(attempt, is_shared);
+    }
 }

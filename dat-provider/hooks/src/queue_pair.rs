@@ -120,6 +120,14 @@ impl<H: Hooks> QueuePair for Pair<H> {
         self.inner.break_cause()
     }
 
+    fn limit_receive_wait(&self, is_limited: bool) -> Result<()> {
+        self.inner.limit_receive_wait(is_limited)
+    }
+
+    fn end_receive_wait(&self) {
+        self.inner.end_receive_wait();
+    }
+
     fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
         self.inner.join_group(group, at)
     }

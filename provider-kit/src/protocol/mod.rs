@@ -13,6 +13,7 @@
 //!   fetches) and `direct_access` (requests without the peer).
 //! - `oldest_request`: what operators see of the requests.
 //! - `receiver`: the frames of the peer, with `execute` (its requests); `responder`: answers to it.
+//! - `receive_wait`: requests that wait for a receive of the peer for a limited time.
 //! - `counts`, `ack_delay`, `credit_delay` and `reply_history`: when the peer receives the counts of this side.
 //! - `datagram`: the packets of queue pairs without a connection.
 
@@ -26,6 +27,7 @@ mod inbound;
 mod offers;
 mod oldest_request;
 mod outbound;
+mod receive_wait;
 mod receiver;
 mod reply_history;
 mod request;

@@ -52,7 +52,8 @@ impl Protocol {
 impl Outbound {
     /// Number of messages for which the peer has receives; `None` if it takes them from a shared queue.
     pub(crate) fn credits(&self) -> Option<u32> {
-        let credits = self.peer_posted.wrapping_sub(self.peer_receives_used);
+        let credits = self.peer_posted.wrapping_sub(self.peer_receives_used) as i32;
+        let credits = credits.max(0) as u32;
         (!self.peer_uses_srq && !self.is_unreliable).then_some(credits)
     }
 }

@@ -97,10 +97,11 @@ impl Outbound {
             && !self.peer_uses_srq
     }
 
-    /// Whether the peer has a receive for another message.
+    /// Whether the peer has reported a receive for another message. It may have fewer than were used, because a request
+    /// that waits no more is sent without one.
     #[inline]
     pub(crate) fn has_credit(&self) -> bool {
-        self.peer_posted != self.peer_receives_used
+        self.peer_posted.wrapping_sub(self.peer_receives_used) as i32 > 0
     }
 
     /// A message is sent that consumes a receive of the peer.

@@ -101,9 +101,14 @@ impl Protocol {
             if self.outbound.peer_uses_srq {
                 if self.outbound.rendezvous != Rendezvous::Granted {
                     self.announce(length, out);
+                    let number = self.outbound.sends.next_sequence();
+                    self.note_receive_wait(number, queues);
                     return false;
                 }
-            } else if !self.outbound.is_unreliable && !self.outbound.has_credit() {
+            } else if !self.outbound.is_unreliable
+                && !self.outbound.has_credit()
+                && self.must_await_receive(queues)
+            {
                 return false;
             }
             if length >= MIN_OFFER && self.outbound.can_offer {
@@ -146,6 +151,7 @@ impl Protocol {
         let consumes_receive = request.consumes_receive();
         if is_first && is_eager {
             self.outbound.unacked_eager.push_back(sequence);
+            self.note_receive_wait(sequence, queues);
         } else if is_first && consumes_receive {
             self.outbound.note_begun();
         }

@@ -10,6 +10,7 @@ use super::counts::Counts;
 use super::credit_delay::CreditDelay;
 use super::inbound::Inbound;
 use super::outbound::Outbound;
+use super::receive_wait::ReceiveWait;
 use super::reply_history::ReplyHistory;
 use super::transmit::{RequestFrame, Sent, Transmit, Unreadable};
 use crate::bytes;
@@ -70,6 +71,7 @@ pub(crate) struct Protocol {
     pub(crate) ack_delay: AckDelay,
     pub(crate) credit_delay: CreditDelay,
     pub(crate) replies: ReplyHistory,
+    pub(super) receive_wait: ReceiveWait,
     /// Reused memory for the spans of a frame.
     pub(super) spans: Vec<Span>,
     /// Whether a post may write its request without further checks. The queue pair decides that; a frame that is not
@@ -104,6 +106,7 @@ impl Protocol {
             ack_delay: AckDelay::new(can_hold),
             credit_delay: CreditDelay::default(),
             replies: ReplyHistory::default(),
+            receive_wait: ReceiveWait::default(),
             spans: Vec::new(),
             writes_at_once: false,
             has_read_plain: false,

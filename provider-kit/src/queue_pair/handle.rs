@@ -10,7 +10,7 @@ use dat_provider::{
     QueuePair, QueuePairSpec, ReceiveRequest, Request, Work, unsupported,
 };
 
-use super::{Phase, SoftQp};
+use super::{Phase, QpState, SoftQp};
 use crate::errors::{foreign_object, no_credit, wrong_state};
 use crate::frame::Reason;
 use crate::protocol::{EndCause, Ending, PostedRequest};
@@ -241,6 +241,24 @@ impl QueuePair for QpHandle {
             grant.deny(denied);
         }
         Ok(())
+    }
+
+    fn limit_receive_wait(&self, is_limited: bool) -> Result<()> {
+        self.0.core.owner_process.check()?;
+        self.0.with_state(|state, _| state.queues.limits_receive_wait = is_limited);
+        Ok(())
+    }
+
+    fn end_receive_wait(&self) {
+        if self.0.core.owner_process.check().is_err() {
+            return;
+        }
+        self.0.with_state(|state, upcalls| {
+            let QpState { conn: Some(conn), queues, .. } = state else { return };
+            if !conn.is_ending() {
+                conn.protocol.end_receive_wait(queues, upcalls);
+            }
+        });
     }
 
     fn break_cause(&self) -> Option<BreakCause> {

@@ -56,6 +56,8 @@ pub(crate) struct WorkQueues {
     pub(crate) losses: LossPolicy,
     /// What the peer may do, if the memory permits it too.
     pub(crate) peer_privileges: Privileges,
+    /// Requests wait for a receive of the peer for a limited time.
+    pub(crate) limits_receive_wait: bool,
     /// Maximum number of reads and atomics in flight: inbound and outbound.
     pub(crate) max_reads: (u32, u32),
     memberships: Memberships,
@@ -81,6 +83,7 @@ impl WorkQueues {
             is_unreliable: false,
             losses: LossPolicy::Flush,
             peer_privileges: Privileges::REMOTE,
+            limits_receive_wait: false,
             max_reads: (0, 0),
             memberships: [None, None],
         }

@@ -15,13 +15,15 @@ pub(crate) struct Dial {
     pub(crate) from: u32,
     /// Its GID.
     pub(crate) gid: [u8; 16],
+    /// Its `min_rnr_timer`.
+    pub(crate) timer: u8,
 }
 
 /// The first bytes of the private data, with the version.
 const MAGIC: [u8; 8] = *b"dat-qpn\x01";
 
 /// Number of bytes of the private data.
-const LENGTH: usize = 32;
+const LENGTH: usize = 33;
 
 impl Dial {
     /// The private data.
@@ -30,7 +32,8 @@ impl Dial {
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&self.to.to_be_bytes());
         bytes[12..16].copy_from_slice(&self.from.to_be_bytes());
-        bytes[16..].copy_from_slice(&self.gid);
+        bytes[16..32].copy_from_slice(&self.gid);
+        bytes[32] = self.timer;
         bytes
     }
 
@@ -39,8 +42,10 @@ impl Dial {
         let (magic, rest) = bytes.split_first_chunk::<8>()?;
         let (to, rest) = rest.split_first_chunk()?;
         let (from, rest) = rest.split_first_chunk()?;
-        let (gid, _) = rest.split_first_chunk()?;
-        let dial = Self { to: u32::from_be_bytes(*to), from: u32::from_be_bytes(*from), gid: *gid };
+        let (gid, rest) = rest.split_first_chunk()?;
+        let timer = *rest.first()?;
+        let (to, from) = (u32::from_be_bytes(*to), u32::from_be_bytes(*from));
+        let dial = Self { to, from, gid: *gid, timer };
         (*magic == MAGIC).then_some(dial)
     }
 }
@@ -78,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_dial_is_bytes_and_back_and_other_bytes_are_none() {
-        let dial = Dial { to: 0x00ab_cd01, from: 0x0012_3402, gid: [7; 16] };
+        let dial = Dial { to: 0x00ab_cd01, from: 0x0012_3402, gid: [7; 16], timer: 9 };
         let bytes = dial.to_bytes();
         assert_eq!(Dial::from_bytes(&bytes), Some(dial));
         assert_eq!(Dial::from_bytes(&[bytes.as_slice(), b"later"].concat()), Some(dial));

@@ -40,6 +40,8 @@ pub(super) struct Link {
     pub(super) phase: Phase,
     /// The number of the latest attempt.
     attempt: u64,
+    /// The `min_rnr_timer` of the peer.
+    pub(super) peer_timer: u8,
     /// How often the link was forgotten.
     round: u64,
     /// When an attempt by number is repeated no more.
@@ -49,6 +51,11 @@ pub(super) struct Link {
 }
 
 impl Link {
+    /// Whether that is the latest attempt, or its connection.
+    pub(super) const fn is_attempt(&self, attempt: u64) -> bool {
+        self.attempt == attempt
+    }
+
     /// Ends the attempt or connection: its events are of no interest any more.
     pub(super) fn forget(&mut self) {
         let (attempt, round) = (self.attempt + 1, self.round + 1);
@@ -71,6 +78,12 @@ impl ConnectionSink for LinkSink {
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
         if let Some(queue_pair) = self.0.get().and_then(Weak::upgrade) {
             queue_pair.note_event(attempt, &event);
+        }
+    }
+
+    fn receive_awaited(&self, attempt: u64, is_shared: bool) {
+        if let Some(queue_pair) = self.0.get().and_then(Weak::upgrade) {
+            queue_pair.note_receive_wait(attempt, is_shared);
         }
     }
 }
@@ -140,7 +153,8 @@ impl QueuePair {
         let (attempt, attributes) = (control.link.attempt, control.attributes);
         drop(control);
         let gid = self.own_gid(&attributes);
-        let dial = Dial { to: attributes.dest_qp_num, from: self.number, gid };
+        let timer = attributes.min_rnr_timer;
+        let dial = Dial { to: attributes.dest_qp_num, from: self.number, gid, timer };
         let request = ConnectRequest {
             attempt,
             address: attributes.ah_attr.address().into(),
@@ -226,9 +240,10 @@ impl QueuePair {
         }
         control.link.phase = Phase::Connecting;
         control.link.attempt += 1;
+        control.link.peer_timer = dial.timer;
         let attempt = control.link.attempt;
         drop(control);
-        if responder.accept(&*self.kit, attempt, &[]).is_err() {
+        if responder.accept(&*self.kit, attempt, &[attributes.min_rnr_timer]).is_err() {
             self.wait_again(attempt);
         }
     }
@@ -249,7 +264,11 @@ impl QueuePair {
             return;
         }
         match event {
-            ConnectionUpcall::Established { .. } => {
+            ConnectionUpcall::Established { private_data, .. } => {
+                // The timer of the side that connects came with its request.
+                if let [timer] = private_data {
+                    control.link.peer_timer = *timer;
+                }
                 control.link.phase = Phase::Up;
                 drop(control);
                 self.pass_held();

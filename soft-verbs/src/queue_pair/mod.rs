@@ -6,6 +6,7 @@
 //! - `datagram`: queue pairs of type UD.
 //! - `bind`: windows.
 //! - `post`: posting; `waiting` and `held`: requests that wait for the connection; `inline`: data that a post copies.
+//! - `receive_wait`: requests for which the peer has no receive.
 //! - `failure`: what a failed completion causes.
 //!
 //! # Locks
@@ -22,6 +23,7 @@ mod inline;
 mod link;
 mod modify;
 mod post;
+mod receive_wait;
 mod role;
 mod transition;
 mod waiting;

@@ -44,6 +44,9 @@ impl QueuePair {
         if mask.contains(AttributeMask::ACCESS_FLAGS) && self.kind() != QueuePairType::Ud {
             self.kit.set_peer_privileges(attributes.qp_access_flags.privileges())?;
         }
+        if mask.contains(AttributeMask::RNR_RETRY) {
+            self.apply_retries(attributes)?;
+        }
         control.attributes.apply(attributes, mask);
         if !mask.contains(AttributeMask::STATE) {
             return Ok(());

@@ -7,6 +7,7 @@ mod errors;
 mod events;
 mod operations;
 mod processes;
+mod receive_waits;
 mod regions;
 mod shared_receives;
 mod states;

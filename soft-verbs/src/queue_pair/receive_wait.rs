@@ -1,0 +1,72 @@
+//! How long a request waits for a receive of the peer: as often as `rnr_retry` says, for the time that the peer asks for
+//! (`min_rnr_timer`).
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use super::{QueuePair, QueuePairAttributes};
+
+/// The number of retries that has no end.
+const FOR_EVER: u8 = 7;
+
+/// A peer that shares its receives does not say that it has none. It is given this much more time to answer.
+const TIME_TO_ANSWER: Duration = Duration::from_secs(1);
+
+/// The times of `min_rnr_timer`, in units of 10 µs (InfiniBand, table of the RNR NAK timer field).
+const TIMES: [u16; 32] = [
+    65_535, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536,
+    2048, 3072, 4096, 6144, 8192, 12_288, 16_384, 24_576, 32_768, 49_152,
+];
+
+/// The time between two attempts to send to a peer that has no receive.
+fn interval(timer: u8) -> Duration {
+    let time = TIMES.get(usize::from(timer)).copied().unwrap_or_default();
+    Duration::from_micros(10) * u32::from(time)
+}
+
+impl QueuePair {
+    /// The attributes limit the wait for a receive, or not.
+    pub(super) fn apply_retries(&self, attributes: &QueuePairAttributes) -> crate::Result<()> {
+        Ok(self.kit.limit_receive_wait(attributes.rnr_retry != FOR_EVER)?)
+    }
+
+    /// A request waits for a receive of the peer.
+    pub(super) fn note_receive_wait(&self, attempt: u64, is_shared: bool) {
+        let control = self.control.lock();
+        let is_this = control.link.is_attempt(attempt);
+        let (timer, retries) = (control.link.peer_timer, control.attributes.rnr_retry);
+        drop(control);
+        if !is_this {
+            return;
+        }
+        let more = if is_shared { TIME_TO_ANSWER } else { Duration::ZERO };
+        let time = interval(timer) * u32::from(retries) + more;
+        if time.is_zero() {
+            return self.kit.end_receive_wait();
+        }
+        let weak = Weak::clone(&self.weak_self);
+        self.later(time, move || {
+            let Some(queue_pair) = weak.upgrade() else { return };
+            let is_this = queue_pair.control.lock().link.is_attempt(attempt);
+            if is_this {
+                queue_pair.kit.end_receive_wait();
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_times_are_those_of_the_table() {
+        // Pairs of a code and milliseconds, of the table.
+        let some = [(0, 655.36), (1, 0.01), (4, 0.04), (12, 0.64), (20, 10.24), (31, 491.52)];
+        for (timer, expected) in some {
+            let found = interval(timer).as_secs_f64() * 1000.0;
+            assert!((found - expected).abs() < 0.011, "{timer}: {found}");
+        }
+        assert!(TIMES[1..].is_sorted());
+    }
+}
