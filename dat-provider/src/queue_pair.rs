@@ -28,23 +28,24 @@ pub enum Service {
     Datagram,
 }
 
-/// What becomes of the posted receives when a connection or an attempt ends that the owner of the queue pair did not
+/// What becomes of what is outstanding when a connection or an attempt ends that the owner of the queue pair did not
 /// [disconnect](QueuePair::disconnect).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LossPolicy {
-    /// They are flushed like everything else that is outstanding, as DAT demands.
+    /// It is flushed, as DAT demands.
     #[default]
     Flush,
-    /// They stay posted, and more can be posted: the queue pair is lost, and not disconnected, as with verbs. They are
-    /// flushed by [`QueuePair::disconnect`], also before any connection, [`QueuePair::reset`] or
-    /// [`QueuePair::shutdown`]. A lost queue pair can also
-    /// be connected, or accept a request, as an unconnected one; the new connection then uses them. The same applies to
-    /// a receive of a shared queue that an incomplete message has taken.
+    /// It stays, and more can be posted: the queue pair is lost, and not disconnected, as with verbs, where the sender
+    /// repeats what is not answered. It is flushed by [`QueuePair::disconnect`], also before any connection,
+    /// [`QueuePair::reset`] or [`QueuePair::shutdown`], and [`QueuePair::give_up`] ends the repetition.
     ///
-    /// The oldest outstanding request completes with [`DtoStatus::Transport`](crate::status::DtoStatus::Transport), unless
-    /// this side has caused the end or a request has failed; if none was outstanding, the next one that is posted does.
-    /// The others are flushed. Over an unreliable connection, whose sender does not learn of a loss, all succeed.
-    KeepReceives,
+    /// A lost queue pair without outstanding requests can also be connected, or accept a request, as an unconnected one; the
+    /// new connection then uses the receives. The same applies to a receive of a shared queue that an incomplete message has
+    /// taken.
+    ///
+    /// If this side has caused the end, its requests are flushed all the same. Over an unreliable connection they all
+    /// succeed, because nothing reports a loss to the sender.
+    Keep,
 }
 
 /// Why this side has broken a connection.
@@ -189,7 +190,7 @@ pub const DATAGRAM_PREFIX: u64 = 40;
 /// Its states: unconnected after creation; connecting, after [`QueuePair::connect`] or
 /// [`Responder::accept`](super::Responder::accept); connected; and disconnected, after any failure or
 /// end of the connection. While it is disconnected, posts complete at once as flushed. Only
-/// [`QueuePair::reset`] makes it unconnected again. [`LossPolicy::KeepReceives`] changes the last state.
+/// [`QueuePair::reset`] makes it unconnected again. [`LossPolicy::Keep`] changes the last state.
 pub trait QueuePair: Downcast {
     /// Posts a receive; allowed in every state.
     ///
@@ -395,6 +396,12 @@ pub trait QueuePair: Downcast {
     /// [`DatagramBinding`] only flushes its receives.
     fn disconnect(&self, how: Close);
 
+    /// The owner of a queue pair with [`LossPolicy::Keep`] waits no longer for a peer that is lost, or for a connection: the
+    /// oldest outstanding request completes with [`DtoStatus::Transport`](crate::status::DtoStatus::Transport), and the
+    /// other requests are flushed, also later ones. If no request is outstanding, an attempt ends without an event, and
+    /// requests can be posted, which stay until the next call. With a connection, and by default, nothing happens.
+    fn give_up(&self) {}
+
     /// Makes a disconnected queue pair unconnected; completions not polled yet are kept.
     ///
     /// # Errors
@@ -550,6 +557,10 @@ impl<Q: QueuePair> QueuePair for Arc<Q> {
 
     fn disconnect(&self, how: Close) {
         (**self).disconnect(how);
+    }
+
+    fn give_up(&self) {
+        (**self).give_up();
     }
 
     fn reset(&self) -> Result<()> {

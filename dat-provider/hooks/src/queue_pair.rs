@@ -128,6 +128,10 @@ impl<H: Hooks> QueuePair for Pair<H> {
         self.inner.end_receive_wait();
     }
 
+    fn give_up(&self) {
+        self.inner.give_up();
+    }
+
     fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
         self.inner.join_group(group, at)
     }

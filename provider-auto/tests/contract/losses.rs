@@ -1,4 +1,4 @@
-//! Receives that stay posted when a connection is lost.
+//! What stays outstanding when a connection is lost.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use dat_provider::{
 use crate::world::{Event, Side, World, over_links};
 
 fn keeps_receives(spec: &mut QueuePairSpec) {
-    spec.losses = LossPolicy::KeepReceives;
+    spec.losses = LossPolicy::Keep;
 }
 
 /// Two connected queue pairs, the second of which has receives with the cookies 1 and 2.
@@ -86,20 +86,41 @@ fn a_local_disconnect_flushes_at_once() {
 }
 
 #[test]
-fn the_oldest_request_fails_and_the_others_are_flushed() {
+fn requests_stay_until_the_owner_gives_up() {
+    requests_stay(true);
+}
+
+#[test]
+fn requests_stay_until_the_owner_disconnects() {
+    requests_stay(false);
+}
+
+/// Requests of a lost connection stay until the owner gives up, or disconnects.
+fn requests_stay(gives_up: bool) {
     for world in over_links() {
         let [peer, side] = pair(&world);
         // The peer has no receive.
-        for cookie in 4..7 {
+        for cookie in 4..6 {
             let flags = CompletionFlags::SUPPRESS;
             side.request_with(Work::Send, cookie, side.segment(0, 8), flags);
         }
         drop(peer);
-        let expected = [DtoStatus::Transport, DtoStatus::Flushed, DtoStatus::Flushed];
-        let expected: Vec<_> =
-            (4..7).map(|n| (Operation::Send, n, expected[n as usize - 4])).collect();
-        assert_eq!(side.done(3), expected);
         assert_eq!(side.event(), Event::Disconnected);
+        // Others may follow.
+        side.request(Work::Send, 6, side.segment(0, 8));
+        side.expect_nothing();
+        assert_eq!(side.qp.outstanding().requests, 3);
+        if gives_up {
+            side.qp.give_up();
+        } else {
+            side.qp.disconnect(Close::Abrupt);
+        }
+        let first = if gives_up { DtoStatus::Transport } else { DtoStatus::Flushed };
+        let expected = [first, DtoStatus::Flushed, DtoStatus::Flushed];
+        let requests = (4..7).map(|n| (Operation::Send, n, expected[n as usize - 4]));
+        let receives = FLUSHED.into_iter().filter(|_| !gives_up);
+        let expected: Vec<_> = requests.chain(receives).collect();
+        assert_eq!(side.done(expected.len()), expected);
         side.request(Work::Send, 7, side.segment(0, 8));
         assert_eq!(side.done(1), [(Operation::Send, 7, DtoStatus::Flushed)]);
         side.expect_nothing();
@@ -112,7 +133,13 @@ fn the_first_request_after_a_loss_fails() {
         let [peer, side] = pair(&world);
         drop(peer);
         assert_eq!(side.event(), Event::Disconnected);
-        for (cookie, status) in [(4, DtoStatus::Transport), (5, DtoStatus::Flushed)] {
+        // There is nothing to give up yet.
+        side.qp.give_up();
+        side.request(Work::Send, 4, side.segment(0, 8));
+        side.expect_nothing();
+        side.qp.give_up();
+        assert_eq!(side.done(1), [(Operation::Send, 4, DtoStatus::Transport)]);
+        for (cookie, status) in [(5, DtoStatus::Flushed), (6, DtoStatus::Flushed)] {
             side.request(Work::Send, cookie, side.segment(0, 8));
             assert_eq!(side.done(1), [(Operation::Send, cookie, status)]);
         }
@@ -216,6 +243,31 @@ fn a_shared_queue_serves_a_lost_queue_pair_again() {
             assert_eq!(queue.counts(), (2 - cookie as u32, 2 - cookie as u32));
             side.expect_nothing();
             sides[0] = world.side_with(keeps_receives);
+        }
+    }
+}
+
+#[test]
+fn an_attempt_that_its_owner_abandons_ends_without_an_event_and_its_requests_fail() {
+    for world in over_links() {
+        for is_connecting in [false, true] {
+            let side = world.side_with(keeps_receives);
+            side.receive(1, side.segment(0, 64));
+            let request = is_connecting.then(|| {
+                world.connect(&side);
+                world.request()
+            });
+            side.qp.give_up();
+            for cookie in 4..6 {
+                side.request(Work::Send, cookie, side.segment(0, 8));
+            }
+            side.expect_nothing();
+            side.qp.give_up();
+            let statuses = [DtoStatus::Transport, DtoStatus::Flushed];
+            let expected = [0, 1].map(|n: usize| (Operation::Send, 4 + n as u64, statuses[n]));
+            assert_eq!(side.done(2), expected);
+            drop(request);
+            side.expect_nothing();
         }
     }
 }

@@ -195,7 +195,7 @@ fn a_sender_does_not_learn_that_the_peer_is_lost() {
     for world in over_links() {
         let [one, other] = world.pair_with(|spec| {
             unreliable(spec);
-            spec.losses = LossPolicy::KeepReceives;
+            spec.losses = LossPolicy::Keep;
         });
         one.receive(3, one.segment(0, 8));
         drop(other);

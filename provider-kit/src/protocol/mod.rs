@@ -47,7 +47,7 @@ use outbound::Outbound;
 pub(crate) use receiver::Receiver;
 pub(crate) use reply_history::REPLY_PATIENCE;
 pub(crate) use request::PostedRequest;
-use send_queue::SendQueue;
+pub(crate) use send_queue::SendQueue;
 pub(crate) use state::{EndCause, Ending, Established, Protocol, Stage};
 pub(crate) use transmit::{RequestFrame, Sent, Transmit};
 

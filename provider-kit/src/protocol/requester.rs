@@ -173,12 +173,36 @@ impl Protocol {
     }
 
     /// Ends all outstanding operations at the end of the connection: those that the peer has executed succeed, unless
-    /// one before them has failed.
-    pub(crate) fn end_requests(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
+    /// one before them has failed. Requests stay if the peer is lost (`may_keep`) and the policy says so. Returns whether
+    /// they do.
+    pub(crate) fn end_requests(
+        &mut self,
+        queues: &mut WorkQueues,
+        upcalls: &mut Upcalls,
+        may_keep: bool,
+    ) -> bool {
         if !self.outbound.has_failed {
             self.complete(queues, upcalls);
         }
-        self.flush_requests(None, queues, upcalls);
+        let is_lost = self.has_lost_peer || self.inbound.refusal == Some(BreakCause::NoReceive);
+        let keeps = may_keep
+            && is_lost
+            && !self.outbound.has_failed
+            && !self.is_unreliable()
+            && queues.losses == LossPolicy::Keep;
+        if keeps {
+            self.put_receives_back(queues);
+        } else {
+            self.flush_requests(None, queues, upcalls);
+        }
+        keeps
+    }
+
+    /// The receives that messages have taken stay posted.
+    fn put_receives_back(&mut self, queues: &mut WorkQueues) {
+        // The older one last, so that it is the first again.
+        let taken = self.inbound.take_announced().into_iter().chain(self.inbound.take_arriving());
+        taken.for_each(|receive| queues.receives.put_back(receive));
     }
 
     /// Flushes all outstanding operations. `failed` is the sequence number of the request that failed
@@ -189,13 +213,11 @@ impl Protocol {
         queues: &mut WorkQueues,
         upcalls: &mut Upcalls,
     ) {
-        let keeps_receives = queues.losses == LossPolicy::KeepReceives;
-        let announced = self.inbound.take_announced();
+        let keeps_receives = queues.losses == LossPolicy::Keep;
         if keeps_receives {
-            // The older one last, so that it is the first again.
-            let taken = announced.into_iter().chain(self.inbound.take_arriving());
-            taken.for_each(|receive| queues.receives.put_back(receive));
+            self.put_receives_back(queues);
         } else {
+            let announced = self.inbound.take_announced();
             for receive in self.inbound.take_arriving().into_iter().chain(announced) {
                 queues.receives.fail(receive.posted, DtoStatus::Flushed, upcalls);
             }
@@ -206,7 +228,12 @@ impl Protocol {
         while let Some((request, extra, status)) = self.outbound.sends.pop_flushed(failed) {
             let status = match status {
                 _ if has_failed => DtoStatus::Flushed,
-                DtoStatus::Flushed if keeps_receives && self.has_lost_peer => self.status_of_loss(),
+                // An unreliable connection does not tell.
+                DtoStatus::Flushed
+                    if keeps_receives && self.has_lost_peer && self.is_unreliable() =>
+                {
+                    DtoStatus::Success
+                }
                 status => status,
             };
             has_failed = status != DtoStatus::Success;
@@ -218,21 +245,10 @@ impl Protocol {
         }
     }
 
-    /// The status of the oldest request that the peer does not execute because it is lost.
-    const fn status_of_loss(&self) -> DtoStatus {
-        // An unreliable connection does not tell.
-        if self.outbound.is_unreliable { DtoStatus::Success } else { DtoStatus::Transport }
-    }
-
     /// Why this side has broken the connection, if it has.
     pub(crate) fn break_cause(&self) -> Option<BreakCause> {
         let own = self.outbound.has_failed && !self.has_lost_peer;
         self.inbound.refusal.or(own.then_some(BreakCause::Request))
-    }
-
-    /// Whether a request has completed with the reason of the end, or needs none: the peer did not cause it.
-    pub(crate) fn has_reported_loss(&self) -> bool {
-        self.outbound.has_failed || !self.has_lost_peer
     }
 }
 

@@ -194,6 +194,11 @@ impl SendQueue {
         Some((request.in_flight(), request.extra(), status))
     }
 
+    /// Takes the oldest request of a connection that has ended, with the `extra` of its completion.
+    pub(crate) fn pop_lost(&mut self) -> Option<(InFlight, u64)> {
+        self.pop_flushed(None).map(|(request, extra, _)| (request, extra))
+    }
+
     /// Takes the oldest request for the flush of all, with the `extra` and the status of its completion.
     /// `failed` is the sequence number of the request that failed at the peer, and its status.
     pub(crate) fn pop_flushed(

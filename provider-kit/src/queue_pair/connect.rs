@@ -155,7 +155,7 @@ impl QpState {
         failure: ConnectError,
     ) {
         core.submit_without_wakeup(Job::Forget(token));
-        self.conclude(false, upcalls);
+        self.conclude(true, upcalls);
         self.push_event(failed(failure));
     }
 

@@ -13,6 +13,7 @@ use super::handle::QpHandle;
 use super::{Phase, QpRef, QpState, SoftQp};
 use crate::datagram_counts::DatagramCounts;
 use crate::progress::Core;
+use crate::protocol::SendQueue;
 use crate::regions;
 use crate::work_queues::{ReplacedQueues, WorkQueues};
 
@@ -39,6 +40,7 @@ impl QpHandle {
                 local_port: 0,
                 dialling: None,
                 conn: None,
+                kept: SendQueue::default(),
                 queues: WorkQueues::unconfigured(number),
                 is_closing: false,
                 is_retired: false,

@@ -148,7 +148,7 @@ impl QueuePair for QpHandle {
             match &mut state.conn {
                 _ if keeps_receives => {
                     state.phase = Phase::Disconnected;
-                    state.queues.receives.flush(upcalls);
+                    state.flush_unconnected(upcalls);
                 }
                 _ if !matches!(state.phase, Phase::Connecting | Phase::Connected) => {}
                 Some(conn)
@@ -181,6 +181,12 @@ impl QueuePair for QpHandle {
         });
     }
 
+    fn give_up(&self) {
+        if self.0.core.owner_process.check().is_ok() {
+            self.0.with_state(|state, upcalls| state.give_up(&self.0.core, upcalls));
+        }
+    }
+
     fn reset(&self) -> Result<()> {
         self.0.core.owner_process.check()?;
         self.0.with_state(|state, upcalls| {
@@ -189,7 +195,7 @@ impl QueuePair for QpHandle {
                 return Err(state.state_error());
             }
             // A lost connection has left them.
-            state.queues.receives.flush(upcalls);
+            state.flush_unconnected(upcalls);
             state.phase = Phase::Unconnected;
             state.forget_failures();
             Ok(())
@@ -217,7 +223,7 @@ impl QueuePair for QpHandle {
         self.0.read_until(|state| !state.has_suppressed());
         let state = self.0.state.lock();
         let protocol = state.conn.as_ref().map(|conn| &conn.protocol);
-        let requests = protocol.map_or(0, |protocol| protocol.outbound.sends.len());
+        let requests = protocol.map_or(&state.kept, |protocol| &protocol.outbound.sends).len();
         let held = protocol.map_or(0, |protocol| u32::from(protocol.inbound.holds_receive()));
         let receives = &state.queues.receives;
         Outstanding {
@@ -280,7 +286,7 @@ impl QueuePair for QpHandle {
             let ending = Ending { cause: EndCause::Disconnected, reason: Some(Reason::Abrupt) };
             state.end_connection(ending, &self.0.core, upcalls);
             state.phase = Phase::Disconnected;
-            state.queues.receives.flush(upcalls);
+            state.flush_unconnected(upcalls);
         });
     }
 }

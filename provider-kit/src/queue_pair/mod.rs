@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Weak};
 
 use dat_provider::error::{Error, Result, Subtype};
+use dat_provider::status::DtoStatus;
 use dat_provider::{BreakCause, ConnectionSink, LossPolicy, RefusalCause};
 use dat_sync::Mutex;
 use dat_sync::biased::{BiasedGuard, BiasedLock};
@@ -43,7 +44,7 @@ use crate::errors::wrong_state;
 use crate::frame::Reason;
 use crate::polled_links::PolledLink;
 use crate::progress::{Core, Driven, EventOrder, Job};
-use crate::protocol::{EndCause, Ending, Stage};
+use crate::protocol::{EndCause, Ending, SendQueue, Stage};
 use crate::shared_receive::Resume;
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
@@ -107,8 +108,8 @@ enum Phase {
     Connected,
     /// The connection or the attempt has ended, and the receives stay posted.
     Lost {
-        /// No request has to complete with the reason any more.
-        is_reported: bool,
+        /// Requests stay, too, until their owner gives up.
+        keeps: bool,
     },
     Disconnected,
 }
@@ -131,6 +132,8 @@ struct QpState {
     /// The link of the latest attempt while it is being connected; there is no connection then.
     dialling: Option<Box<Dialling>>,
     conn: Option<Box<Connection>>,
+    /// The requests of a lost connection.
+    kept: SendQueue,
     queues: WorkQueues,
     /// The consumer disconnects; a graceful disconnect waits for outstanding requests.
     is_closing: bool,
@@ -188,7 +191,8 @@ impl QpState {
     /// # Errors
     /// The queue pair cannot be connected in its current state.
     fn check_connectable(&self) -> Result<()> {
-        if self.is_retired || !matches!(self.phase, Phase::Unconnected | Phase::Lost { .. }) {
+        let is_unconnected = matches!(self.phase, Phase::Unconnected | Phase::Lost { .. });
+        if self.is_retired || !is_unconnected || !self.kept.is_empty() {
             return Err(self.state_error());
         }
         if self.queues.domain == 0 {
@@ -215,18 +219,56 @@ impl QpState {
     /// Whether receives may be posted that no connection uses, and that only their owner flushes.
     fn keeps_receives_without_connection(&self) -> bool {
         let is_unconnected = matches!(self.phase, Phase::Unconnected | Phase::Lost { .. });
-        is_unconnected && self.queues.losses == LossPolicy::KeepReceives
+        is_unconnected && self.queues.losses == LossPolicy::Keep
     }
 
-    /// The connection or the attempt is over: flushes the receives, unless they stay posted. `is_reported` is that of
+    /// The connection or the attempt is over: flushes the receives, unless they stay posted. `keeps` goes into
     /// [`Phase::Lost`].
-    fn conclude(&mut self, is_reported: bool, upcalls: &mut Upcalls) {
+    fn conclude(&mut self, keeps: bool, upcalls: &mut Upcalls) {
         let is_lost = !self.is_retired && !std::mem::take(&mut self.is_closing);
-        if is_lost && self.queues.losses == LossPolicy::KeepReceives {
-            self.phase = Phase::Lost { is_reported };
+        if is_lost && self.queues.losses == LossPolicy::Keep {
+            self.phase = Phase::Lost { keeps };
         } else {
             self.phase = Phase::Disconnected;
             self.queues.receives.flush(upcalls);
+        }
+    }
+
+    /// Ends the requests of a lost connection: the oldest one with that status.
+    fn flush_kept(&mut self, first: DtoStatus, upcalls: &mut Upcalls) {
+        let mut status = first;
+        while let Some((request, extra)) = self.kept.pop_lost() {
+            self.queues.complete_request(&request, extra, status, upcalls);
+            status = DtoStatus::Flushed;
+        }
+    }
+
+    /// Flushes what was posted without a connection or stayed after its loss.
+    fn flush_unconnected(&mut self, upcalls: &mut Upcalls) {
+        self.flush_kept(DtoStatus::Flushed, upcalls);
+        self.queues.receives.flush(upcalls);
+    }
+
+    /// Waits no longer for a peer that is lost, or a connection; see [`dat_provider::QueuePair::give_up`].
+    fn give_up(&mut self, core: &Core, upcalls: &mut Upcalls) {
+        let is_open = self.conn.as_ref().is_some_and(|conn| conn.protocol.is_open());
+        if self.is_retired || self.is_closing || is_open || self.queues.losses != LossPolicy::Keep {
+            return;
+        }
+        match self.phase {
+            Phase::Lost { keeps: true } if !self.kept.is_empty() => {
+                self.flush_kept(DtoStatus::Transport, upcalls);
+                self.phase = Phase::Lost { keeps: false };
+            }
+            Phase::Lost { .. } | Phase::Disconnected => {}
+            Phase::Unconnected | Phase::Connecting | Phase::Connected => {
+                self.stop_dialling(core);
+                let (before, reason) = (self.events.len(), Some(Reason::Abrupt));
+                let cause = EndCause::Disconnected;
+                self.end_connection(Ending { cause, reason }, core, upcalls);
+                self.events.truncate(before);
+                self.phase = Phase::Lost { keeps: true };
+            }
         }
     }
 
@@ -290,9 +332,11 @@ impl QpState {
         let Some(mut conn) = self.conn.take() else { return };
         let protocol = &mut conn.protocol;
         protocol.grant = None;
-        protocol.end_requests(&mut self.queues, upcalls);
+        let may_keep = !self.is_retired && !self.is_closing;
+        let keeps = protocol.end_requests(&mut self.queues, upcalls, may_keep);
+        self.kept = std::mem::take(&mut protocol.outbound.sends);
         self.break_cause = protocol.break_cause();
-        self.conclude(protocol.has_reported_loss(), upcalls);
+        self.conclude(keeps, upcalls);
         let event = match (protocol.stage, ending.cause) {
             (Stage::AwaitAnswer, EndCause::Rejected(private_data)) => {
                 Event::PeerRejected(private_data)

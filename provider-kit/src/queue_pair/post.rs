@@ -33,16 +33,13 @@ impl QpState {
 }
 
 impl QpState {
-    /// The status of a request that is posted after the end of a connection.
-    fn status_without_connection(&mut self) -> DtoStatus {
+    /// The status of a request that is posted after the end of a connection; `None` if it stays.
+    fn status_without_connection(&self) -> Option<DtoStatus> {
         match self.phase {
             // An unreliable connection does not tell.
-            Phase::Lost { .. } if self.queues.is_unreliable => DtoStatus::Success,
-            Phase::Lost { is_reported: false } => {
-                self.phase = Phase::Lost { is_reported: true };
-                DtoStatus::Transport
-            }
-            _ => DtoStatus::Flushed,
+            Phase::Lost { .. } if self.queues.is_unreliable => Some(DtoStatus::Success),
+            Phase::Lost { keeps: true } => None,
+            _ => Some(DtoStatus::Flushed),
         }
     }
 }
@@ -86,24 +83,29 @@ impl SoftQp {
                     return PostOutcome::Done(Err(error));
                 }
             };
-            match &mut state.conn {
-                Some(conn) if !conn.is_ending() => {
-                    let waiting = &mut conn.protocol.outbound.sends.waiting;
-                    if waiting.try_reserve(1).is_err() {
-                        state.queues.credits.give_back();
-                        return PostOutcome::Done(Err(Error::no_memory(
-                            "the requests of the endpoint",
-                        )));
-                    }
-                    waiting.push_back(request);
-                    conn.progress(&mut state.queues, upcalls);
-                    if !conn.is_ending() && conn.protocol.waits_for_credit() {
-                        conn.read(&mut state.queues, upcalls);
-                    }
-                }
-                _ => {
-                    let (extra, status) = (request.extra(), state.status_without_connection());
-                    state.queues.complete_request(&request.in_flight(), extra, status, upcalls);
+            let status = match &state.conn {
+                Some(conn) if !conn.is_ending() => None,
+                _ => state.status_without_connection(),
+            };
+            if let Some(status) = status {
+                let extra = request.extra();
+                state.queues.complete_request(&request.in_flight(), extra, status, upcalls);
+                return PostOutcome::Done(Ok(()));
+            }
+            let waiting = match &mut state.conn {
+                Some(conn) => &mut conn.protocol.outbound.sends.waiting,
+                None => &mut state.kept.waiting,
+            };
+            if waiting.try_reserve(1).is_err() {
+                state.queues.credits.give_back();
+                let what = "the requests of the endpoint";
+                return PostOutcome::Done(Err(Error::no_memory(what)));
+            }
+            waiting.push_back(request);
+            if let Some(conn) = &mut state.conn {
+                conn.progress(&mut state.queues, upcalls);
+                if !conn.is_ending() && conn.protocol.waits_for_credit() {
+                    conn.read(&mut state.queues, upcalls);
                 }
             }
             PostOutcome::Done(Ok(()))

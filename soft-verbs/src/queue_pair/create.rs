@@ -126,7 +126,7 @@ fn spec(domain: &Domain, init: &QueuePairInit, number: u32, sink: &Arc<LinkSink>
         receive_queue: Some(Arc::clone(&init.receive_queue.kit)),
         shared_receives: shared.map(|shared| Arc::clone(&shared.kit)),
         limits,
-        losses: LossPolicy::KeepReceives,
+        losses: LossPolicy::Keep,
         ..QueuePairSpec::new(Arc::clone(sink) as Arc<dyn dat_provider::ConnectionSink>)
     }
 }

@@ -1,14 +1,16 @@
 //! What a failure causes: the queue pair gets into the state ERR, and the rest is flushed.
 
+use std::sync::Weak;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::{BreakCause, Completion};
 
-use super::{QueuePair, QueuePairState, QueuePairType};
+use super::link::Phase;
+use super::{QueuePair, QueuePairAttributes, QueuePairState, QueuePairType};
 use crate::async_event::AsyncEventType;
-use crate::completion_queue::failed;
-use crate::work_completion::{WcOpcode, WcStatus, WorkCompletion};
+use crate::work_completion::{WcOpcode, WorkCompletion};
 
 /// A request that the engine reports as a bind.
 pub(super) struct Special {
@@ -91,24 +93,13 @@ impl QueuePair {
     /// The peer did not connect in time: the oldest request that waits fails, and the rest is flushed. Those of an
     /// unreliable queue pair are lost.
     pub(super) fn fail_held(&self) {
-        if self.kind() != QueuePairType::Rc {
-            let mut posting = self.posting.lock();
-            posting.to_drain = 0;
-            let held = std::mem::take(&mut posting.held);
-            drop(posting);
-            for request in held {
-                // It never fails.
-                let _ = request.post(|request| {
-                    self.fail_lost(request);
-                    Ok(())
-                });
-            }
-            return;
-        }
-        let oldest = self.posting.lock().held.pop_front();
-        if let Some(request) = oldest {
-            let status = WcStatus::RETRY_EXC_ERR;
-            self.init.send_queue.push(failed(request.wr_id, self.number, status));
+        self.control.lock().link.give_up();
+        // The engine takes requests from now on.
+        self.kit.give_up();
+        let has_requests = !self.posting.lock().held.is_empty();
+        self.pass_held();
+        if has_requests && self.kind() == QueuePairType::Rc {
+            self.kit.give_up();
             self.enter_error();
         }
     }
@@ -132,13 +123,44 @@ impl QueuePair {
         }
     }
 
-    /// The connection has ended. The engine fails the next request of a reliable queue pair; those of an unreliable one
-    /// are lost from now on.
+    /// The peer is lost. A reliable queue pair repeats its requests for some time, in which other means may report the end
+    /// to the program. An unreliable one loses its requests from now on.
     fn note_lost(&self) {
-        if self.kind() == QueuePairType::Rc {
+        let posting = self.posting.lock();
+        self.is_open.store(false, Ordering::Release);
+        drop(posting);
+        self.limit_repetition();
+    }
+
+    /// Requests to a peer that is lost are outstanding: they fail after the time of their retries.
+    pub(super) fn limit_repetition(&self) {
+        if self.kind() != QueuePairType::Rc || self.kit.outstanding().requests == 0 {
             return;
         }
-        let _posting = self.posting.lock();
-        self.is_open.store(false, Ordering::Release);
+        let mut control = self.control.lock();
+        let time = repetition(&control.attributes);
+        if control.link.phase != Phase::Lost || control.link.is_repeating {
+            return;
+        }
+        control.link.is_repeating = true;
+        let (round, weak) = (control.link.round, Weak::clone(&self.weak_self));
+        drop(control);
+        let Some(time) = time else { return };
+        self.later(time, move || {
+            let Some(queue_pair) = weak.upgrade() else { return };
+            let control = queue_pair.control.lock();
+            let is_same = control.link.round == round && control.link.phase == Phase::Lost;
+            drop(control);
+            if is_same {
+                queue_pair.kit.give_up();
+                queue_pair.enter_error();
+            }
+        });
     }
+}
+
+/// How long a request is repeated that the peer does not acknowledge; `None` is for ever.
+pub(super) fn repetition(attributes: &QueuePairAttributes) -> Option<Duration> {
+    let once = Duration::from_nanos(4096 << attributes.timeout.min(31));
+    (attributes.timeout != 0).then(|| once * (u32::from(attributes.retry_cnt) + 1))
 }

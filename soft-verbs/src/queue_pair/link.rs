@@ -7,6 +7,7 @@ use dat_provider::flags::Qos;
 use dat_provider::{ConnectRequest, ConnectionSink, ConnectionUpcall, Responder};
 use dat_sync::clock;
 
+use super::failure::repetition;
 use super::role::Role;
 use super::{Control, QueuePair, QueuePairAttributes, QueuePairState, QueuePairType};
 use crate::engine::dial::{Dial, NO_QUEUE_PAIR};
@@ -34,6 +35,13 @@ pub(super) enum Phase {
     Failed,
 }
 
+impl Phase {
+    /// Whether there is a connection, or was one.
+    pub(super) const fn was_up(self) -> bool {
+        matches!(self, Self::Up | Self::Lost)
+    }
+}
+
 /// The connection.
 #[derive(Default)]
 pub(super) struct Link {
@@ -43,7 +51,9 @@ pub(super) struct Link {
     /// The `min_rnr_timer` of the peer.
     pub(super) peer_timer: u8,
     /// How often the link was forgotten.
-    round: u64,
+    pub(super) round: u64,
+    /// It is lost, and requests are outstanding, which fail later.
+    pub(super) is_repeating: bool,
     /// When an attempt by number is repeated no more.
     deadline: Option<Instant>,
     /// A request by number that came before this side was ready.
@@ -54,6 +64,12 @@ impl Link {
     /// Whether that is the latest attempt, or its connection.
     pub(super) const fn is_attempt(&self, attempt: u64) -> bool {
         self.attempt == attempt
+    }
+
+    /// Ends the attempt: its events are of no interest any more.
+    pub(super) fn give_up(&mut self) {
+        self.attempt += 1;
+        self.phase = Phase::Failed;
     }
 
     /// Ends the attempt or connection: its events are of no interest any more.
@@ -94,12 +110,11 @@ fn patience(kind: QueuePairType, attributes: &QueuePairAttributes) -> Option<Dur
     if kind != QueuePairType::Rc {
         return Some(PATIENCE);
     }
-    // 0 is an infinite time, of a queue pair that has its attributes for sending.
-    if attributes.timeout == 0 && attributes.qp_state == QueuePairState::Rts {
-        return None;
+    // Before, it has no attributes for sending.
+    if attributes.qp_state != QueuePairState::Rts {
+        return Some(PATIENCE);
     }
-    let once = Duration::from_nanos(4096 << attributes.timeout.min(31));
-    Some(PATIENCE.max(once * (u32::from(attributes.retry_cnt) + 1)))
+    repetition(attributes).map(|time| time.max(PATIENCE))
 }
 
 impl QueuePair {
@@ -120,7 +135,11 @@ impl QueuePair {
                 drop(control);
                 return self.accept_incoming();
             }
-            Role::Itself => control.link.phase = Phase::Failed,
+            Role::Itself => {
+                control.link.phase = Phase::Failed;
+                drop(control);
+                return self.kit.give_up();
+            }
         }
         drop(control);
         self.dial();
@@ -207,7 +226,7 @@ impl QueuePair {
         self.later(patience, move || {
             let Some(queue_pair) = weak.upgrade() else { return };
             let control = queue_pair.control.lock();
-            let is_same = control.link.round == round && control.link.phase != Phase::Up;
+            let is_same = control.link.round == round && !control.link.phase.was_up();
             let still_waits = is_same && control.state == QueuePairState::Rts;
             drop(control);
             if still_waits {

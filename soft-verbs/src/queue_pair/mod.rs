@@ -101,6 +101,8 @@ struct Posting {
     to_drain: usize,
     /// A thread passes them on.
     is_passing: bool,
+    /// The engine has flushed what it had, and flushes what it gets.
+    is_flushed: bool,
 }
 
 /// The state.
@@ -203,7 +205,7 @@ impl QueuePair {
         // What has arrived is received and acknowledged, as a device does: for the peer it is a success.
         self.kit.disconnect(Close::Abrupt);
         self.kit.shutdown();
-        self.posting.lock().held.clear();
+        *self.posting.lock() = Posting::default();
     }
 
     fn report(&self, kind: AsyncEventType) {

@@ -7,11 +7,9 @@ use std::time::Duration;
 use dat_provider::flags::Close;
 
 use super::attributes::{AttributeMask, QueuePairAttributes, QueuePairState, QueuePairType};
-use super::{QueuePair, transition};
+use super::{Posting, QueuePair, transition};
 use crate::async_event::AsyncEventType;
-use crate::completion_queue::failed;
 use crate::error::{Error, Result};
-use crate::work_completion::WcStatus;
 
 /// How often a draining queue is looked at.
 const DRAIN_CHECK: Duration = Duration::from_millis(1);
@@ -74,7 +72,7 @@ impl QueuePair {
         self.kit.disconnect(Close::Abrupt);
         // A queue pair that was never connected need not be reset.
         let _ = self.kit.reset();
-        self.posting.lock().held.clear();
+        *self.posting.lock() = Posting::default();
         let queues = [&self.init.send_queue, &self.init.receive_queue];
         queues.into_iter().for_each(|queue| queue.forget(self.number));
         let mut control = self.control.lock();
@@ -85,13 +83,22 @@ impl QueuePair {
 
     /// Flushes all that is outstanding; the state is ERR.
     pub(super) fn flush(&self) {
-        self.close_gates();
+        let is_datagram = self.kind() == QueuePairType::Ud;
+        let posting = self.posting.lock();
+        self.is_open.store(false, Ordering::Release);
+        if is_datagram {
+            self.takes_receives.store(false, Ordering::Release);
+        }
+        drop(posting);
         self.control.lock().link.forget();
         self.kit.disconnect(Close::Abrupt);
-        let held = std::mem::take(&mut self.posting.lock().held);
-        for request in held {
-            let status = WcStatus::WR_FLUSH_ERR;
-            self.init.send_queue.push(failed(request.wr_id, self.number, status));
+        if is_datagram {
+            let held = std::mem::take(&mut self.posting.lock().held);
+            held.iter().for_each(|request| self.push_flushed(request.wr_id));
+        } else {
+            // What is posted from now on is flushed by the engine, after what it has.
+            self.posting.lock().is_flushed = true;
+            self.pass_held();
         }
         if self.init.shared_receives.is_some() {
             self.report(AsyncEventType::LastWorkRequestReached);

@@ -2,15 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use dat_provider::flags::CompletionFlags;
-
 use super::held::Held;
 use super::link::Phase;
 use super::{QueuePair, QueuePairState, QueuePairType};
 use crate::completion_queue::failed;
 use crate::error::{Error, Result};
-use crate::request::{SendOperation, SendRequest};
-use crate::work_completion::{WcOpcode, WcStatus, WorkCompletion};
+use crate::request::SendRequest;
+use crate::work_completion::WcStatus;
 
 impl QueuePair {
     /// Posts a request while the connection is not established, or in another state than RTS.
@@ -24,23 +22,20 @@ impl QueuePair {
         let control = self.control.lock();
         let (state, phase) = (control.state, control.link.phase);
         drop(control);
-        match state {
+        let is_flushed = match state {
             QueuePairState::Reset | QueuePairState::Init | QueuePairState::Rtr => {
                 return Err(Error::invalid(format!(
                     "cannot post a request in the state {state:?}"
                 )));
             }
-            QueuePairState::Err | QueuePairState::Sqe => {
-                let status = WcStatus::WR_FLUSH_ERR;
-                self.init.send_queue.push(failed(request.wr_id, self.number, status));
-                return Ok(());
-            }
-            QueuePairState::Rts if phase == Phase::Lost => {
-                drop(posting);
-                self.fail_lost(request);
-                return Ok(());
-            }
-            QueuePairState::Rts | QueuePairState::Sqd => {}
+            QueuePairState::Rts | QueuePairState::Sqd => false,
+            QueuePairState::Sqe => true,
+            // The engine would send a datagram.
+            QueuePairState::Err => self.kind() == QueuePairType::Ud,
+        };
+        if is_flushed {
+            self.push_flushed(request.wr_id);
+            return Ok(());
         }
         if posting.held.len() >= self.init.capacity.max_send_wr as usize {
             return Err(Error::plain(
@@ -51,48 +46,44 @@ impl QueuePair {
         let is_first = posting.held.is_empty();
         posting.held.push_back(Held::new(request));
         drop(posting);
-        if is_first && state == QueuePairState::Rts && phase != Phase::Up {
+        if is_first && state == QueuePairState::Rts && !phase.was_up() {
             self.limit_wait();
         }
         // The connection may have been established meanwhile.
         self.pass_held();
+        if phase == Phase::Lost {
+            self.limit_repetition();
+        }
         Ok(())
     }
 
-    /// A request to a peer that is gone. A reliable one fails, an unreliable one is lost.
-    pub(super) fn fail_lost(&self, request: &SendRequest<'_>) {
-        let status = WcStatus::RETRY_EXC_ERR;
-        if self.kind() == QueuePairType::Rc {
-            self.init.send_queue.push(failed(request.wr_id, self.number, status));
-            return self.enter_error();
-        }
-        if !self.flags(request.flags).contains(CompletionFlags::SUPPRESS) {
-            let opcode = match request.operation {
-                SendOperation::Write(_) | SendOperation::WriteWithImmediate(..) => {
-                    WcOpcode::RDMA_WRITE
-                }
-                _ => WcOpcode::SEND,
-            };
-            let (wr_id, qp_num) = (request.wr_id, self.number);
-            let done = WorkCompletion { wr_id, qp_num, opcode, ..WorkCompletion::default() };
-            self.init.send_queue.push(done);
-        }
+    /// A request is flushed that the engine does not get.
+    pub(super) fn push_flushed(&self, wr_id: u64) {
+        self.init.send_queue.push(failed(wr_id, self.number, WcStatus::WR_FLUSH_ERR));
     }
 
-    /// Passes the requests that wait to the engine, if the connection is established and the state is RTS.
+    /// Passes the requests that wait to the engine, if the connection was established and the state is RTS. In the state
+    /// ERR, they follow what the engine has flushed.
     pub(super) fn pass_held(&self) {
         loop {
             let mut posting = self.posting.lock();
             let control = self.control.lock();
             let is_draining = control.state == QueuePairState::Sqd && posting.to_drain != 0;
-            let may_pass = (control.state == QueuePairState::Rts || is_draining)
-                && control.link.phase == Phase::Up;
+            let phase = control.link.phase;
+            let may_pass = match control.state {
+                QueuePairState::Err => posting.is_flushed,
+                QueuePairState::Rts => phase.was_up() || phase == Phase::Failed,
+                _ => is_draining && phase.was_up(),
+            };
+            let is_err = control.state == QueuePairState::Err;
+            // A lost connection looks at each request.
+            let opens = is_err || phase == Phase::Up;
             drop(control);
             if !may_pass || posting.is_passing {
                 return;
             }
             let Some(request) = posting.held.pop_front() else {
-                self.is_open.store(true, Ordering::Release);
+                self.is_open.store(opens, Ordering::Release);
                 return;
             };
             posting.is_passing = true;
@@ -101,7 +92,7 @@ impl QueuePair {
             let posted = request.post(|request| self.post_now(request));
             self.posting.lock().is_passing = false;
             if posted.is_err() {
-                let status = WcStatus::LOC_QP_OP_ERR;
+                let status = if is_err { WcStatus::WR_FLUSH_ERR } else { WcStatus::LOC_QP_OP_ERR };
                 self.init.send_queue.push(failed(request.wr_id, self.number, status));
                 return self.enter_error();
             }

@@ -194,3 +194,32 @@ fn the_peer_may_write_and_may_read_only_if_the_side_has_resources_for_it() {
         assert_eq!([access(&active), access(&answering)], [expected; 2]);
     }
 }
+
+#[test]
+fn a_program_gets_the_event_of_the_end_before_its_requests_fail() {
+    let mut sides = Sides::new(PortSpace::Tcp);
+    let (one, other) = (Verbs::new(), Verbs::new());
+    let (active, answering) =
+        (one.queue_pair(QueuePairType::Rc), other.queue_pair(QueuePairType::Rc));
+    sides.active.attach(&active).expect("bound to the device");
+    let wanted =
+        ConnectParameters { retry_count: 7, rnr_retry_count: 7, ..ConnectParameters::default() };
+    let passive = sides.request(&wanted);
+    passive.attach(&answering).expect("bound to the device");
+    passive.accept(Some(&wanted)).expect("a request waits");
+    expect(&sides.here, EventKind::Established);
+    expect(&sides.there, EventKind::Established);
+    // The peer has no receive, and goes without a word.
+    let data = Data::Segments(&[]);
+    let (operation, flags) = (SendOperation::Send, SendFlags::SIGNALED);
+    let send = SendRequest { wr_id: 5, operation, flags, data, destination: None };
+    active.post_send(&send).expect("connected");
+    passive.detach();
+    answering.destroy().expect("detached");
+    passive.destroy().expect("no event waits");
+    expect(&sides.here, EventKind::Disconnected);
+    let mut found = [WorkCompletion::default()];
+    assert_eq!(one.queue.poll(&mut found), 0, "{found:?}");
+    sides.active.disconnect().expect("connected");
+    assert_eq!((one.completion().wr_id, active.state()), (5, QueuePairState::Err));
+}

@@ -1,5 +1,7 @@
 //! How operations fail, and what follows.
 
+use std::time::{Duration, Instant};
+
 use dat_provider::mem::Memory;
 use dat_soft_verbs::*;
 
@@ -80,21 +82,74 @@ fn a_receive_that_is_too_short_fails_on_both_sides() {
 }
 
 #[test]
-fn a_peer_that_is_gone_leaves_receives_and_fails_the_next_request() {
+fn a_peer_that_is_gone_leaves_receives_and_fails_requests_after_their_retries() {
     let [one, other] = pair();
     one.receive(1, one.sge(0, 64));
     other.post(9, SendOperation::Write(one.remote(0)), other.sge(0, 8));
     other.done(1);
     other.qp.destroy().expect("in use by nobody");
     one.expect_nothing();
+    let begun = Instant::now();
     one.post(2, SendOperation::Send, one.sge(0, 8));
-    assert_eq!(one.brief(2), [(2, WcStatus::RETRY_EXC_ERR), (1, WcStatus::WR_FLUSH_ERR)]);
+    one.post(3, SendOperation::Send, one.sge(0, 8));
+    one.expect_nothing();
+    assert_eq!(one.qp.state(), QueuePairState::Rts);
+    let mut done = one.brief(3);
+    // A timeout of 14 is 67 ms, and there are 7 retries.
+    assert!(begun.elapsed() >= Duration::from_millis(536), "{:?}", begun.elapsed());
+    done.sort_by_key(|(wr_id, _)| *wr_id);
+    let flushed = WcStatus::WR_FLUSH_ERR;
+    assert_eq!(done, [(1, flushed), (2, WcStatus::RETRY_EXC_ERR), (3, flushed)]);
     assert_eq!(one.qp.state(), QueuePairState::Err);
 }
 
 #[test]
+fn requests_to_a_peer_that_is_gone_are_flushed_in_the_error_state() {
+    let [one, other] = pair();
+    one.receive(1, one.sge(0, 64));
+    // It has no receive, so this is outstanding when it goes.
+    one.post(2, SendOperation::Send, one.sge(0, 8));
+    other.qp.destroy().expect("in use by nobody");
+    one.post(3, SendOperation::Write(other.remote(0)), one.sge(0, 8));
+    one.expect_nothing();
+    one.move_to(QueuePairState::Err).expect("from every state");
+    one.post(4, SendOperation::Send, one.sge(0, 8));
+    let mut done = one.brief(4);
+    done.sort_by_key(|(wr_id, _)| *wr_id);
+    assert_eq!(done, [1, 2, 3, 4].map(|n| (n, WcStatus::WR_FLUSH_ERR)));
+}
+
+#[test]
+fn requests_complete_in_the_order_of_the_posts_when_the_queue_pair_is_flushed() {
+    const COUNT: u64 = 14;
+    for round in 0..40 {
+        let [one, other] = pair();
+        (0..16).for_each(|n| other.receive(n, other.sge(0, 64)));
+        let posts = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                posts.wait();
+                for n in 0..COUNT {
+                    one.post(n, SendOperation::Send, one.sge(0, 8));
+                }
+            });
+            scope.spawn(|| {
+                posts.wait();
+                std::thread::sleep(Duration::from_micros(20 * (round % 10)));
+                one.move_to(QueuePairState::Err).expect("from every state");
+            });
+            let done = one.brief(COUNT as usize);
+            let order: Vec<_> = done.iter().map(|(wr_id, _)| *wr_id).collect();
+            assert!(order.is_sorted(), "{done:?}");
+            let is_flushed = |(_, status): &(u64, WcStatus)| *status == WcStatus::WR_FLUSH_ERR;
+            assert!(done.iter().skip_while(|one| !is_flushed(one)).all(is_flushed), "{done:?}");
+        });
+    }
+}
+
+#[test]
 fn a_peer_that_does_not_exist_is_tried_for_about_a_second() {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let [one, other] = [Side::new(QueuePairType::Rc), Side::new(QueuePairType::Rc)];
     let number = other.qp.number();
     other.qp.destroy().expect("in use by nobody");
@@ -108,7 +163,7 @@ fn a_peer_that_does_not_exist_is_tried_for_about_a_second() {
     done.sort_by_key(|(wr_id, _)| *wr_id);
     let flushed = WcStatus::WR_FLUSH_ERR;
     assert_eq!(done, [(1, flushed), (2, WcStatus::RETRY_EXC_ERR), (3, flushed)]);
-    assert!(begun.elapsed() >= std::time::Duration::from_millis(500), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= Duration::from_millis(500), "{:?}", begun.elapsed());
 }
 
 #[test]

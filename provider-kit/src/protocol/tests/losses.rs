@@ -26,7 +26,7 @@ fn lose(is_shared: bool, frames: &[Body], check: impl FnOnce(&mut Side)) {
     scenario.before = [1, 0];
     let places = [0, 1].map(|side| Rc::new(Place::new(side, (scenario.slot, scenario.slots))));
     let mut world = World::new(&scenario, &places, &Choices::default());
-    world.sides[1].queues.losses = LossPolicy::KeepReceives;
+    world.sides[1].queues.losses = LossPolicy::Keep;
     (0..4).for_each(|_| world.act(Action::Post(1)));
     let side = &mut world.sides[1];
     for body in frames {

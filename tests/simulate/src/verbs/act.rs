@@ -107,6 +107,10 @@ impl World {
                         }
                     };
                 }
+                // At once, also what was posted before the loss was noticed.
+                if side.account.phase == Phase::Lost {
+                    side.queue_pair.give_up();
+                }
             }
         }
         Ok(())

@@ -67,7 +67,7 @@ impl Side {
                 max_reads_in: 4,
                 max_reads_out: 4,
             },
-            losses: LossPolicy::KeepReceives,
+            losses: LossPolicy::Keep,
             ..QueuePairSpec::new(Arc::clone(&changes) as Arc<dyn ConnectionSink>)
         };
         let queue_pair = machine.adapter.create_queue_pair(spec).expect("a queue pair");
