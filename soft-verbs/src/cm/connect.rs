@@ -118,7 +118,8 @@ impl Identifier {
     /// identifier gets ready to send. A connection is established when an event says so; datagrams may be sent at once.
     ///
     /// # Errors
-    /// `EINVAL` if there is no request that waits, or for private data that is too long; those of the queue pair.
+    /// `EINVAL` if there is no request that waits, and for private data that is too long: the request is rejected then, as
+    /// the kernel does if it cannot send the answer. What the queue pair refuses.
     pub fn accept(self: &Arc<Self>, parameters: Option<&ConnectParameters<'_>>) -> Result<()> {
         let mut inner = self.inner.lock();
         if let Step::Refuse = inner.state.step(Input::Accept) {
@@ -139,7 +140,13 @@ impl Identifier {
         if parameters.initiator_depth == MAX_READS {
             parameters.initiator_depth = theirs.responder_resources;
         }
-        self.check_private_data(parameters.private_data, self.space().private_data().accept)?;
+        let most = self.space().private_data().accept;
+        if let Err(error) = self.check_private_data(parameters.private_data, most) {
+            // It fails only if the program has destroyed the queue pair, which flushes it as well.
+            let _ = inner.flush_queue_pair();
+            inner.reject(reason::CONSUMER, &[])?;
+            return Err(error);
+        }
         inner.own = self.terms(&inner, &parameters);
         inner.own.retry_count = theirs.retry_count;
         if !self.is_datagram() {
@@ -156,13 +163,8 @@ impl Identifier {
     /// `EINVAL` if none waits, or for private data that is too long.
     pub fn reject(&self, private_data: &[u8], for_ece: bool) -> Result<()> {
         self.check_private_data(private_data, self.space().private_data().reject)?;
-        let mut inner = self.inner.lock();
-        inner.step(Input::Reject, "reject")?;
         let reason = if for_ece { reason::OPTIONS } else { reason::CONSUMER };
-        let private_data = private_data.to_vec();
-        inner.send(&Message::Reject(Rejection { reason, private_data }));
-        inner.unlink();
-        Ok(())
+        self.inner.lock().reject(reason, private_data)
     }
 
     /// Completes a connection of an identifier without a queue pair, after the peer has accepted (rdma_establish(3)).
@@ -301,6 +303,16 @@ impl Identifier {
             data.len(),
             self.space()
         )))
+    }
+}
+
+impl Inner {
+    fn reject(&mut self, reason: u16, private_data: &[u8]) -> Result<()> {
+        self.step(Input::Reject, "reject")?;
+        let private_data = private_data.to_vec();
+        self.send(&Message::Reject(Rejection { reason, private_data }));
+        self.unlink();
+        Ok(())
     }
 }
 

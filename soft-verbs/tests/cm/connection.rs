@@ -105,12 +105,20 @@ fn private_data_has_a_limit_in_each_message() {
     assert_eq!(sides.active.connect(&too_long).expect_err("56").errno, libc::EINVAL);
     let passive = sides.request(&ConnectParameters { private_data: &[1; 56], ..too_long });
     assert_eq!(passive.reject(&[0; 149], false).expect_err("148").errno, libc::EINVAL);
-    let too_long = ConnectParameters { private_data: &[0; 197], ..too_long };
-    assert_eq!(passive.accept(Some(&too_long)).expect_err("196").errno, libc::EINVAL);
     passive.accept(Some(&ConnectParameters { private_data: &[2; 196], ..too_long })).expect("196");
     let event = expect(&sides.here, EventKind::ConnectResponse);
     let Parameters::Connection(seen) = event.parameters() else { panic!("not a connection") };
     assert_eq!(seen.private_data, [2; 196]);
+}
+
+#[test]
+fn an_answer_that_cannot_be_sent_rejects_the_request() {
+    let mut sides = Sides::new(PortSpace::Tcp);
+    let passive = sides.request(&ConnectParameters::default());
+    let too_long = ConnectParameters { private_data: &[0; 197], ..Default::default() };
+    assert_eq!(passive.accept(Some(&too_long)).expect_err("196").errno, libc::EINVAL);
+    assert_eq!(expect(&sides.here, EventKind::Rejected).status(), 28);
+    assert_eq!(passive.accept(None).expect_err("it is rejected").errno, libc::EINVAL);
 }
 
 #[test]
