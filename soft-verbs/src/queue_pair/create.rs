@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
 
-use dat_provider::{LossPolicy, QueuePairLimits, QueuePairSpec, Service};
+use dat_provider::{ConnectionSink, LossPolicy, QueuePairLimits, QueuePairSpec, Service};
 use dat_sync::Mutex;
 
 use super::link::{Link, LinkSink};
@@ -31,11 +31,12 @@ impl QueuePair {
             datagram::create(adapter, |number, binding| QueuePairSpec {
                 service: Service::Datagram,
                 binding,
-                ..spec(domain, &init, number, &sink)
+                ..spec(domain, &init, number, Arc::clone(&sink) as _)
             })?
         } else {
             let number = engine.numbers.assign(adapter)?;
-            let made = adapter.create_queue_pair(spec(domain, &init, number, &sink));
+            let made =
+                adapter.create_queue_pair(spec(domain, &init, number, Arc::clone(&sink) as _));
             (made.inspect_err(|_| engine.numbers.release(number))?, number)
         };
         let queue_pair = Arc::new_cyclic(|weak_self: &Weak<Self>| Self {
@@ -45,6 +46,7 @@ impl QueuePair {
             kit,
             is_open: AtomicBool::new(false),
             takes_receives: AtomicBool::new(false),
+            twin: Mutex::default(),
             inline: Mutex::default(),
             posting: Mutex::default(),
             modifying: Mutex::default(),
@@ -101,7 +103,12 @@ fn checked(domain: &Domain, init: &QueuePairInit) -> Result<QueuePairInit> {
 
 /// The specification of the engine's queue pair. It takes more requests than promised: completions that the program has
 /// not polled count there, and requests that waited for the connection must all fit.
-fn spec(domain: &Domain, init: &QueuePairInit, number: u32, sink: &Arc<LinkSink>) -> QueuePairSpec {
+pub(super) fn spec(
+    domain: &Domain,
+    init: &QueuePairInit,
+    number: u32,
+    sink: Arc<dyn ConnectionSink>,
+) -> QueuePairSpec {
     let ia = &domain.context().engine.attributes.ia;
     let size = init.capacity;
     let limits = QueuePairLimits {
@@ -127,6 +134,6 @@ fn spec(domain: &Domain, init: &QueuePairInit, number: u32, sink: &Arc<LinkSink>
         shared_receives: shared.map(|shared| Arc::clone(&shared.kit)),
         limits,
         losses: LossPolicy::Keep,
-        ..QueuePairSpec::new(Arc::clone(sink) as Arc<dyn dat_provider::ConnectionSink>)
+        ..QueuePairSpec::new(sink)
     }
 }

@@ -134,7 +134,7 @@ impl QueuePair {
 
     /// Requests to a peer that is lost are outstanding: they fail after the time of their retries.
     pub(super) fn limit_repetition(&self) {
-        if self.kind() != QueuePairType::Rc || self.kit.outstanding().requests == 0 {
+        if self.kind() != QueuePairType::Rc || self.outstanding_requests() == 0 {
             return;
         }
         let mut control = self.control.lock();

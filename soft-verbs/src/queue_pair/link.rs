@@ -136,9 +136,8 @@ impl QueuePair {
                 return self.accept_incoming();
             }
             Role::Itself => {
-                control.link.phase = Phase::Failed;
                 drop(control);
-                return self.kit.give_up();
+                return self.connect_to_itself();
             }
         }
         drop(control);

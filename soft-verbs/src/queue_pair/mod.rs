@@ -3,6 +3,7 @@
 //! # Modules
 //! - `create`: the creation; `attributes` and `transition`: what a queue pair is, and its state machine; `modify`: the transitions.
 //! - `link`: the connection by number; `role`: which side connects.
+//! - `itself`: the connection of a queue pair to itself.
 //! - `datagram`: queue pairs of type UD.
 //! - `bind`: windows.
 //! - `post`: posting; `waiting` and `held`: requests that wait for the connection; `inline`: data that a post copies.
@@ -20,6 +21,7 @@ mod datagram;
 mod failure;
 mod held;
 mod inline;
+mod itself;
 mod link;
 mod modify;
 mod post;
@@ -32,7 +34,6 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use dat_provider::flags::Close;
 use dat_sync::Mutex;
 
 use crate::async_event::{AsyncElement, AsyncEventType};
@@ -51,6 +52,7 @@ pub use inline::MAX_INLINE;
 use failure::Special;
 use held::Held;
 use inline::InlineRing;
+use itself::Twin;
 use link::Link;
 
 /// What a queue pair is created with (`ibv_qp_init_attr`).
@@ -83,6 +85,8 @@ pub struct QueuePair {
     is_open: AtomicBool,
     /// Receives go to the engine as they are posted.
     takes_receives: AtomicBool,
+    /// What sends if the queue pair is connected to itself.
+    twin: Mutex<Option<Twin>>,
     inline: Mutex<Option<InlineRing>>,
     posting: Mutex<Posting>,
     /// Held by a call that changes the state.
@@ -191,7 +195,7 @@ impl QueuePair {
 
     /// Ends the connection, after what has arrived is received and acknowledged.
     pub(crate) fn leave(&self) {
-        self.kit.disconnect(Close::Abrupt);
+        self.disconnect();
     }
 
     /// Ends all use of the engine.
@@ -203,7 +207,8 @@ impl QueuePair {
         self.set_state(&mut control, QueuePairState::Reset);
         drop(control);
         // What has arrived is received and acknowledged, as a device does: for the peer it is a success.
-        self.kit.disconnect(Close::Abrupt);
+        self.disconnect();
+        self.forget_twin();
         self.kit.shutdown();
         *self.posting.lock() = Posting::default();
     }
@@ -228,7 +233,7 @@ impl QueuePair {
 
     /// Whether requests that were posted before the state SQD have not completed.
     fn is_draining(&self) -> bool {
-        self.posting.lock().to_drain != 0 || self.kit.outstanding().requests != 0
+        self.posting.lock().to_drain != 0 || self.outstanding_requests() != 0
     }
 
     /// From now on posts are looked at.

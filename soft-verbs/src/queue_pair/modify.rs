@@ -4,8 +4,6 @@ use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dat_provider::flags::Close;
-
 use super::attributes::{AttributeMask, QueuePairAttributes, QueuePairState, QueuePairType};
 use super::{Posting, QueuePair, transition};
 use crate::async_event::AsyncEventType;
@@ -69,7 +67,8 @@ impl QueuePair {
     fn reset(&self) {
         self.close_gates();
         self.control.lock().link.forget();
-        self.kit.disconnect(Close::Abrupt);
+        self.disconnect();
+        self.forget_twin();
         // A queue pair that was never connected need not be reset.
         let _ = self.kit.reset();
         *self.posting.lock() = Posting::default();
@@ -91,7 +90,7 @@ impl QueuePair {
         }
         drop(posting);
         self.control.lock().link.forget();
-        self.kit.disconnect(Close::Abrupt);
+        self.disconnect();
         if is_datagram {
             let held = std::mem::take(&mut self.posting.lock().held);
             held.iter().for_each(|request| self.push_flushed(request.wr_id));

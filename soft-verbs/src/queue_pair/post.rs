@@ -128,14 +128,26 @@ impl QueuePair {
     /// Passes a request to the engine.
     #[inline]
     pub(super) fn post_now(&self, request: &SendRequest<'_>) -> Result<()> {
+        self.post_by(&*self.kit, request)
+    }
+
+    /// Passes a request to a queue pair of the engine.
+    #[inline]
+    pub(super) fn post_by(
+        &self,
+        kit: &dyn dat_provider::QueuePair,
+        request: &SendRequest<'_>,
+    ) -> Result<()> {
         let flags = self.flags(request.flags);
-        let Data::Segments(sges) = request.data else { return self.post_inline(request, flags) };
+        let Data::Segments(sges) = request.data else {
+            return self.post_inline(kit, request, flags);
+        };
         if self.kind() == QueuePairType::Ud {
             return self.post_datagram(request, &segments_of(sges)?, flags);
         }
         let (cookie, checked) = (request.wr_id, Epoch::default());
         if let [Sge { address, length, key }] = *sges {
-            let (buffer, kit) = (Buffer { address, length: length.into() }, &self.kit);
+            let buffer = Buffer { address, length: length.into() };
             let posted = match request.operation {
                 SendOperation::Send => kit.post_one_send(buffer, key, cookie, flags, checked),
                 SendOperation::Write(to) => {
@@ -144,11 +156,11 @@ impl QueuePair {
                 SendOperation::Read(from) => {
                     kit.post_one_read(buffer, key, cookie, flags, checked, remote_buffer(from))
                 }
-                _ => return self.post_segments(request, &[buffer.with_key(key)], flags),
+                _ => return self.post_segments(kit, request, &[buffer.with_key(key)], flags),
             };
             return posted.map_err(Error::from);
         }
-        self.post_segments(request, &segments_of(sges)?, flags)
+        self.post_segments(kit, request, &segments_of(sges)?, flags)
     }
 
     #[inline]
@@ -163,10 +175,15 @@ impl QueuePair {
         found
     }
 
-    fn post_inline(&self, request: &SendRequest<'_>, flags: CompletionFlags) -> Result<()> {
+    fn post_inline(
+        &self,
+        kit: &dyn dat_provider::QueuePair,
+        request: &SendRequest<'_>,
+        flags: CompletionFlags,
+    ) -> Result<()> {
         let Data::Inline(inline) = request.data else { return Ok(()) };
         if inline.length() == 0 {
-            return self.post_segments(request, &[], flags);
+            return self.post_segments(kit, request, &[], flags);
         }
         let mut guard = self.inline.lock();
         let ring = match &mut *guard {
@@ -174,7 +191,7 @@ impl QueuePair {
             empty => empty.insert(self.inline_ring(&inline)?),
         };
         let segment = ring.copy(&inline)?;
-        self.post_segments(request, &[segment], flags)?;
+        self.post_segments(kit, request, &[segment], flags)?;
         ring.advance();
         Ok(())
     }
@@ -187,6 +204,7 @@ impl QueuePair {
 
     fn post_segments(
         &self,
+        kit: &dyn dat_provider::QueuePair,
         request: &SendRequest<'_>,
         segments: &[Segment],
         flags: CompletionFlags,
@@ -221,7 +239,7 @@ impl QueuePair {
         };
         let (cookie, checked) = (request.wr_id, Epoch::default());
         let request = Request { work, segments, length, cookie, flags, checked };
-        self.kit.post_request(&request).map_err(Error::from)
+        kit.post_request(&request).map_err(Error::from)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use super::{QueuePair, QueuePairAttributes};
+use super::{Control, QueuePair, QueuePairAttributes};
 
 /// The number of retries that has no end.
 const FOR_EVER: u8 = 7;
@@ -24,23 +24,31 @@ fn interval(timer: u8) -> Duration {
     Duration::from_micros(10) * u32::from(time)
 }
 
+/// How long all retries of a request take.
+fn retry_time(control: &Control) -> Duration {
+    interval(control.link.peer_timer) * u32::from(control.attributes.rnr_retry)
+}
+
 impl QueuePair {
     /// The attributes limit the wait for a receive, or not.
     pub(super) fn apply_retries(&self, attributes: &QueuePairAttributes) -> crate::Result<()> {
-        Ok(self.kit.limit_receive_wait(attributes.rnr_retry != FOR_EVER)?)
+        let is_limited = attributes.rnr_retry != FOR_EVER;
+        if let Some(twin) = self.twin() {
+            twin.limit_receive_wait(is_limited)?;
+        }
+        Ok(self.kit.limit_receive_wait(is_limited)?)
     }
 
     /// A request waits for a receive of the peer.
     pub(super) fn note_receive_wait(&self, attempt: u64, is_shared: bool) {
         let control = self.control.lock();
         let is_this = control.link.is_attempt(attempt);
-        let (timer, retries) = (control.link.peer_timer, control.attributes.rnr_retry);
+        let time = retry_time(&control);
         drop(control);
         if !is_this {
             return;
         }
-        let more = if is_shared { TIME_TO_ANSWER } else { Duration::ZERO };
-        let time = interval(timer) * u32::from(retries) + more;
+        let time = if is_shared { time + TIME_TO_ANSWER } else { time };
         if time.is_zero() {
             return self.kit.end_receive_wait();
         }
@@ -52,6 +60,16 @@ impl QueuePair {
                 queue_pair.kit.end_receive_wait();
             }
         });
+    }
+
+    /// A request to the queue pair itself waits for a receive.
+    pub(super) fn note_receive_wait_of_twin(&self) {
+        let time = retry_time(&self.control.lock());
+        let Some(twin) = self.twin() else { return };
+        if time.is_zero() {
+            return twin.end_receive_wait();
+        }
+        self.later(time, move || twin.end_receive_wait());
     }
 }
 

@@ -83,13 +83,17 @@ impl QueuePair {
                 return;
             }
             let Some(request) = posting.held.pop_front() else {
+                // Requests to itself go another way.
+                let opens = opens && self.twin.lock().is_none();
                 self.is_open.store(opens, Ordering::Release);
                 return;
             };
             posting.is_passing = true;
             posting.to_drain = posting.to_drain.saturating_sub(1);
             drop(posting);
-            let posted = request.post(|request| self.post_now(request));
+            let twin = self.twin();
+            let kit = twin.as_deref().unwrap_or(&*self.kit);
+            let posted = request.post(|request| self.post_by(kit, request));
             self.posting.lock().is_passing = false;
             if posted.is_err() {
                 let status = if is_err { WcStatus::WR_FLUSH_ERR } else { WcStatus::LOC_QP_OP_ERR };

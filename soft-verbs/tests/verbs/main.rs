@@ -5,6 +5,7 @@ mod access;
 mod datagrams;
 mod errors;
 mod events;
+mod itself;
 mod operations;
 mod processes;
 mod receive_waits;
