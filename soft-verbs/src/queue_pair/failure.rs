@@ -12,6 +12,9 @@ use super::{QueuePair, QueuePairAttributes, QueuePairState, QueuePairType};
 use crate::async_event::AsyncEventType;
 use crate::work_completion::{WcOpcode, WorkCompletion};
 
+/// The longest interval in which a queue pair looks for an arrival.
+const LONGEST_LOOK: Duration = Duration::from_millis(64);
+
 /// A request that the engine reports as a bind.
 pub(super) struct Special {
     pub(super) kind: SpecialKind,
@@ -67,7 +70,8 @@ impl QueuePair {
         }
     }
 
-    /// A receive has completed: the peer considers the connection established. Reported once in the state RTR.
+    /// A receive has completed, or another request of the peer: it considers the connection established. Reported once in
+    /// the state RTR.
     pub(crate) fn note_arrival(&self) {
         let mut control = self.control.lock();
         let is_news = control.state == QueuePairState::Rtr && !control.has_arrival;
@@ -76,6 +80,28 @@ impl QueuePair {
         if is_news {
             self.report(AsyncEventType::CommunicationEstablished);
         }
+    }
+
+    /// Looks for what arrives in the state RTR without a poll of the program, in intervals that get longer. A write that a
+    /// peer on the same machine executes itself is not seen.
+    pub(super) fn watch_for_arrival(&self, interval: Duration) {
+        let control = self.control.lock();
+        let waits = control.state == QueuePairState::Rtr
+            && control.link.phase == Phase::Up
+            && !control.has_arrival;
+        drop(control);
+        if !waits {
+            return;
+        }
+        if self.kit.activity().received.requests != 0 {
+            return self.note_arrival();
+        }
+        let weak = Weak::clone(&self.weak_self);
+        self.later(interval, move || {
+            if let Some(queue_pair) = weak.upgrade() {
+                queue_pair.watch_for_arrival((interval * 2).min(LONGEST_LOOK));
+            }
+        });
     }
 
     /// An operation has failed.

@@ -12,6 +12,8 @@ use super::role::Role;
 use super::{Control, QueuePair, QueuePairAttributes, QueuePairState, QueuePairType};
 use crate::engine::dial::{Dial, NO_QUEUE_PAIR};
 
+/// How soon a queue pair that is not ready to send looks for what has arrived.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
 /// How long a side that connects waits before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long the peer is given at least.
@@ -290,6 +292,7 @@ impl QueuePair {
                 control.link.phase = Phase::Up;
                 drop(control);
                 self.pass_held();
+                self.watch_for_arrival(FIRST_LOOK);
             }
             ConnectionUpcall::Disconnected | ConnectionUpcall::Broken => {
                 control.link.phase = Phase::Lost;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dat_soft_verbs::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::world::{QUEUE, QUEUE_PAIR, Side, connected, pair};
+use crate::world::{QUEUE, QUEUE_PAIR, Side, connected, connected_to, pair};
 
 /// Whether the descriptor becomes readable within some milliseconds.
 fn is_readable(descriptor: impl AsFd) -> bool {
@@ -150,4 +150,20 @@ fn a_message_that_arrives_before_the_state_rts_is_reported() {
     let expected = (AsyncEventType::CommunicationEstablished, AsyncElement::QueuePair(QUEUE_PAIR));
     assert_eq!((event.kind, event.element), expected);
     assert!(!is_readable(other.context.async_events().descriptor()), "once");
+}
+
+#[test]
+fn what_arrives_in_the_state_rtr_is_an_event_without_a_poll() {
+    for operation in [SendOperation::Send, SendOperation::SendWithImmediate(1)] {
+        let [one, other] = [0, 1].map(|_| Side::new(QueuePairType::Rc));
+        [&one, &other].into_iter().for_each(Side::init);
+        other.receive(1, other.sge(0, 64));
+        other.rtr(one.qp.number());
+        connected_to(&one, other.qp.number());
+        one.post(2, operation, one.sge(0, 8));
+        let event = other.event();
+        assert_eq!(event.kind, AsyncEventType::CommunicationEstablished);
+        other.rts();
+        assert_eq!(one.brief(1), [(2, WcStatus::SUCCESS)]);
+    }
 }
