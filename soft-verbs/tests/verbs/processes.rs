@@ -1,12 +1,15 @@
 //! Two processes, over shared memory and over TCP.
 
 use std::io::{BufRead, Write};
+use std::mem::ManuallyDrop;
 use std::process::Child;
+use std::time::Duration;
 
 use dat_soft_verbs::*;
+use dat_two_processes::fork::in_child;
 use dat_two_processes::process;
 
-use crate::world::{Side, connected_to};
+use crate::world::{Side, connected_to, pair};
 
 /// The environment variable with the parameters of the device.
 const VARIABLE: &str = "SOFT_VERBS";
@@ -132,4 +135,70 @@ fn a_killed_process_is_not_noticed_before_the_next_request() {
         let expected = [(20, WcStatus::RETRY_EXC_ERR), flushed(1), flushed(2), flushed(3)];
         assert_eq!(side.brief(4), expected);
     }
+}
+
+#[test]
+fn a_stopped_process_delays_requests_and_fails_none() {
+    for parameters in TRANSPORTS {
+        let (side, child, remote) = start(parameters);
+        process::stop(&child);
+        side.post(20, SendOperation::FetchAdd { remote, add: 1 }, side.sge(0, 8));
+        side.post(21, SendOperation::Send, side.sge(0, 8));
+        // Longer than the time in which the retries of a packet end.
+        std::thread::sleep(Duration::from_millis(700));
+        side.expect_nothing();
+        assert_eq!(side.qp.state(), QueuePairState::Rts);
+        process::go_on(&child);
+        let mut done = side.brief(3);
+        done.sort_unstable_by_key(|(wr_id, _)| *wr_id);
+        assert_eq!(done, [1, 20, 21].map(|n| (n, WcStatus::SUCCESS)), "{parameters}");
+        end(child);
+    }
+}
+
+/// Each side gets a message of the other one.
+fn exchange(sides: &[Side; 2]) -> bool {
+    let [one, other] = sides;
+    let both = [(one, other), (other, one)];
+    both.into_iter().all(|(from, to)| {
+        to.receive(1, to.sge(0, 64));
+        from.post(2, SendOperation::Send, from.sge(0, 8));
+        to.brief(1) == [(1, WcStatus::SUCCESS)] && from.brief(1) == [(2, WcStatus::SUCCESS)]
+    })
+}
+
+#[test]
+fn a_child_has_a_device_of_its_own_and_does_not_disturb_its_parent() {
+    let of_parent = pair();
+    assert!(exchange(&of_parent));
+    in_child(|| {
+        let [one, _] = &of_parent;
+        let sges = [one.sge(0, 8)];
+        let is_refused = one
+            .post_with(7, SendOperation::Send, &sges, SendFlags::SIGNALED)
+            .is_err_and(|error| error.errno != 0);
+        is_refused && exchange(&pair())
+    });
+    assert!(exchange(&of_parent));
+}
+
+#[test]
+fn operations_end_if_the_program_closes_the_descriptors_of_the_device() {
+    in_child(|| {
+        // Their channels own descriptors that are closed.
+        let sides = ManuallyDrop::new(pair());
+        let is_connected = exchange(&sides);
+        let [one, other] = &*sides;
+        other.receive(1, other.sge(0, 64));
+        // SAFETY: nothing of the test uses a descriptor.
+        let is_closed = unsafe { libc::close_range(3, u32::MAX, 0) } == 0;
+        one.post(5, SendOperation::Send, one.sge(0, 8));
+        let done = one.brief(1);
+        for side in &*sides {
+            // It can be destroyed without descriptors.
+            side.move_to(QueuePairState::Err).expect("from every state");
+            side.qp.destroy().expect("not used");
+        }
+        is_connected && is_closed && done[0].0 == 5
+    });
 }
