@@ -251,7 +251,7 @@ impl QueuePair for QpHandle {
 
     fn limit_receive_wait(&self, is_limited: bool) -> Result<()> {
         self.0.core.owner_process.check()?;
-        self.0.with_state(|state, _| state.queues.limits_receive_wait = is_limited);
+        self.0.state.lock().queues.limits_receive_wait = is_limited;
         Ok(())
     }
 

@@ -37,20 +37,17 @@ impl QueuePair {
         if mask.contains(AttributeMask::QKEY) {
             self.apply_key(attributes.qkey)?;
         }
-        if mask.contains(AttributeMask::ACCESS_FLAGS) && self.kind() != QueuePairType::Ud {
-            self.kit.set_peer_privileges(attributes.qp_access_flags.privileges())?;
-        }
-        if mask.contains(AttributeMask::RNR_RETRY) {
-            self.apply_retries(attributes)?;
-        }
         control.attributes.apply(attributes, mask);
+        if mask.contains(AttributeMask::STATE) {
+            self.set_state(&mut control, to);
+            control.reports_drained =
+                to == QueuePairState::Sqd && control.attributes.en_sqd_async_notify;
+        }
+        drop(control);
+        self.apply_rules(attributes, mask)?;
         if !mask.contains(AttributeMask::STATE) {
             return Ok(());
         }
-        self.set_state(&mut control, to);
-        control.reports_drained =
-            to == QueuePairState::Sqd && control.attributes.en_sqd_async_notify;
-        drop(control);
         match to {
             QueuePairState::Reset => self.reset(),
             QueuePairState::Err => self.flush(),
@@ -59,6 +56,17 @@ impl QueuePair {
             QueuePairState::Rts => self.pass_held(),
             QueuePairState::Sqd => self.drain(),
             QueuePairState::Rtr | QueuePairState::Sqe => {}
+        }
+        Ok(())
+    }
+
+    /// What the engine does by the attributes of a connection.
+    fn apply_rules(&self, attributes: &QueuePairAttributes, mask: AttributeMask) -> Result<()> {
+        if mask.contains(AttributeMask::ACCESS_FLAGS) && self.kind() != QueuePairType::Ud {
+            self.kit.set_peer_privileges(attributes.qp_access_flags.privileges())?;
+        }
+        if mask.contains(AttributeMask::RNR_RETRY) {
+            self.apply_retries(attributes)?;
         }
         Ok(())
     }

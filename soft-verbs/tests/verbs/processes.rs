@@ -202,3 +202,12 @@ fn operations_end_if_the_program_closes_the_descriptors_of_the_device() {
         is_connected && is_closed && done[0].0 == 5
     });
 }
+
+#[test]
+fn a_connection_may_be_established_while_the_attributes_change() {
+    for _ in 0..20 {
+        // Over TCP, the call that changes them may be the one that reads the answer of the peer.
+        let (_side, child, _) = start("shm=no");
+        end(child);
+    }
+}
