@@ -5,20 +5,27 @@ use rdma_verbs::verbs::{DeviceEntry, devices};
 use super::machine::Machine;
 use super::report::{Check, Finding};
 
-/// Opens every device of this machine. Nothing is opened of a copy.
+/// Opens every device that the libraries find, which may be one without the kernel (dat-verbs(1)). Nothing is opened of a
+/// copy.
 pub(super) fn check(machine: &Machine) -> Check {
     let findings = match machine.system.root() {
         Some(_) => vec![Finding::note("devices", "not opened: this is a copy of a system")],
-        None if !machine.has_devices() => vec![Finding::note("devices", "there are none")],
-        None => open_all(),
+        None => open_all(machine),
     };
     Check { key: "verbs", title: "Verbs", findings }
 }
 
-fn open_all() -> Vec<Finding> {
+fn open_all(machine: &Machine) -> Vec<Finding> {
     match devices() {
-        Ok(devices) => devices.iter().map(open).collect(),
-        Err(error) => vec![failed("devices", &error)],
+        Ok(devices) if !devices.is_empty() => devices.iter().map(open).collect(),
+        Err(error) if machine.has_devices() => vec![failed("devices", &error)],
+        Ok(_) if machine.has_devices() => {
+            vec![
+                Finding::problem("devices", "libibverbs.so.1 finds none of them")
+                    .advise("install the library of the driver (Debian: ibverbs-providers)"),
+            ]
+        }
+        Ok(_) | Err(_) => vec![Finding::note("devices", "there are none")],
     }
 }
 

@@ -71,3 +71,12 @@ fn missing_libraries_and_programs_are_reported_with_what_to_do() {
     assert!(ran.err.contains("ib_send_bw") && ran.err.contains("perftest"), "{}", ran.err);
     assert_eq!(run(&["verbs"]).code, Some(2), "without a program");
 }
+
+#[test]
+fn the_doctor_finds_the_device_without_the_kernel() {
+    build_libraries();
+    let command = env!("CARGO_BIN_EXE_dat");
+    let ran = run(&["verbs", "--", command, "doctor"]);
+    let line = ran.out.lines().find(|line| line.contains("soft0")).unwrap_or_default();
+    assert!(line.contains("queue pairs"), "{}", ran.out);
+}
