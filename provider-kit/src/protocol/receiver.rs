@@ -343,11 +343,11 @@ impl<O: Transmit> Receiver<'_, O> {
                     Reason::Abrupt => self.protocol.end(EndCause::Disconnected, None),
                     Reason::Broken { request, status } => {
                         self.protocol.complete(self.queues, self.upcalls);
-                        self.protocol.flush_requests(
-                            Some((request, status)),
-                            self.queues,
-                            self.upcalls,
-                        );
+                        // The peer has a reason of its own: it is lost.
+                        if status != DtoStatus::Flushed {
+                            let failed = Some((request, status));
+                            self.protocol.flush_requests(failed, self.queues, self.upcalls);
+                        }
                         self.protocol.end(EndCause::Broken, None);
                     }
                 }

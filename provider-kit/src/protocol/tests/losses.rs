@@ -38,7 +38,13 @@ fn lose(is_shared: bool, frames: &[Body], check: impl FnOnce(&mut Side)) {
     }
     side.read_end(&End::Closed);
     let mut upcalls = Upcalls::default();
-    side.protocol.end_requests(&mut side.queues, &mut upcalls);
+    side.protocol.end_requests(&mut side.queues, &mut upcalls, true);
+    // The owner gives up.
+    let mut status = DtoStatus::Transport;
+    while let Some((request, extra)) = side.protocol.outbound.sends.pop_lost() {
+        side.queues.complete_request(&request, extra, status, &mut upcalls);
+        status = DtoStatus::Flushed;
+    }
     upcalls.deliver();
     side.collect();
     check(side);

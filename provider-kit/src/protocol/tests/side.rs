@@ -212,7 +212,7 @@ impl Side {
     }
 
     fn finish(&mut self, ending: Ending, upcalls: &mut Upcalls) {
-        self.protocol.end_requests(&mut self.queues, upcalls);
+        self.protocol.end_requests(&mut self.queues, upcalls, true);
         self.queues.receives.flush(upcalls);
         let last = ending.reason.map(|reason| self.protocol.last_frame(reason));
         self.out.close(last);
