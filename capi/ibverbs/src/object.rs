@@ -78,6 +78,43 @@ pub unsafe fn delete<T>(object: *mut T) {
     drop(unsafe { Box::from_raw(object) });
 }
 
+/// Functions with the names of fields, from the pointer that C has to a field of the whole object.
+macro_rules! fields_of {
+    ($c:ty as $whole:ident: $($field:ident: $type:ty),+ $(,)?) => {$(
+        /// This part of an object, which never changes its place.
+        ///
+        /// # Safety
+        /// The object must be alive.
+        #[inline]
+        pub(crate) unsafe fn $field<'a>(object: *mut $c) -> &'a $type {
+            // SAFETY: the caller guarantees a live object, which begins with the structure of C.
+            unsafe { &(*object.cast::<$whole>()).$field }
+        }
+    )+};
+}
+pub(crate) use fields_of;
+
+/// A structure that has fields in common with others, from which they are copied; the rest follows.
+macro_rules! with_fields {
+    ($type:ident $(of $from:ident: $($same:ident),+)+; $($field:ident: $value:expr),*) => {
+        $type { $($($same: $from.$same,)+)+ $($field: $value),* }
+    };
+}
+pub(crate) use with_fields;
+
+/// Writes a structure as far as the program's headers know it, and zeros behind it.
+///
+/// # Safety
+/// There must be `size` bytes.
+pub unsafe fn write_known<T>(from: &T, into: *mut T, size: usize) {
+    let into = into.cast::<u8>();
+    // SAFETY: the caller guarantees this number of bytes.
+    unsafe { into.write_bytes(0, size) };
+    let known = size.min(size_of::<T>());
+    // SAFETY: as above, and the source has them.
+    unsafe { into.copy_from_nonoverlapping((&raw const *from).cast(), known) };
+}
+
 /// Writes a field of an object of C, which another thread may read.
 macro_rules! write_field {
     ($object:expr, $field:ident = $value:expr) => {{

@@ -21,9 +21,6 @@ unsafe impl Zero for rdma_addrinfo {}
 
 /// Resolves a node and a service, or the addresses of the hints. Returns 0, an error code of gai_strerror(3), or -1 with
 /// errno.
-///
-/// # Safety
-/// Node and service must be null or strings, the hints null or valid, and the pointer valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_getaddrinfo(
     node: *const c_char,
@@ -184,9 +181,6 @@ fn convert(found: &addrinfo, hints: Option<&rdma_addrinfo>) -> Box<rdma_addrinfo
 }
 
 /// Frees a list of [`soft_rdma_getaddrinfo`].
-///
-/// # Safety
-/// The list must be null, or come from there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_freeaddrinfo(list: *mut rdma_addrinfo) {
     let mut next = list;

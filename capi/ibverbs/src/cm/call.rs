@@ -28,9 +28,6 @@ unsafe fn asynchronous(id: *mut rdma_cm_id, call: impl FnOnce() -> Result<()>) -
 }
 
 /// Binds an identifier to a local address.
-///
-/// # Safety
-/// The identifier must be alive, and the address valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_bind_addr(
     id: *mut rdma_cm_id,
@@ -48,9 +45,6 @@ pub unsafe extern "C" fn soft_rdma_bind_addr(
 }
 
 /// Resolves the address of a peer.
-///
-/// # Safety
-/// The identifier must be alive, the source null or valid, and the destination valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_resolve_addr(
     id: *mut rdma_cm_id,
@@ -71,9 +65,6 @@ pub unsafe extern "C" fn soft_rdma_resolve_addr(
 }
 
 /// Resolves the route to a peer.
-///
-/// # Safety
-/// The identifier must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_resolve_route(id: *mut rdma_cm_id, _timeout: c_int) -> c_int {
     // SAFETY: the caller guarantees a live identifier.
@@ -83,9 +74,6 @@ pub unsafe extern "C" fn soft_rdma_resolve_route(id: *mut rdma_cm_id, _timeout: 
 }
 
 /// Takes requests.
-///
-/// # Safety
-/// The identifier must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_listen(id: *mut rdma_cm_id, backlog: c_int) -> c_int {
     guard::number(|| {
@@ -145,9 +133,6 @@ unsafe fn parameters<'a>(
 }
 
 /// Requests a connection, or looks up a service of datagrams.
-///
-/// # Safety
-/// The identifier must be alive, and the parameters null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_connect(
     id: *mut rdma_cm_id,
@@ -180,9 +165,6 @@ pub unsafe extern "C" fn soft_rdma_connect(
 }
 
 /// Accepts a request.
-///
-/// # Safety
-/// The identifier must be alive, and the parameters null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_accept(
     id: *mut rdma_cm_id,
@@ -213,9 +195,6 @@ pub unsafe extern "C" fn soft_rdma_accept(
 }
 
 /// Rejects a request.
-///
-/// # Safety
-/// The identifier must be alive, and the private data valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_reject(
     id: *mut rdma_cm_id,
@@ -227,9 +206,6 @@ pub unsafe extern "C" fn soft_rdma_reject(
 }
 
 /// Rejects a request because of the options of the vendor.
-///
-/// # Safety
-/// As [`soft_rdma_reject`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_reject_ece(
     id: *mut rdma_cm_id,
@@ -256,9 +232,6 @@ unsafe fn reject(
 }
 
 /// Completes the connection of an identifier without a queue pair.
-///
-/// # Safety
-/// The identifier must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_establish(id: *mut rdma_cm_id) -> c_int {
     // SAFETY: the caller guarantees a live identifier.
@@ -266,9 +239,6 @@ pub unsafe extern "C" fn soft_rdma_establish(id: *mut rdma_cm_id) -> c_int {
 }
 
 /// Tells of an event of a queue pair (rdma_notify(3)). Connections are established without it, which is `EISCONN`.
-///
-/// # Safety
-/// The identifier must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_notify(id: *mut rdma_cm_id, event: u32) -> c_int {
     /// `IBV_EVENT_COMM_EST`
@@ -280,9 +250,6 @@ pub unsafe extern "C" fn soft_rdma_notify(id: *mut rdma_cm_id, event: u32) -> c_
 }
 
 /// Ends a connection.
-///
-/// # Safety
-/// The identifier must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_disconnect(id: *mut rdma_cm_id) -> c_int {
     guard::number(|| {

@@ -8,7 +8,7 @@ use rdma_verbs::sys::rdma_cma::rdma_event_channel;
 
 use super::device;
 use crate::guard::{self, Result};
-use crate::object;
+use crate::object::{self, fields_of};
 
 /// A channel.
 #[repr(C)]
@@ -17,14 +17,7 @@ pub(super) struct Channel {
     core: Arc<EventChannel>,
 }
 
-/// The channel of the core.
-///
-/// # Safety
-/// The channel must be alive.
-pub(super) unsafe fn core<'a>(channel: *mut rdma_event_channel) -> &'a Arc<EventChannel> {
-    // SAFETY: the caller guarantees a live channel; the field never changes.
-    unsafe { &(*channel.cast::<Channel>()).core }
-}
+fields_of!(rdma_event_channel as Channel: core: Arc<EventChannel>);
 
 /// Creates a channel.
 pub(super) fn create() -> Result<*mut rdma_event_channel> {
@@ -44,9 +37,6 @@ pub extern "C" fn soft_rdma_create_event_channel() -> *mut rdma_event_channel {
 }
 
 /// Destroys a channel, and closes its descriptor.
-///
-/// # Safety
-/// The channel must be alive, and no identifier must use it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_destroy_event_channel(channel: *mut rdma_event_channel) {
     let _ = guard::run(|| {

@@ -59,9 +59,6 @@ fn open() -> Result<Opened> {
 }
 
 /// A list of the open devices that ends with null, and their number if the pointer is not null.
-///
-/// # Safety
-/// The pointer must be null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_get_devices(count: *mut c_int) -> *mut *mut ibv_context {
     guard::object(|| {
@@ -75,9 +72,6 @@ pub unsafe extern "C" fn soft_rdma_get_devices(count: *mut c_int) -> *mut *mut i
 }
 
 /// Frees a list of [`soft_rdma_get_devices`]. The devices stay open.
-///
-/// # Safety
-/// The list must come from there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_free_devices(list: *mut *mut ibv_context) {
     if !list.is_null() {

@@ -12,9 +12,6 @@ use crate::guard::{self, INVALID, Result};
 
 /// Creates an identifier that is resolved or bound, with a queue pair if there are attributes; a listener keeps these for
 /// its requests.
-///
-/// # Safety
-/// The pointer and the result of the resolution must be valid, the domain and the attributes null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_ep(
     id: *mut *mut rdma_cm_id,
@@ -102,9 +99,6 @@ unsafe fn create_queue_pair(
 }
 
 /// Destroys an identifier with its queue pair and its shared receive queue.
-///
-/// # Safety
-/// The identifier must be alive; it is gone afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_destroy_ep(id: *mut rdma_cm_id) {
     // SAFETY: as the caller guarantees.
@@ -116,9 +110,6 @@ pub unsafe extern "C" fn soft_rdma_destroy_ep(id: *mut rdma_cm_id) {
 }
 
 /// Takes the next request of a listener, and waits for one. Its queue pair is created if the listener has attributes.
-///
-/// # Safety
-/// The identifier must be alive, and the pointer valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_get_request(
     listener: *mut rdma_cm_id,

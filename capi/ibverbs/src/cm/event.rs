@@ -214,9 +214,6 @@ pub(super) unsafe fn take_request(listener: *mut rdma_cm_id) -> Result<*mut rdma
 }
 
 /// Takes the next event, and waits for one unless the descriptor of the channel is non-blocking.
-///
-/// # Safety
-/// The channel must be alive, and the pointer valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_get_cm_event(
     channel: *mut rdma_event_channel,
@@ -235,9 +232,6 @@ pub unsafe extern "C" fn soft_rdma_get_cm_event(
 }
 
 /// Acknowledges an event, which is gone afterwards.
-///
-/// # Safety
-/// The event must come from [`soft_rdma_get_cm_event`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_ack_cm_event(event: *mut rdma_cm_event) -> c_int {
     guard::number(|| {

@@ -11,7 +11,7 @@ use rdma_verbs::sys::verbs::{ibv_gid, ibv_pd, ibv_qp_init_attr};
 
 use super::{address, channel, device, event};
 use crate::guard::{self, INVALID, Result};
-use crate::object::{self, Zero};
+use crate::object::{self, Zero, fields_of};
 use crate::verbs::queue_pair;
 
 /// An identifier.
@@ -24,7 +24,7 @@ pub(super) struct Id {
 
 /// What the structure of C does not have.
 #[derive(Default)]
-pub(super) struct Extra {
+pub(crate) struct Extra {
     /// It has a channel of its own, and its calls wait for their event.
     pub(super) is_synchronous: bool,
     /// With what the queue pairs of requests are created (rdma_create_ep(3)).
@@ -34,7 +34,7 @@ pub(super) struct Extra {
 }
 
 /// The arguments of rdma_create_ep(3), for the requests of a listener.
-pub(super) struct RequestInit {
+pub(crate) struct RequestInit {
     pub(super) domain: *mut ibv_pd,
     pub(super) init: ibv_qp_init_attr,
 }
@@ -45,23 +45,7 @@ unsafe impl Send for RequestInit {}
 // SAFETY: numbers, pointers and addresses.
 unsafe impl Zero for rdma_cm_id {}
 
-/// The identifier of the core.
-///
-/// # Safety
-/// The identifier must be alive.
-pub(super) unsafe fn core<'a>(id: *mut rdma_cm_id) -> &'a Arc<Identifier> {
-    // SAFETY: as the caller guarantees; the field never changes.
-    unsafe { &(*id.cast::<Id>()).core }
-}
-
-/// What the structure of C does not have.
-///
-/// # Safety
-/// The identifier must be alive.
-pub(super) unsafe fn extra<'a>(id: *mut rdma_cm_id) -> &'a Mutex<Extra> {
-    // SAFETY: as the caller guarantees; the field is behind the structure of C.
-    unsafe { &(*id.cast::<Id>()).extra }
-}
+fields_of!(rdma_cm_id as Id: core: Arc<Identifier>, extra: Mutex<Extra>);
 
 /// Whether its calls wait for their event.
 ///
@@ -84,7 +68,7 @@ pub(super) unsafe fn create(
 ) -> Result<*mut rdma_cm_id> {
     let space = PortSpace::from_number(space).ok_or(INVALID)?;
     let qp_type = match qp_type {
-        Some(number) => super::queue_pair::type_of(number)?,
+        Some(number) => queue_pair::kind_of(number)?,
         None if space.is_datagram() => QueuePairType::Ud,
         None => QueuePairType::Rc,
     };
@@ -157,9 +141,6 @@ pub(super) unsafe fn refresh(id: *mut rdma_cm_id) -> Result<()> {
 }
 
 /// Creates an identifier.
-///
-/// # Safety
-/// The channel must be null or alive, and the pointer valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_id(
     channel: *mut rdma_event_channel,
@@ -177,9 +158,6 @@ pub unsafe extern "C" fn soft_rdma_create_id(
 }
 
 /// Destroys an identifier, when its events are acknowledged.
-///
-/// # Safety
-/// The identifier must be alive; it is gone afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_destroy_id(id: *mut rdma_cm_id) -> c_int {
     guard::number(|| {
@@ -201,9 +179,6 @@ pub unsafe extern "C" fn soft_rdma_destroy_id(id: *mut rdma_cm_id) -> c_int {
 }
 
 /// Moves an identifier to another channel, or makes it synchronous.
-///
-/// # Safety
-/// The identifier must be alive, and the channel null or alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_migrate_id(
     id: *mut rdma_cm_id,
@@ -244,9 +219,6 @@ pub(super) unsafe fn migrate(id: *mut rdma_cm_id, channel: *mut rdma_event_chann
 }
 
 /// The port of the identifier, in network order.
-///
-/// # Safety
-/// The identifier must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_get_src_port(id: *mut rdma_cm_id) -> u16 {
     // SAFETY: the caller guarantees a live identifier.
@@ -254,9 +226,6 @@ pub unsafe extern "C" fn soft_rdma_get_src_port(id: *mut rdma_cm_id) -> u16 {
 }
 
 /// The port of the peer, in network order.
-///
-/// # Safety
-/// The identifier must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_get_dst_port(id: *mut rdma_cm_id) -> u16 {
     // SAFETY: the caller guarantees a live identifier.

@@ -26,9 +26,6 @@ unsafe fn join(
 }
 
 /// Joins a group.
-///
-/// # Safety
-/// The identifier must be alive, and the address valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_join_multicast(
     id: *mut rdma_cm_id,
@@ -40,9 +37,6 @@ pub unsafe extern "C" fn soft_rdma_join_multicast(
 }
 
 /// Joins a group, possibly only to send.
-///
-/// # Safety
-/// The identifier must be alive, and the attributes valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_join_multicast_ex(
     id: *mut rdma_cm_id,
@@ -67,9 +61,6 @@ pub unsafe extern "C" fn soft_rdma_join_multicast_ex(
 }
 
 /// Leaves a group.
-///
-/// # Safety
-/// The identifier must be alive, and the address valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_leave_multicast(
     id: *mut rdma_cm_id,

@@ -23,9 +23,6 @@ unsafe fn value<T: Copy>(from: *const c_void, length: size_t) -> Result<T> {
 }
 
 /// Sets an option. Paths of InfiniBand (`RDMA_OPTION_IB`) have no meaning over IP, which is `ENOSYS`.
-///
-/// # Safety
-/// The identifier must be alive, and the value valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_set_option(
     id: *mut rdma_cm_id,
@@ -64,9 +61,6 @@ pub unsafe extern "C" fn soft_rdma_set_option(
 }
 
 /// Sets the options of the vendor that are sent to the peer.
-///
-/// # Safety
-/// The identifier must be alive, and the options valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_set_local_ece(
     id: *mut rdma_cm_id,
@@ -86,9 +80,6 @@ pub unsafe extern "C" fn soft_rdma_set_local_ece(
 }
 
 /// The options of the vendor that the peer has sent.
-///
-/// # Safety
-/// The identifier must be alive, and the pointer valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_get_remote_ece(id: *mut rdma_cm_id, ece: *mut ibv_ece) -> c_int {
     guard::number(|| {

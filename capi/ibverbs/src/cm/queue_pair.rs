@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-use dat_soft_verbs::{QueuePairState, QueuePairType};
+use dat_soft_verbs::QueuePairState;
 use rdma_verbs::sys::extended::{ibv_qp_init_attr_ex, ibv_srq_init_attr_ex};
 use rdma_verbs::sys::rdma_cma::rdma_cm_id;
 use rdma_verbs::sys::verbs::{
@@ -12,7 +12,7 @@ use rdma_verbs::sys::verbs::{
 };
 
 use super::{device, id};
-use crate::guard::{self, INVALID, Result, UNSUPPORTED};
+use crate::guard::{self, INVALID, Result};
 use crate::object::Zero;
 use crate::verbs::channel::{ibv_create_comp_channel, ibv_destroy_comp_channel};
 use crate::verbs::completion_queue::{ibv_create_cq, ibv_destroy_cq};
@@ -164,9 +164,6 @@ pub(super) fn extended(plain: &ibv_qp_init_attr, domain: *mut ibv_pd) -> ibv_qp_
 }
 
 /// Creates the queue pair of an identifier, and the completion queues that are not given.
-///
-/// # Safety
-/// The identifier must be alive, the domain null or alive, and the attributes valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_qp(
     id: *mut rdma_cm_id,
@@ -186,9 +183,6 @@ pub unsafe extern "C" fn soft_rdma_create_qp(
 }
 
 /// As [`soft_rdma_create_qp`], with extended attributes.
-///
-/// # Safety
-/// The identifier must be alive, and the attributes valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_qp_ex(
     id: *mut rdma_cm_id,
@@ -203,9 +197,6 @@ pub unsafe extern "C" fn soft_rdma_create_qp_ex(
 }
 
 /// Destroys the queue pair of an identifier, and the completion queues that were created with it.
-///
-/// # Safety
-/// The identifier must be alive; its queue pair is gone afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_destroy_qp(id: *mut rdma_cm_id) {
     let _ = guard::run(|| {
@@ -227,9 +218,6 @@ pub unsafe extern "C" fn soft_rdma_destroy_qp(id: *mut rdma_cm_id) {
 }
 
 /// Creates the shared receive queue of an identifier.
-///
-/// # Safety
-/// The identifier must be alive, the domain null or alive, and the attributes valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_srq(
     id: *mut rdma_cm_id,
@@ -255,9 +243,6 @@ pub unsafe extern "C" fn soft_rdma_create_srq(
 }
 
 /// As [`soft_rdma_create_srq`], with extended attributes. Only the basic type is known.
-///
-/// # Safety
-/// The identifier must be alive, and the attributes valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_srq_ex(
     id: *mut rdma_cm_id,
@@ -288,9 +273,6 @@ pub unsafe extern "C" fn soft_rdma_create_srq_ex(
 }
 
 /// Destroys the shared receive queue of an identifier.
-///
-/// # Safety
-/// The identifier must be alive, and its queue pair destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_destroy_srq(id: *mut rdma_cm_id) {
     let _ = guard::run(|| {
@@ -306,9 +288,6 @@ pub unsafe extern "C" fn soft_rdma_destroy_srq(id: *mut rdma_cm_id) {
 }
 
 /// The attributes with which a queue pair of the program gets to the state that they name.
-///
-/// # Safety
-/// The identifier must be alive, and both pointers valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_init_qp_attr(
     id: *mut rdma_cm_id,
@@ -334,12 +313,4 @@ pub unsafe extern "C" fn soft_rdma_init_qp_attr(
         unsafe { mask.write(bits.bits() as c_int) };
         Ok(0)
     })
-}
-
-/// The type with that number.
-pub(super) fn type_of(number: u32) -> Result<QueuePairType> {
-    [QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud]
-        .into_iter()
-        .find(|known| *known as u32 == number)
-        .ok_or(UNSUPPORTED)
 }

@@ -10,7 +10,7 @@ use rdma_verbs::sys::verbs::{
 
 use super::{context, domain};
 use crate::guard::{self, INVALID, Result, UNSUPPORTED};
-use crate::object;
+use crate::object::{self, fields_of, with_fields};
 
 /// The hop limit and traffic class of an answer.
 const HOP_LIMIT: u8 = 0xff;
@@ -21,55 +21,26 @@ struct Ah {
     core: Arc<AddressHandle>,
 }
 
-/// The handle of the core.
-///
-/// # Safety
-/// The handle must be alive.
-pub(crate) unsafe fn core<'a>(ah: *mut ibv_ah) -> &'a Arc<AddressHandle> {
-    // SAFETY: the caller guarantees a live handle; the field never changes.
-    unsafe { &(*ah.cast::<Ah>()).core }
-}
+fields_of!(ibv_ah as Ah: core: Arc<AddressHandle>);
 
 /// The address of a C structure.
 pub fn vector(from: &ibv_ah_attr) -> AddressVector {
-    AddressVector {
-        dgid: from.grh.dgid.raw,
-        flow_label: from.grh.flow_label,
-        sgid_index: from.grh.sgid_index,
-        hop_limit: from.grh.hop_limit,
-        traffic_class: from.grh.traffic_class,
-        dlid: from.dlid,
-        sl: from.sl,
-        src_path_bits: from.src_path_bits,
-        static_rate: from.static_rate,
-        is_global: from.is_global != 0,
-        port_num: from.port_num,
-    }
+    let grh = &from.grh;
+    with_fields!(AddressVector
+        of grh: flow_label, sgid_index, hop_limit, traffic_class
+        of from: dlid, sl, src_path_bits, static_rate, port_num;
+        dgid: grh.dgid.raw, is_global: from.is_global != 0)
 }
 
 /// The C structure of an address.
 pub fn attributes(from: &AddressVector) -> ibv_ah_attr {
-    ibv_ah_attr {
-        grh: ibv_global_route {
-            dgid: ibv_gid { raw: from.dgid },
-            flow_label: from.flow_label,
-            sgid_index: from.sgid_index,
-            hop_limit: from.hop_limit,
-            traffic_class: from.traffic_class,
-        },
-        dlid: from.dlid,
-        sl: from.sl,
-        src_path_bits: from.src_path_bits,
-        static_rate: from.static_rate,
-        is_global: from.is_global.into(),
-        port_num: from.port_num,
-    }
+    let grh = with_fields!(ibv_global_route of from: flow_label, sgid_index, hop_limit, traffic_class;
+        dgid: ibv_gid { raw: from.dgid });
+    with_fields!(ibv_ah_attr of from: dlid, sl, src_path_bits, static_rate, port_num;
+        is_global: from.is_global.into(), grh: grh)
 }
 
 /// Creates a handle, or returns null with errno.
-///
-/// # Safety
-/// The domain must be alive, and the attributes there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_create_ah(pd: *mut ibv_pd, from: *mut ibv_ah_attr) -> *mut ibv_ah {
     guard::object(|| {
@@ -84,9 +55,6 @@ pub unsafe extern "C" fn ibv_create_ah(pd: *mut ibv_pd, from: *mut ibv_ah_attr) 
 }
 
 /// Destroys a handle: 0 or an errno.
-///
-/// # Safety
-/// The handle must be alive; after a success it is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_destroy_ah(ah: *mut ibv_ah) -> c_int {
     guard::status(|| {
@@ -148,9 +116,6 @@ fn gids(header: &ibv_grh) -> ([u8; 16], [u8; 16], u32) {
 }
 
 /// The address from which a datagram came: 0, or -1 with errno.
-///
-/// # Safety
-/// The context must be open, and the structures there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_init_ah_from_wc(
     context: *mut ibv_context,
@@ -176,9 +141,6 @@ pub unsafe extern "C" fn ibv_init_ah_from_wc(
 }
 
 /// Creates a handle for the sender of a datagram, or returns null with errno.
-///
-/// # Safety
-/// The domain must be alive, and the structures there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_create_ah_from_wc(
     pd: *mut ibv_pd,

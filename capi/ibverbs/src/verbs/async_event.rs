@@ -59,9 +59,6 @@ unsafe fn of<'a>(element: AsyncElement) -> Option<&'a Unacknowledged> {
 }
 
 /// Takes an event, and waits for one unless the descriptor is non-blocking: 0, or -1 with errno.
-///
-/// # Safety
-/// The context must be open, and the result there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_async_event(
     context: *mut ibv_context,
@@ -85,9 +82,6 @@ pub unsafe extern "C" fn ibv_get_async_event(
 }
 
 /// Acknowledges an event.
-///
-/// # Safety
-/// The event must come from [`ibv_get_async_event`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_ack_async_event(event: *mut ibv_async_event) {
     // SAFETY: the caller guarantees an event.

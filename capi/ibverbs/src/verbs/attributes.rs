@@ -9,7 +9,7 @@ use rdma_verbs::sys::verbs::{ibv_context, ibv_device_attr, ibv_port_attr};
 
 use super::{context, device};
 use crate::guard::{self, INVALID};
-use crate::object::Zero;
+use crate::object::{Zero, write_known};
 
 /// The size of `ibv_port_attr` before its last field: what the function of the library, unlike the header's, fills.
 const OLD_PORT_SIZE: usize = std::mem::offset_of!(ibv_port_attr, port_cap_flags2);
@@ -18,9 +18,6 @@ const OLD_PORT_SIZE: usize = std::mem::offset_of!(ibv_port_attr, port_cap_flags2
 const MAX_GROUPS: c_int = 20;
 
 /// The attributes of a device: 0 or an errno.
-///
-/// # Safety
-/// The context must be open, and the structure there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_device(
     context: *mut ibv_context,
@@ -36,9 +33,6 @@ pub unsafe extern "C" fn ibv_query_device(
 }
 
 /// The attributes of a port, without the field that was added last: 0 or an errno.
-///
-/// # Safety
-/// The context must be open, and the structure there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_port(
     context: *mut ibv_context,
@@ -59,13 +53,8 @@ pub(crate) unsafe extern "C" fn query_port(
     guard::status(|| {
         // SAFETY: the caller guarantees an open context.
         let from = port_attributes(&unsafe { context::core(context) }.port(port)?);
-        let known = size.min(size_of::<ibv_port_attr>());
         // SAFETY: the caller guarantees this number of bytes.
-        unsafe { attributes.cast::<u8>().write_bytes(0, size) };
-        // SAFETY: as above, and the source has them.
-        unsafe {
-            attributes.cast::<u8>().copy_from_nonoverlapping((&raw const from).cast(), known)
-        };
+        unsafe { write_known(&from, attributes, size) };
         Ok(())
     })
 }
@@ -96,13 +85,8 @@ pub(crate) unsafe extern "C" fn query_device_ex(
         extended.hca_core_clock = 1_000_000;
         extended.device_cap_flags_ex = from.device_cap_flags.into();
         extended.phys_port_cnt_ex = from.phys_port_cnt.into();
-        let known = size.min(size_of::<ibv_device_attr_ex>());
         // SAFETY: the caller guarantees this number of bytes.
-        unsafe { attributes.cast::<u8>().write_bytes(0, size) };
-        // SAFETY: as above, and the source has them.
-        unsafe {
-            attributes.cast::<u8>().copy_from_nonoverlapping((&raw const extended).cast(), known)
-        };
+        unsafe { write_known(&extended, attributes, size) };
         Ok(())
     })
 }
@@ -112,56 +96,36 @@ fn limit(value: u32) -> c_int {
     c_int::try_from(value).unwrap_or(c_int::MAX)
 }
 
+/// Copies fields that two structures have in common; of another type by a function.
+macro_rules! copy {
+    ($from:ident => $to:ident: $($field:ident),+) => { $($to.$field = $from.$field;)+ };
+    ($from:ident => $to:ident by $convert:ident: $($field:ident),+) => {
+        $($to.$field = $convert($from.$field);)+
+    };
+}
+
 fn device_attributes(from: &DeviceAttributes) -> ibv_device_attr {
     let mut to = ibv_device_attr::zero();
     device::write(&mut to.fw_ver, &from.firmware_version);
     to.node_guid = u64::from_ne_bytes(from.node_guid);
     to.sys_image_guid = to.node_guid;
-    to.max_mr_size = from.max_mr_size;
-    to.page_size_cap = from.page_size_cap;
-    to.vendor_id = from.vendor_id;
-    to.vendor_part_id = from.vendor_part_id;
-    to.max_qp = limit(from.max_qp);
-    to.max_qp_wr = limit(from.max_qp_wr);
-    to.device_cap_flags = from.device_cap_flags;
-    to.max_sge = limit(from.max_sge);
-    to.max_sge_rd = limit(from.max_sge);
-    to.max_cq = limit(from.max_cq);
-    to.max_cqe = limit(from.max_cqe);
-    to.max_mr = limit(from.max_mr);
-    to.max_pd = limit(from.max_pd);
-    to.max_qp_rd_atom = limit(from.max_qp_rd_atom);
-    to.max_res_rd_atom = limit(from.max_res_rd_atom);
-    to.max_qp_init_rd_atom = limit(from.max_qp_init_rd_atom);
-    to.atomic_cap = from.atomic_cap;
-    to.max_mw = limit(from.max_mw);
+    copy!(from => to: max_mr_size, page_size_cap, vendor_id, vendor_part_id, device_cap_flags);
+    copy!(from => to: atomic_cap, max_pkeys, phys_port_cnt);
+    copy!(from => to by limit: max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_pd, max_mw, max_ah);
+    copy!(from => to by limit: max_qp_rd_atom, max_res_rd_atom, max_qp_init_rd_atom);
+    copy!(from => to by limit: max_srq, max_srq_wr, max_srq_sge);
+    to.max_sge_rd = to.max_sge;
     to.max_mcast_grp = MAX_GROUPS;
     to.max_mcast_qp_attach = to.max_qp;
     to.max_total_mcast_qp_attach = to.max_qp.saturating_mul(MAX_GROUPS);
-    to.max_ah = limit(from.max_ah);
-    to.max_srq = limit(from.max_srq);
-    to.max_srq_wr = limit(from.max_srq_wr);
-    to.max_srq_sge = limit(from.max_srq_sge);
-    to.max_pkeys = from.max_pkeys;
-    to.phys_port_cnt = from.phys_port_cnt;
     to
 }
 
 fn port_attributes(from: &PortAttributes) -> ibv_port_attr {
     let mut to = ibv_port_attr::zero();
-    to.state = from.state;
-    to.max_mtu = from.max_mtu;
-    to.active_mtu = from.active_mtu;
-    to.gid_tbl_len = limit(from.gid_tbl_len);
-    to.port_cap_flags = from.port_cap_flags;
-    to.max_msg_sz = from.max_msg_sz;
-    to.pkey_tbl_len = from.pkey_tbl_len;
-    to.lid = from.lid;
+    copy!(from => to: state, max_mtu, active_mtu, port_cap_flags, max_msg_sz, pkey_tbl_len, lid);
+    copy!(from => to: active_width, active_speed, phys_state, link_layer, flags);
+    copy!(from => to by limit: gid_tbl_len);
     to.max_vl_num = 1;
-    to.active_width = from.active_width;
-    to.active_speed = from.active_speed;
-    to.phys_state = from.phys_state;
-    to.link_layer = from.link_layer;
-    to.flags = from.flags;
     to
 }

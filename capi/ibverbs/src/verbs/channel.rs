@@ -9,7 +9,7 @@ use rdma_verbs::sys::verbs::{ibv_comp_channel, ibv_context, ibv_cq};
 
 use super::{completion_queue, context};
 use crate::guard;
-use crate::object;
+use crate::object::{self, fields_of};
 
 #[repr(C)]
 struct Channel {
@@ -17,19 +17,9 @@ struct Channel {
     core: Arc<CompletionChannel>,
 }
 
-/// The channel of the core.
-///
-/// # Safety
-/// The channel must be alive.
-pub(crate) unsafe fn core<'a>(channel: *mut ibv_comp_channel) -> &'a Arc<CompletionChannel> {
-    // SAFETY: the caller guarantees a live channel; the field never changes.
-    unsafe { &(*channel.cast::<Channel>()).core }
-}
+fields_of!(ibv_comp_channel as Channel: core: Arc<CompletionChannel>);
 
 /// Creates a channel, or returns null with errno.
-///
-/// # Safety
-/// The context must be open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_create_comp_channel(
     context: *mut ibv_context,
@@ -43,9 +33,6 @@ pub unsafe extern "C" fn ibv_create_comp_channel(
 }
 
 /// Destroys a channel: 0 or an errno, `EBUSY` while it has completion queues.
-///
-/// # Safety
-/// The channel must be alive; after a success it is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int {
     guard::status(|| {
@@ -58,9 +45,6 @@ pub unsafe extern "C" fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel
 }
 
 /// Takes an event, and waits for one unless the descriptor is non-blocking: 0, or -1 with errno.
-///
-/// # Safety
-/// The channel must be alive, and both results there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_cq_event(
     channel: *mut ibv_comp_channel,
@@ -72,7 +56,7 @@ pub unsafe extern "C" fn ibv_get_cq_event(
         let core = unsafe { core(channel) };
         let count = |user| {
             // SAFETY: a queue with an event is alive, and is not destroyed until the event is acknowledged.
-            unsafe { completion_queue::take_event(object::at(user)) };
+            unsafe { completion_queue::completion_events(object::at(user)) }.take();
         };
         let user = core.next_counted(count)?;
         let queue: *mut ibv_cq = object::at(user);
@@ -87,11 +71,8 @@ pub unsafe extern "C" fn ibv_get_cq_event(
 }
 
 /// Acknowledges events.
-///
-/// # Safety
-/// The queue must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_ack_cq_events(cq: *mut ibv_cq, number: c_uint) {
     // SAFETY: the caller guarantees a live queue.
-    unsafe { completion_queue::acknowledge(cq, number) };
+    unsafe { completion_queue::completion_events(cq) }.acknowledge(number);
 }

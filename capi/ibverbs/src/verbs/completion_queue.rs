@@ -1,6 +1,6 @@
 //! Completion queues (ibv_create_cq(3), ibv_poll_cq(3)).
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use dat_soft_verbs::{CompletionQueue, WorkCompletion};
@@ -11,7 +11,7 @@ use super::acknowledged::Unacknowledged;
 use super::held::Held;
 use super::{channel, context};
 use crate::guard::{self, Failure, INVALID, Result, UNSUPPORTED};
-use crate::object::{self, Zero, write_field};
+use crate::object::{self, Zero, fields_of, write_field};
 
 /// A completion queue. All are extended in memory; only those that were created as such have the functions.
 #[repr(C)]
@@ -34,14 +34,9 @@ pub(crate) struct Cq {
 const _: () = assert!(size_of::<ibv_wc>() == size_of::<WorkCompletion>());
 const _: () = assert!(align_of::<ibv_wc>() == align_of::<WorkCompletion>());
 
-/// The queue of the core.
-///
-/// # Safety
-/// The queue must be alive.
-pub unsafe fn core<'a>(cq: *mut ibv_cq) -> &'a Arc<CompletionQueue> {
-    // SAFETY: the caller guarantees a live queue; the field never changes.
-    unsafe { &(*cq.cast::<Cq>()).core }
-}
+fields_of!(
+    ibv_cq as Cq: core: Arc<CompletionQueue>, completion_events: Unacknowledged, async_events: Unacknowledged
+);
 
 /// Creates a queue.
 ///
@@ -85,9 +80,6 @@ pub(crate) unsafe fn create(
 }
 
 /// Creates a queue, or returns null with errno.
-///
-/// # Safety
-/// The context and the channel, if there is one, must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_create_cq(
     context: *mut ibv_context,
@@ -105,29 +97,22 @@ pub unsafe extern "C" fn ibv_create_cq(
 }
 
 /// Destroys a queue, after all its events have been acknowledged: 0 or an errno, `EBUSY` while queue pairs use it.
-///
-/// # Safety
-/// The queue must be alive; after a success it is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int {
     guard::status(|| {
         // SAFETY: the caller guarantees a live queue.
         unsafe { core(cq) }.destroy()?;
-        let whole = cq.cast::<Cq>();
         // SAFETY: as above.
-        unsafe { &(*whole).completion_events }.wait();
+        unsafe { completion_events(cq) }.wait();
         // SAFETY: as above.
         unsafe { async_events(cq) }.wait();
         // SAFETY: nothing uses it any more.
-        unsafe { object::delete(whole) };
+        unsafe { object::delete(cq.cast::<Cq>()) };
         Ok(())
     })
 }
 
 /// Changes the size of a queue: 0 or an errno.
-///
-/// # Safety
-/// The queue must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int {
     guard::status(|| {
@@ -184,31 +169,4 @@ pub(crate) unsafe extern "C" fn modify(
         }
         Ok(())
     })
-}
-
-/// The program takes a completion event of the queue.
-///
-/// # Safety
-/// The queue must be alive.
-pub(crate) unsafe fn take_event(cq: *mut ibv_cq) {
-    // SAFETY: the caller guarantees a live queue; the field never changes its place.
-    unsafe { &(*cq.cast::<Cq>()).completion_events }.take();
-}
-
-/// The program acknowledges completion events.
-///
-/// # Safety
-/// The queue must be alive.
-pub(crate) unsafe fn acknowledge(cq: *mut ibv_cq, number: c_uint) {
-    // SAFETY: as in `take_event`.
-    unsafe { &(*cq.cast::<Cq>()).completion_events }.acknowledge(number);
-}
-
-/// The asynchronous events of the queue.
-///
-/// # Safety
-/// The queue must be alive.
-pub(crate) unsafe fn async_events<'a>(cq: *mut ibv_cq) -> &'a Unacknowledged {
-    // SAFETY: as in `take_event`.
-    unsafe { &(*cq.cast::<Cq>()).async_events }
 }

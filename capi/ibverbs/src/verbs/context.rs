@@ -50,9 +50,6 @@ extern "C" fn at_exit() {
 }
 
 /// Opens a device, or returns null with errno.
-///
-/// # Safety
-/// The device must come from a list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_context {
     guard::object(|| {
@@ -78,9 +75,6 @@ pub unsafe extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_co
 }
 
 /// Closes a context. As in rdma-core, its objects are not destroyed: the program does that before.
-///
-/// # Safety
-/// The context must be open; it is gone afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
     guard::number(|| {

@@ -8,6 +8,7 @@ use rdma_verbs::sys::verbs::{IBV_NODE_CA, IBV_TRANSPORT_IB, ibv_device};
 
 use crate::guard::{self, Failure};
 use crate::object::Zero;
+use crate::object::fields_of;
 
 /// A device. Programs that know the drivers of rdma-core, as perftest does, read a pointer behind the structure to
 /// tell whose device it is, so there are zeros.
@@ -17,6 +18,8 @@ pub(crate) struct Device {
     _driver: [usize; 16],
     pub(crate) core: dat_soft_verbs::Device,
 }
+
+fields_of!(ibv_device as Device: core: dat_soft_verbs::Device);
 
 // SAFETY: it never changes, and its pointers are null.
 unsafe impl Sync for Device {}
@@ -49,9 +52,6 @@ pub(crate) fn write(array: &mut [c_char], text: &str) {
 }
 
 /// The devices, and their number if the pointer is not null. The list ends with a null pointer.
-///
-/// # Safety
-/// The pointer must be null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv_device {
     guard::object(|| {
@@ -75,9 +75,6 @@ pub unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv
 }
 
 /// Frees a list. The devices remain.
-///
-/// # Safety
-/// The list must come from [`ibv_get_device_list`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_free_device_list(list: *mut *mut ibv_device) {
     // SAFETY: it was allocated by malloc.
@@ -85,9 +82,6 @@ pub unsafe extern "C" fn ibv_free_device_list(list: *mut *mut ibv_device) {
 }
 
 /// The name of a device.
-///
-/// # Safety
-/// The device must come from a list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_device_name(device: *mut ibv_device) -> *const c_char {
     // SAFETY: the caller guarantees a device, which lives as long as the process.
@@ -101,20 +95,8 @@ pub extern "C" fn ibv_get_device_index(_device: *mut ibv_device) -> c_int {
 }
 
 /// The GUID of a device, in network byte order.
-///
-/// # Safety
-/// The device must come from a list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_device_guid(device: *mut ibv_device) -> u64 {
     // SAFETY: the caller guarantees a device.
     u64::from_ne_bytes(unsafe { core(device) }.guid())
-}
-
-/// The device of the core.
-///
-/// # Safety
-/// The device must come from a list.
-pub(crate) unsafe fn core<'a>(device: *mut ibv_device) -> &'a dat_soft_verbs::Device {
-    // SAFETY: the caller guarantees a device, which lives as long as the process and never changes.
-    unsafe { &(*device.cast::<Device>()).core }
 }

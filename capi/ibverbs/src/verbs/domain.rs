@@ -10,7 +10,7 @@ use rdma_verbs::sys::verbs::{ibv_context, ibv_pd};
 
 use super::context;
 use crate::guard::{self, INVALID, UNSUPPORTED};
-use crate::object;
+use crate::object::{self, fields_of};
 
 /// `IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT`; the other flag is for allocators of drivers.
 const PD_CONTEXT: u32 = 1 << 1;
@@ -23,14 +23,7 @@ struct Pd {
     is_parent: bool,
 }
 
-/// The domain of the core.
-///
-/// # Safety
-/// The domain must be alive.
-pub unsafe fn core<'a>(pd: *mut ibv_pd) -> &'a Arc<Domain> {
-    // SAFETY: the caller guarantees a live domain; the field never changes.
-    unsafe { &(*pd.cast::<Pd>()).core }
-}
+fields_of!(ibv_pd as Pd: core: Arc<Domain>);
 
 /// The context of a domain.
 ///
@@ -51,9 +44,6 @@ fn create(
 }
 
 /// Allocates a domain, or returns null with errno.
-///
-/// # Safety
-/// The context must be open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
     guard::object(|| {
@@ -64,9 +54,6 @@ pub unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd 
 }
 
 /// Deallocates a domain: 0 or an errno, `EBUSY` while it has objects.
-///
-/// # Safety
-/// The domain must be alive; after a success it is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
     guard::status(|| {

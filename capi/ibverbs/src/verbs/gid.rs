@@ -9,6 +9,7 @@ use rdma_verbs::sys::verbs::{ibv_context, ibv_gid};
 
 use super::context;
 use crate::guard::{self, Failure, INVALID, Result};
+use crate::object::write_known;
 
 /// The type of RoCE v2 in `ibv_query_gid_type`, which counts from RoCE v1.
 const SYSFS_ROCE_V2: c_int = 1;
@@ -35,9 +36,6 @@ unsafe fn length(context: *mut ibv_context) -> Result<u32> {
 }
 
 /// A GID by its index; zeros for an unused entry. 0 or -1.
-///
-/// # Safety
-/// The context must be open, and the GID there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_gid(
     context: *mut ibv_context,
@@ -61,9 +59,6 @@ pub unsafe extern "C" fn ibv_query_gid(
 }
 
 /// The type of a GID, for programs that know this function of rdma-core's drivers. 0 or -1.
-///
-/// # Safety
-/// The context must be open, and the type there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_gid_type(
     context: *mut ibv_context,
@@ -93,22 +88,7 @@ fn c_entry(index: usize, entry: &GidEntry) -> ibv_gid_entry {
     }
 }
 
-/// Writes an entry that is as long as the program's headers say.
-///
-/// # Safety
-/// There must be `size` bytes.
-unsafe fn write(entry: &ibv_gid_entry, into: *mut u8, size: size_t) {
-    let known = size.min(size_of::<ibv_gid_entry>());
-    // SAFETY: the caller guarantees this number of bytes.
-    unsafe { into.write_bytes(0, size) };
-    // SAFETY: as above, and the source has them.
-    unsafe { into.copy_from_nonoverlapping((&raw const *entry).cast(), known) };
-}
-
 /// A used entry of the GID table: 0 or an errno, `ENODATA` for an unused one.
-///
-/// # Safety
-/// The context must be open, and there must be an entry of this size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _ibv_query_gid_ex(
     context: *mut ibv_context,
@@ -128,15 +108,12 @@ pub unsafe extern "C" fn _ibv_query_gid_ex(
         let found = table.get(index as usize).filter(|found| found.gid != [0; 16]);
         let found = c_entry(index as usize, found.ok_or(Failure(libc::ENODATA))?);
         // SAFETY: the caller guarantees the entry.
-        unsafe { write(&found, entry.cast(), size) };
+        unsafe { write_known(&found, entry, size) };
         Ok(())
     })
 }
 
 /// The used entries of the GID table: their number, or a negative errno.
-///
-/// # Safety
-/// The context must be open, and there must be `max` entries of this size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _ibv_query_gid_table(
     context: *mut ibv_context,
@@ -154,9 +131,9 @@ pub unsafe extern "C" fn _ibv_query_gid_table(
             return Err(INVALID);
         }
         for (place, (index, entry)) in used.iter().enumerate() {
-            let into = entries.cast::<u8>().wrapping_add(place * size);
+            let into = entries.wrapping_byte_add(place * size);
             // SAFETY: the caller guarantees this number of entries.
-            unsafe { write(&c_entry(*index, entry), into, size) };
+            unsafe { write_known(&c_entry(*index, entry), into, size) };
         }
         Ok(used.len() as ssize_t)
     });
@@ -164,9 +141,6 @@ pub unsafe extern "C" fn _ibv_query_gid_table(
 }
 
 /// A partition key by its index, in network byte order: 0 or -1.
-///
-/// # Safety
-/// The context must be open, and the key there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_pkey(
     _context: *mut ibv_context,

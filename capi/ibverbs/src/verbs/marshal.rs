@@ -1,15 +1,12 @@
 //! Conversions between structures of the kernel's interface and those of `infiniband/verbs.h` and `infiniband/sa.h`.
 //! The kernel's ones are those of `rdma/ib_user_verbs.h` and `rdma/ib_user_sa.h`.
-#![allow(
-    non_camel_case_types,
-    missing_docs,
-    missing_debug_implementations,
-    reason = "structures of C, documented there"
-)]
+#![allow(non_camel_case_types, reason = "the names are those of the header")]
 
 use std::ffi::c_int;
 
 use rdma_verbs::sys::verbs::{ibv_ah_attr, ibv_gid, ibv_global_route, ibv_qp_attr, ibv_qp_cap};
+
+use crate::object::with_fields;
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -110,27 +107,12 @@ pub struct ibv_sa_path_rec {
 }
 
 fn address(from: &ib_uverbs_ah_attr) -> ibv_ah_attr {
-    ibv_ah_attr {
-        grh: ibv_global_route {
-            dgid: ibv_gid { raw: from.dgid },
-            flow_label: from.flow_label,
-            sgid_index: from.sgid_index,
-            hop_limit: from.hop_limit,
-            traffic_class: from.traffic_class,
-        },
-        dlid: from.dlid,
-        sl: from.sl,
-        src_path_bits: from.src_path_bits,
-        static_rate: from.static_rate,
-        is_global: from.is_global,
-        port_num: from.port_num,
-    }
+    let grh = with_fields!(ibv_global_route of from: flow_label, sgid_index, hop_limit, traffic_class;
+        dgid: ibv_gid { raw: from.dgid });
+    with_fields!(ibv_ah_attr of from: dlid, sl, src_path_bits, static_rate, is_global, port_num; grh: grh)
 }
 
 /// Converts the attributes of an address handle.
-///
-/// # Safety
-/// Both structures must be there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_copy_ah_attr_from_kern(
     into: *mut ibv_ah_attr,
@@ -143,9 +125,6 @@ pub unsafe extern "C" fn ibv_copy_ah_attr_from_kern(
 }
 
 /// Converts the attributes of a queue pair.
-///
-/// # Safety
-/// Both structures must be there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_copy_qp_attr_from_kern(
     into: *mut ibv_qp_attr,
@@ -153,42 +132,16 @@ pub unsafe extern "C" fn ibv_copy_qp_attr_from_kern(
 ) {
     // SAFETY: the caller guarantees both structures.
     let from = unsafe { from.read() };
-    let attributes = ibv_qp_attr {
-        qp_state: from.qp_state,
-        cur_qp_state: from.cur_qp_state,
-        path_mtu: from.path_mtu,
-        path_mig_state: from.path_mig_state,
-        qkey: from.qkey,
-        rq_psn: from.rq_psn,
-        sq_psn: from.sq_psn,
-        dest_qp_num: from.dest_qp_num,
-        qp_access_flags: from.qp_access_flags,
-        cap: from.cap,
-        ah_attr: address(&from.ah_attr),
-        alt_ah_attr: address(&from.alt_ah_attr),
-        pkey_index: from.pkey_index,
-        alt_pkey_index: from.alt_pkey_index,
-        en_sqd_async_notify: from.en_sqd_async_notify,
-        sq_draining: from.sq_draining,
-        max_rd_atomic: from.max_rd_atomic,
-        max_dest_rd_atomic: from.max_dest_rd_atomic,
-        min_rnr_timer: from.min_rnr_timer,
-        port_num: from.port_num,
-        timeout: from.timeout,
-        retry_cnt: from.retry_cnt,
-        rnr_retry: from.rnr_retry,
-        alt_port_num: from.alt_port_num,
-        alt_timeout: from.alt_timeout,
-        rate_limit: 0,
-    };
+    let attributes = with_fields!(ibv_qp_attr of from:
+        qp_state, cur_qp_state, path_mtu, path_mig_state, qkey, rq_psn, sq_psn, dest_qp_num, qp_access_flags, cap,
+        pkey_index, alt_pkey_index, en_sqd_async_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic,
+        min_rnr_timer, port_num, timeout, retry_cnt, rnr_retry, alt_port_num, alt_timeout;
+        ah_attr: address(&from.ah_attr), alt_ah_attr: address(&from.alt_ah_attr), rate_limit: 0);
     // SAFETY: as above.
     unsafe { into.write(attributes) };
 }
 
 /// Converts a path record of the kernel.
-///
-/// # Safety
-/// Both structures must be there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_copy_path_rec_from_kern(
     into: *mut ibv_sa_path_rec,
@@ -196,36 +149,17 @@ pub unsafe extern "C" fn ibv_copy_path_rec_from_kern(
 ) {
     // SAFETY: the caller guarantees both structures.
     let from = unsafe { from.read() };
-    let record = ibv_sa_path_rec {
-        dgid: ibv_gid { raw: from.dgid },
-        sgid: ibv_gid { raw: from.sgid },
-        dlid: from.dlid,
-        slid: from.slid,
-        raw_traffic: from.raw_traffic as i32,
-        flow_label: from.flow_label,
-        hop_limit: from.hop_limit,
-        traffic_class: from.traffic_class,
-        reversible: from.reversible as i32,
-        numb_path: from.numb_path,
-        pkey: from.pkey,
-        sl: from.sl,
-        mtu_selector: from.mtu_selector,
-        // The values of the enumeration are small.
-        mtu: from.mtu as u8,
-        rate_selector: from.rate_selector,
-        rate: from.rate,
-        packet_life_time_selector: from.packet_life_time_selector,
-        packet_life_time: from.packet_life_time,
-        preference: from.preference,
-    };
+    // The values of the enumeration of MTUs are small.
+    let record = with_fields!(ibv_sa_path_rec of from:
+        dlid, slid, flow_label, hop_limit, traffic_class, numb_path, pkey, sl, mtu_selector, rate_selector, rate,
+        packet_life_time_selector, packet_life_time, preference;
+        dgid: ibv_gid { raw: from.dgid }, sgid: ibv_gid { raw: from.sgid }, mtu: from.mtu as u8,
+        raw_traffic: from.raw_traffic as c_int, reversible: from.reversible as c_int);
     // SAFETY: as above.
     unsafe { into.write(record) };
 }
 
 /// Converts a path record for the kernel.
-///
-/// # Safety
-/// Both structures must be there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_copy_path_rec_to_kern(
     into: *mut ib_user_path_rec,
@@ -233,27 +167,11 @@ pub unsafe extern "C" fn ibv_copy_path_rec_to_kern(
 ) {
     // SAFETY: the caller guarantees both structures.
     let from = unsafe { from.read() };
-    let record = ib_user_path_rec {
-        dgid: from.dgid.raw,
-        sgid: from.sgid.raw,
-        dlid: from.dlid,
-        slid: from.slid,
-        raw_traffic: from.raw_traffic as u32,
-        flow_label: from.flow_label,
-        reversible: from.reversible as u32,
-        mtu: from.mtu.into(),
-        pkey: from.pkey,
-        hop_limit: from.hop_limit,
-        traffic_class: from.traffic_class,
-        numb_path: from.numb_path,
-        sl: from.sl,
-        mtu_selector: from.mtu_selector,
-        rate_selector: from.rate_selector,
-        rate: from.rate,
-        packet_life_time_selector: from.packet_life_time_selector,
-        packet_life_time: from.packet_life_time,
-        preference: from.preference,
-    };
+    let record = with_fields!(ib_user_path_rec of from:
+        dlid, slid, flow_label, hop_limit, traffic_class, numb_path, pkey, sl, mtu_selector, rate_selector, rate,
+        packet_life_time_selector, packet_life_time, preference;
+        dgid: from.dgid.raw, sgid: from.sgid.raw, mtu: from.mtu.into(),
+        raw_traffic: from.raw_traffic as u32, reversible: from.reversible as u32);
     // SAFETY: as above.
     unsafe { into.write(record) };
 }

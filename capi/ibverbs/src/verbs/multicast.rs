@@ -8,9 +8,6 @@ use super::queue_pair;
 use crate::guard;
 
 /// Attaches a queue pair to a group by its GID: 0 or an errno.
-///
-/// # Safety
-/// The queue pair must be alive, and the GID there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_attach_mcast(
     qp: *mut ibv_qp,
@@ -26,9 +23,6 @@ pub unsafe extern "C" fn ibv_attach_mcast(
 }
 
 /// Detaches a queue pair from a group: 0 or an errno.
-///
-/// # Safety
-/// As [`ibv_attach_mcast`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_detach_mcast(
     qp: *mut ibv_qp,

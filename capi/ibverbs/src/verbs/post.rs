@@ -32,56 +32,76 @@ pub(crate) unsafe fn segments<'a>(list: *const ibv_sge, count: c_int) -> Result<
     Ok(unsafe { std::slice::from_raw_parts(list.cast::<Sge>(), count) })
 }
 
-/// The operation of `ibv_post_recv`.
-pub(crate) unsafe extern "C" fn receive(
-    qp: *mut ibv_qp,
-    mut request: *mut ibv_recv_wr,
-    bad: *mut *mut ibv_recv_wr,
+/// Posts a list of requests one by one, until one is refused, and returns that one in `bad`.
+///
+/// # Safety
+/// The list must be valid, and the place of the result there.
+#[inline]
+unsafe fn each<T>(
+    mut request: *mut T,
+    bad: *mut *mut T,
+    next: impl Fn(&T) -> *mut T,
+    post: impl Fn(&T) -> Result<()>,
 ) -> c_int {
-    // SAFETY: the caller guarantees a live queue pair.
-    let core = unsafe { queue_pair::core(qp) };
     while !request.is_null() {
         // SAFETY: the caller guarantees a list of requests.
         let one = unsafe { &*request };
-        let posted = guard::run(|| {
-            // SAFETY: the caller guarantees the segments.
-            Ok(core.post_receive(one.wr_id, unsafe { segments(one.sg_list, one.num_sge) }?)?)
-        });
-        if let Err(Failure(errno)) = posted {
+        if let Err(Failure(errno)) = guard::run(|| post(one)) {
             // SAFETY: the caller guarantees the result.
             unsafe { bad.write(request) };
             return errno;
         }
-        request = one.next;
+        request = next(one);
     }
     0
+}
+
+/// As [`each`], for receives, whose numbers and segments the function posts.
+///
+/// # Safety
+/// As [`each`], and the segments must be valid.
+#[inline]
+pub(crate) unsafe fn each_receive(
+    requests: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+    post: impl Fn(u64, &[Sge]) -> dat_soft_verbs::Result<()>,
+) -> c_int {
+    let post = |one: &ibv_recv_wr| {
+        // SAFETY: the caller guarantees the segments.
+        Ok(post(one.wr_id, unsafe { segments(one.sg_list, one.num_sge) }?)?)
+    };
+    // SAFETY: the caller guarantees a list of requests and the result.
+    unsafe { each(requests, bad, |one| one.next, post) }
+}
+
+/// The operation of `ibv_post_recv`.
+pub(crate) unsafe extern "C" fn receive(
+    qp: *mut ibv_qp,
+    requests: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    // SAFETY: the caller guarantees a live queue pair.
+    let core = unsafe { queue_pair::core(qp) };
+    // SAFETY: the caller guarantees a list of requests with their segments, and the result.
+    unsafe { each_receive(requests, bad, |wr_id, segments| core.post_receive(wr_id, segments)) }
 }
 
 /// The operation of `ibv_post_send`.
 pub(crate) unsafe extern "C" fn send(
     qp: *mut ibv_qp,
-    mut request: *mut ibv_send_wr,
+    requests: *mut ibv_send_wr,
     bad: *mut *mut ibv_send_wr,
 ) -> c_int {
     // SAFETY: the caller guarantees a live queue pair.
     let core = unsafe { queue_pair::core(qp) };
     // SAFETY: as above; the field never changes.
     let is_datagram = unsafe { (*qp).qp_type } == sys::IBV_QPT_UD;
-    while !request.is_null() {
-        // SAFETY: the caller guarantees a list of requests.
-        let one = unsafe { &*request };
-        let posted = guard::run(|| {
-            // SAFETY: the caller guarantees a well-formed request.
-            Ok(core.post_send(&unsafe { send_request(one, is_datagram) }?)?)
-        });
-        if let Err(Failure(errno)) = posted {
-            // SAFETY: the caller guarantees the result.
-            unsafe { bad.write(request) };
-            return errno;
-        }
-        request = one.next;
-    }
-    0
+    let post = |one: &ibv_send_wr| {
+        // SAFETY: the caller guarantees a well-formed request.
+        Ok(core.post_send(&unsafe { send_request(one, is_datagram) }?)?)
+    };
+    // SAFETY: the caller guarantees a list of requests and the result.
+    unsafe { each(requests, bad, |one| one.next, post) }
 }
 
 /// The request of a C structure.

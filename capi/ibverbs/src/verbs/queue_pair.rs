@@ -3,18 +3,18 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use dat_soft_verbs::{QueuePair, QueuePairCapacity, QueuePairInit, QueuePairType};
+use dat_soft_verbs::{QueuePair, QueuePairInit, QueuePairType};
 use rdma_verbs::sys::extended::{ibv_ece, ibv_qp_ex, ibv_qp_init_attr_ex};
 use rdma_verbs::sys::verbs::{
-    IBV_QP_INIT_ATTR_PD, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
-    ibv_context, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_qp_init_attr,
+    IBV_QP_INIT_ATTR_PD, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, ibv_context, ibv_pd, ibv_qp, ibv_qp_attr,
+    ibv_qp_init_attr,
 };
 
 use super::acknowledged::Unacknowledged;
 use super::post_ex::Builder;
 use super::{completion_queue, domain, post_ex, queue_pair_attributes, shared_receive};
 use crate::guard::{self, INVALID, Result, UNSUPPORTED};
-use crate::object::{self, Zero, write_field};
+use crate::object::{self, Zero, fields_of, write_field};
 
 /// `IBV_QP_INIT_ATTR_CREATE_FLAGS`, for flags that are all 0.
 const CREATE_FLAGS: u32 = 1 << 2;
@@ -30,43 +30,14 @@ pub(crate) struct Qp {
     pub(crate) builder: Builder,
 }
 
-/// The queue pair of the core.
-///
-/// # Safety
-/// The queue pair must be alive.
-#[inline]
-pub unsafe fn core<'a>(qp: *mut ibv_qp) -> &'a Arc<QueuePair> {
-    // SAFETY: the caller guarantees a live queue pair; the field never changes.
-    unsafe { &(*qp.cast::<Qp>()).core }
-}
-
-/// The asynchronous events of the queue pair.
-///
-/// # Safety
-/// The queue pair must be alive.
-pub(crate) unsafe fn async_events<'a>(qp: *mut ibv_qp) -> &'a Unacknowledged {
-    // SAFETY: the caller guarantees a live queue pair; the field never changes its place.
-    unsafe { &(*qp.cast::<Qp>()).async_events }
-}
-
-pub(crate) fn c_capacity(from: &QueuePairCapacity) -> ibv_qp_cap {
-    ibv_qp_cap {
-        max_send_wr: from.max_send_wr,
-        max_recv_wr: from.max_recv_wr,
-        max_send_sge: from.max_send_sge,
-        max_recv_sge: from.max_recv_sge,
-        max_inline_data: from.max_inline_data,
-    }
-}
+fields_of!(ibv_qp as Qp: core: Arc<QueuePair>, async_events: Unacknowledged);
 
 /// The type of a queue pair: RC, UC or UD.
-fn kind_of(qp_type: u32) -> Result<QueuePairType> {
-    Ok(match qp_type {
-        IBV_QPT_RC => QueuePairType::Rc,
-        IBV_QPT_UC => QueuePairType::Uc,
-        IBV_QPT_UD => QueuePairType::Ud,
-        _ => return Err(UNSUPPORTED),
-    })
+pub(crate) fn kind_of(qp_type: u32) -> Result<QueuePairType> {
+    [QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud]
+        .into_iter()
+        .find(|known| *known as u32 == qp_type)
+        .ok_or(UNSUPPORTED)
 }
 
 /// Creates a queue pair. The attributes get its actual size.
@@ -96,23 +67,16 @@ unsafe fn create(
     // SAFETY: as above.
     let context = unsafe { domain::context(pd) };
     let qp = object::create(|user| {
-        let cap = &init.cap;
         let core = domain.create_queue_pair(&QueuePairInit {
             user,
             kind,
             send_queue,
             receive_queue,
             shared_receives,
-            capacity: QueuePairCapacity {
-                max_send_wr: cap.max_send_wr,
-                max_recv_wr: cap.max_recv_wr,
-                max_send_sge: cap.max_send_sge,
-                max_recv_sge: cap.max_recv_sge,
-                max_inline_data: cap.max_inline_data,
-            },
+            capacity: queue_pair_attributes::capacity(&init.cap),
             signals_all: init.sq_sig_all != 0,
         })?;
-        init.cap = c_capacity(&core.query().cap);
+        init.cap = queue_pair_attributes::c_capacity(&core.query().cap);
         let mut c = ibv_qp_ex::zero();
         let base = &mut c.qp_base;
         base.context = context;
@@ -140,9 +104,6 @@ unsafe fn create(
 }
 
 /// Creates a queue pair, or returns null with errno. The attributes get its actual size.
-///
-/// # Safety
-/// The domain and the queues of the attributes must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_create_qp(
     pd: *mut ibv_pd,
@@ -186,9 +147,6 @@ pub(crate) unsafe extern "C" fn create_extended(
 }
 
 /// The queue pair as one with the calls `ibv_wr_*`, or null if it was not created as such.
-///
-/// # Safety
-/// The queue pair must be alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
     guard::object(|| {
@@ -199,9 +157,6 @@ pub unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
 }
 
 /// Changes attributes, and moves to another state: 0 or an errno.
-///
-/// # Safety
-/// The queue pair must be alive, and the attributes there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_modify_qp(
     qp: *mut ibv_qp,
@@ -221,9 +176,6 @@ pub unsafe extern "C" fn ibv_modify_qp(
 }
 
 /// The attributes of a queue pair, all of them: 0 or an errno.
-///
-/// # Safety
-/// The queue pair must be alive, and both structures there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_qp(
     qp: *mut ibv_qp,
@@ -246,9 +198,6 @@ pub unsafe extern "C" fn ibv_query_qp(
 }
 
 /// Destroys a queue pair, after all its events have been acknowledged: 0 or an errno.
-///
-/// # Safety
-/// The queue pair must be alive; after a success it is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     guard::status(|| {

@@ -9,7 +9,7 @@ use rdma_verbs::sys::verbs::{ibv_mr, ibv_pd, ibv_sge};
 
 use super::domain;
 use crate::guard::{self, Failure, INVALID, Result, UNSUPPORTED};
-use crate::object;
+use crate::object::{self, fields_of};
 
 /// What `ibv_rereg_mr` changes.
 const CHANGE_TRANSLATION: c_int = 1;
@@ -26,14 +26,7 @@ struct Mr {
     core: Arc<Region>,
 }
 
-/// The region of the core.
-///
-/// # Safety
-/// The region must be alive.
-pub unsafe fn core<'a>(mr: *mut ibv_mr) -> &'a Arc<Region> {
-    // SAFETY: the caller guarantees a live region; only ibv_rereg_mr changes the field, which excludes other uses.
-    unsafe { &(*mr.cast::<Mr>()).core }
-}
+fields_of!(ibv_mr as Mr: core: Arc<Region>);
 
 fn access(flags: c_uint) -> Result<Access> {
     let known = Access::from_bits_truncate(flags);
@@ -64,9 +57,6 @@ unsafe fn register(
 }
 
 /// Registers memory, or returns null with errno.
-///
-/// # Safety
-/// The domain must be alive, and the memory mapped as long as it is registered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_reg_mr_iova2(
     pd: *mut ibv_pd,
@@ -83,9 +73,6 @@ pub unsafe extern "C" fn ibv_reg_mr_iova2(
 }
 
 /// Registers memory, or returns null with errno.
-///
-/// # Safety
-/// As [`ibv_reg_mr_iova2`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_reg_mr(
     pd: *mut ibv_pd,
@@ -98,9 +85,6 @@ pub unsafe extern "C" fn ibv_reg_mr(
 }
 
 /// Registers memory under other addresses, or returns null with errno.
-///
-/// # Safety
-/// As [`ibv_reg_mr_iova2`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_reg_mr_iova(
     pd: *mut ibv_pd,
@@ -127,9 +111,6 @@ pub extern "C" fn ibv_reg_dmabuf_mr(
 }
 
 /// Ends a registration: 0 or an errno.
-///
-/// # Safety
-/// The region must be alive; after a success it is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     guard::status(|| {
@@ -141,11 +122,8 @@ pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     })
 }
 
-/// Registers a region again, with other memory, another domain or other accesses. Its keys stay. 0 or one of the negative results of the page, with errno.
-///
-/// # Safety
-/// The region must be alive and used by no request; the domain and the memory, if they change, as in
-/// [`ibv_reg_mr_iova2`].
+/// Registers a region again, with other memory, another domain or other accesses. Its keys stay. Returns 0, or
+/// one of the negative results of the manual page, with errno.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_rereg_mr(
     mr: *mut ibv_mr,

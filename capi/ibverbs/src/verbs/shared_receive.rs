@@ -13,8 +13,8 @@ use rdma_verbs::sys::verbs::{
 use super::acknowledged::Unacknowledged;
 use super::domain::{self, context};
 use super::post;
-use crate::guard::{self, Failure, INVALID, UNSUPPORTED};
-use crate::object::{self, Zero};
+use crate::guard::{self, INVALID, UNSUPPORTED};
+use crate::object::{self, Zero, fields_of};
 
 /// `comp_mask` of ibv_create_srq_ex(3): the type and the domain.
 const TYPE: u32 = 1;
@@ -29,19 +29,9 @@ struct Srq {
     async_events: Unacknowledged,
 }
 
-/// The queue of the core.
-///
-/// # Safety
-/// The queue must be alive.
-pub unsafe fn core<'a>(srq: *mut ibv_srq) -> &'a Arc<SharedReceiveQueue> {
-    // SAFETY: the caller guarantees a live queue; the field never changes.
-    unsafe { &(*srq.cast::<Srq>()).core }
-}
+fields_of!(ibv_srq as Srq: core: Arc<SharedReceiveQueue>, async_events: Unacknowledged);
 
 /// Creates a queue, or returns null with errno. The attributes get its actual size.
-///
-/// # Safety
-/// The domain must be alive, and the attributes there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_create_srq(
     pd: *mut ibv_pd,
@@ -88,9 +78,6 @@ pub(crate) unsafe extern "C" fn create_extended(
 }
 
 /// Changes the size of a queue, or its limit: 0 or an errno.
-///
-/// # Safety
-/// The queue must be alive, and the attributes there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_modify_srq(
     srq: *mut ibv_srq,
@@ -111,9 +98,6 @@ pub unsafe extern "C" fn ibv_modify_srq(
 }
 
 /// The size and the limit of a queue: 0 or an errno.
-///
-/// # Safety
-/// The queue must be alive, and the attributes there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_srq(srq: *mut ibv_srq, attributes: *mut ibv_srq_attr) -> c_int {
     guard::status(|| {
@@ -128,9 +112,6 @@ pub unsafe extern "C" fn ibv_query_srq(srq: *mut ibv_srq, attributes: *mut ibv_s
 }
 
 /// Destroys a queue, after all its events have been acknowledged: 0 or an errno, `EBUSY` while queue pairs use it.
-///
-/// # Safety
-/// The queue must be alive; after a success it is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_destroy_srq(srq: *mut ibv_srq) -> c_int {
     guard::status(|| {
@@ -147,33 +128,13 @@ pub unsafe extern "C" fn ibv_destroy_srq(srq: *mut ibv_srq) -> c_int {
 /// The operation of `ibv_post_srq_recv`.
 pub(crate) unsafe extern "C" fn post(
     srq: *mut ibv_srq,
-    mut request: *mut ibv_recv_wr,
+    requests: *mut ibv_recv_wr,
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
     // SAFETY: the caller guarantees a live queue.
     let core = unsafe { core(srq) };
-    while !request.is_null() {
-        // SAFETY: the caller guarantees a list of requests.
-        let one = unsafe { &*request };
-        let posted = guard::run(|| {
-            // SAFETY: the caller guarantees the segments.
-            Ok(core.post_receive(one.wr_id, unsafe { post::segments(one.sg_list, one.num_sge) }?)?)
-        });
-        if let Err(Failure(errno)) = posted {
-            // SAFETY: the caller guarantees the result.
-            unsafe { bad.write(request) };
-            return errno;
-        }
-        request = one.next;
+    // SAFETY: the caller guarantees a list of requests with their segments, and the result.
+    unsafe {
+        post::each_receive(requests, bad, |wr_id, segments| core.post_receive(wr_id, segments))
     }
-    0
-}
-
-/// The asynchronous events of the queue.
-///
-/// # Safety
-/// The queue must be alive.
-pub(crate) unsafe fn async_events<'a>(srq: *mut ibv_srq) -> &'a Unacknowledged {
-    // SAFETY: the caller guarantees a live queue; the field never changes its place.
-    unsafe { &(*srq.cast::<Srq>()).async_events }
 }

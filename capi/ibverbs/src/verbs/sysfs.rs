@@ -42,9 +42,6 @@ unsafe fn read(path: &Path, buffer: *mut c_char, size: size_t) -> Result<c_int> 
 }
 
 /// Reads a file in a folder: the number of bytes, or -1 with errno.
-///
-/// # Safety
-/// Both names must be strings, and there must be `size` bytes at the buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_read_sysfs_file(
     folder: *const c_char,

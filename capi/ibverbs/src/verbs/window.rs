@@ -10,7 +10,7 @@ use rdma_verbs::sys::verbs::{
 
 use super::{domain, queue_pair, region};
 use crate::guard::{self, INVALID};
-use crate::object::{self, write_field};
+use crate::object::{self, fields_of, write_field};
 
 #[repr(C)]
 struct Mw {
@@ -18,14 +18,7 @@ struct Mw {
     core: Arc<Window>,
 }
 
-/// The window of the core.
-///
-/// # Safety
-/// The window must be alive.
-pub(crate) unsafe fn core<'a>(mw: *mut ibv_mw) -> &'a Arc<Window> {
-    // SAFETY: the caller guarantees a live window; the field never changes.
-    unsafe { &(*mw.cast::<Mw>()).core }
-}
+fields_of!(ibv_mw as Mw: core: Arc<Window>);
 
 /// What a window is bound to.
 ///
