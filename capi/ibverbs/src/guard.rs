@@ -40,6 +40,11 @@ pub fn last() -> Failure {
     Failure(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
 }
 
+/// The object that a call of C has returned, unless it is null.
+pub fn made<T>(object: *mut T) -> Result<*mut T> {
+    if object.is_null() { Err(last()) } else { Ok(object) }
+}
+
 /// Runs a call. A panic is an error of this library: it is reported on standard error and fails with `EIO`.
 #[inline(always)]
 pub fn run<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -64,6 +69,11 @@ pub fn number(call: impl FnOnce() -> Result<c_int>) -> c_int {
         set_errno(errno);
         -1
     })
+}
+
+/// Runs a call that returns 0, or -1 with errno.
+pub fn zero(call: impl FnOnce() -> Result<()>) -> c_int {
+    number(|| call().map(|()| 0))
 }
 
 /// Runs a call that returns an object, or null with errno.

@@ -5,9 +5,10 @@ use std::ffi::{c_int, c_void};
 use dat_soft_verbs::cm::{ConnectParameters, MAX_READS, PortSpace};
 use rdma_verbs::sys::rdma_cma::{rdma_cm_id, rdma_conn_param};
 
-use super::{address, device, event, id};
+use super::id::Id;
+use super::{address, device};
 use crate::guard::{self, INVALID, Result};
-use crate::verbs::context;
+use crate::object::with_fields;
 
 /// Retry counts without parameters: as often as possible.
 const RETRIES: u8 = 7;
@@ -16,14 +17,14 @@ const RETRIES: u8 = 7;
 ///
 /// # Safety
 /// The identifier must be alive.
-unsafe fn asynchronous(id: *mut rdma_cm_id, call: impl FnOnce() -> Result<()>) -> c_int {
-    guard::number(|| {
-        call()?;
-        // SAFETY: the caller guarantees a live identifier.
-        let outcome = unsafe { event::outcome(id) };
-        // SAFETY: as above.
-        unsafe { id::refresh(id) }?;
-        outcome.map(|()| 0)
+unsafe fn asynchronous(id: *mut rdma_cm_id, call: impl FnOnce(Id<'_>) -> Result<()>) -> c_int {
+    // SAFETY: the caller guarantees a live identifier.
+    let id = unsafe { Id::new(id) };
+    guard::zero(|| {
+        call(id)?;
+        let outcome = id.outcome();
+        id.refresh()?;
+        outcome
     })
 }
 
@@ -33,14 +34,12 @@ pub unsafe extern "C" fn soft_rdma_bind_addr(
     id: *mut rdma_cm_id,
     local: *const libc::sockaddr,
 ) -> c_int {
-    guard::number(|| {
+    // SAFETY: the caller guarantees a live identifier.
+    let id = unsafe { Id::new(id) };
+    guard::zero(|| {
         // SAFETY: the caller guarantees the address.
-        let local = unsafe { address::from_c(local) }?.ok_or(INVALID)?;
-        // SAFETY: the caller guarantees a live identifier.
-        unsafe { id::core(id) }.bind(local)?;
-        // SAFETY: as above.
-        unsafe { id::refresh(id) }?;
-        Ok(0)
+        id.core().bind(unsafe { address::from_c(local) }?.ok_or(INVALID)?)?;
+        id.refresh()
     })
 }
 
@@ -52,15 +51,14 @@ pub unsafe extern "C" fn soft_rdma_resolve_addr(
     destination: *const libc::sockaddr,
     _timeout: c_int,
 ) -> c_int {
-    let call = || {
+    let call = |id: Id<'_>| {
         // SAFETY: the caller guarantees the address.
         let source = unsafe { address::from_c(source) }?;
         // SAFETY: as above.
         let destination = unsafe { address::from_c(destination) }?.ok_or(INVALID)?;
-        // SAFETY: the caller guarantees a live identifier.
-        Ok(unsafe { id::core(id) }.resolve_address(source, destination)?)
+        Ok(id.core().resolve_address(source, destination)?)
     };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees a live identifier.
     unsafe { asynchronous(id, call) }
 }
 
@@ -68,20 +66,17 @@ pub unsafe extern "C" fn soft_rdma_resolve_addr(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_resolve_route(id: *mut rdma_cm_id, _timeout: c_int) -> c_int {
     // SAFETY: the caller guarantees a live identifier.
-    let core = unsafe { id::core(id) };
-    // SAFETY: as above.
-    unsafe { asynchronous(id, || Ok(core.resolve_route()?)) }
+    unsafe { asynchronous(id, |id| Ok(id.core().resolve_route()?)) }
 }
 
 /// Takes requests.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_listen(id: *mut rdma_cm_id, backlog: c_int) -> c_int {
-    guard::number(|| {
-        // SAFETY: the caller guarantees a live identifier.
-        unsafe { id::core(id) }.listen(backlog)?;
-        // SAFETY: as above.
-        unsafe { id::refresh(id) }?;
-        Ok(0)
+    // SAFETY: the caller guarantees a live identifier.
+    let id = unsafe { Id::new(id) };
+    guard::zero(|| {
+        id.core().listen(backlog)?;
+        id.refresh()
     })
 }
 
@@ -102,17 +97,11 @@ unsafe fn private_data<'a>(data: *const c_void, length: u8) -> Result<&'a [u8]> 
 ///
 /// # Safety
 /// The private data must be valid.
-unsafe fn parameters<'a>(
-    id: *mut rdma_cm_id,
-    from: &rdma_conn_param,
-) -> Result<ConnectParameters<'a>> {
+unsafe fn parameters<'a>(id: Id<'_>, from: &rdma_conn_param) -> Result<ConnectParameters<'a>> {
     // SAFETY: the caller guarantees valid private data.
     let private_data = unsafe { private_data(from.private_data, from.private_data_len) }?;
-    // SAFETY: the caller guarantees a live identifier.
-    if unsafe { id::core(id) }.space() == PortSpace::Tcp {
-        let opened = device::opened()?;
-        // SAFETY: the device of the connection manager stays open.
-        let device = unsafe { context::core(opened.context) }.attributes();
+    if id.core().space() == PortSpace::Tcp {
+        let device = device::opened()?.core().attributes();
         let is_beyond = |reads: u8, most: u32| reads != MAX_READS && u32::from(reads) > most;
         if is_beyond(from.responder_resources, device.max_qp_rd_atom)
             || is_beyond(from.initiator_depth, device.max_qp_init_rd_atom)
@@ -120,16 +109,9 @@ unsafe fn parameters<'a>(
             return Err(INVALID);
         }
     }
-    Ok(ConnectParameters {
-        private_data,
-        responder_resources: from.responder_resources,
-        initiator_depth: from.initiator_depth,
-        flow_control: from.flow_control,
-        retry_count: from.retry_count,
-        rnr_retry_count: from.rnr_retry_count,
-        is_shared: from.srq != 0,
-        number: from.qp_num,
-    })
+    Ok(with_fields!(ConnectParameters of from:
+        responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count;
+        private_data: private_data, is_shared: from.srq != 0, number: from.qp_num))
 }
 
 /// Requests a connection, or looks up a service of datagrams.
@@ -138,13 +120,12 @@ pub unsafe extern "C" fn soft_rdma_connect(
     id: *mut rdma_cm_id,
     wanted: *const rdma_conn_param,
 ) -> c_int {
-    let call = || {
+    let call = |id: Id<'_>| {
         // SAFETY: the caller guarantees null or valid parameters.
         let mut wanted = match unsafe { wanted.as_ref() } {
             // SAFETY: as above.
             Some(wanted) => unsafe { parameters(id, wanted) }?,
-            // SAFETY: the caller guarantees a live identifier.
-            None if unsafe { (*id).qp.is_null() } => return Err(INVALID),
+            None if id.with(|c| c.qp.is_null()) => return Err(INVALID),
             None => ConnectParameters {
                 responder_resources: MAX_READS,
                 initiator_depth: MAX_READS,
@@ -153,14 +134,12 @@ pub unsafe extern "C" fn soft_rdma_connect(
                 ..ConnectParameters::default()
             },
         };
-        // SAFETY: the caller guarantees a live identifier.
-        let prefix = unsafe { id::extra(id) }.lock().connect_data.clone();
+        let prefix = id.extra().connect_data.clone();
         let data = [&prefix, wanted.private_data].concat();
         wanted.private_data = &data;
-        // SAFETY: as above.
-        Ok(unsafe { id::core(id) }.connect(&wanted)?)
+        Ok(id.core().connect(&wanted)?)
     };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees a live identifier.
     unsafe { asynchronous(id, call) }
 }
 
@@ -170,24 +149,23 @@ pub unsafe extern "C" fn soft_rdma_accept(
     id: *mut rdma_cm_id,
     offered: *const rdma_conn_param,
 ) -> c_int {
-    let call = || {
+    let call = |id: Id<'_>| {
         // SAFETY: the caller guarantees null or valid parameters.
         let offered = match unsafe { offered.as_ref() } {
             // SAFETY: as above.
             Some(offered) => Some(unsafe { parameters(id, offered) }?),
             None => None,
         };
-        // SAFETY: the caller guarantees a live identifier.
-        Ok(unsafe { id::core(id) }.accept(offered.as_ref())?)
+        Ok(id.core().accept(offered.as_ref())?)
     };
-    // SAFETY: as above.
-    if unsafe { id::core(id) }.is_datagram() {
+    // SAFETY: the caller guarantees a live identifier.
+    let alive = unsafe { Id::new(id) };
+    if alive.core().is_datagram() {
         // No event follows.
-        return guard::number(|| {
-            call()?;
-            // SAFETY: as above.
-            unsafe { event::release(id) };
-            Ok(0)
+        return guard::zero(|| {
+            call(alive)?;
+            alive.release_event();
+            Ok(())
         });
     }
     // SAFETY: as above.
@@ -202,7 +180,7 @@ pub unsafe extern "C" fn soft_rdma_reject(
     length: u8,
 ) -> c_int {
     // SAFETY: as the caller guarantees.
-    guard::number(|| unsafe { reject(id, data, length, false) })
+    unsafe { reject(id, data, length, false) }
 }
 
 /// Rejects a request because of the options of the vendor.
@@ -213,29 +191,26 @@ pub unsafe extern "C" fn soft_rdma_reject_ece(
     length: u8,
 ) -> c_int {
     // SAFETY: as the caller guarantees.
-    guard::number(|| unsafe { reject(id, data, length, true) })
+    unsafe { reject(id, data, length, true) }
 }
 
-unsafe fn reject(
-    id: *mut rdma_cm_id,
-    data: *const c_void,
-    length: u8,
-    for_ece: bool,
-) -> Result<c_int> {
-    // SAFETY: the caller guarantees valid private data.
-    let data = unsafe { private_data(data, length) }?;
+unsafe fn reject(id: *mut rdma_cm_id, data: *const c_void, length: u8, for_ece: bool) -> c_int {
     // SAFETY: the caller guarantees a live identifier.
-    unsafe { id::core(id) }.reject(data, for_ece)?;
-    // SAFETY: as above.
-    unsafe { event::release(id) };
-    Ok(0)
+    let id = unsafe { Id::new(id) };
+    guard::zero(|| {
+        // SAFETY: the caller guarantees valid private data.
+        id.core().reject(unsafe { private_data(data, length) }?, for_ece)?;
+        id.release_event();
+        Ok(())
+    })
 }
 
 /// Completes the connection of an identifier without a queue pair.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_establish(id: *mut rdma_cm_id) -> c_int {
     // SAFETY: the caller guarantees a live identifier.
-    guard::number(|| Ok(unsafe { id::core(id) }.establish().map(|()| 0)?))
+    let id = unsafe { Id::new(id) };
+    guard::zero(|| Ok(id.core().establish()?))
 }
 
 /// Tells of an event of a queue pair (rdma_notify(3)). Connections are established without it, which is `EISCONN`.
@@ -252,18 +227,12 @@ pub unsafe extern "C" fn soft_rdma_notify(id: *mut rdma_cm_id, event: u32) -> c_
 /// Ends a connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_disconnect(id: *mut rdma_cm_id) -> c_int {
-    guard::number(|| {
-        // SAFETY: the caller guarantees a live identifier.
-        let is_first = unsafe { id::core(id) }.disconnect()?;
-        let outcome = if is_first {
-            // SAFETY: as above.
-            unsafe { event::outcome(id) }
-        } else {
-            // SAFETY: as above.
-            unsafe { event::outcome_if_any(id) }
-        };
-        // SAFETY: as above.
-        unsafe { id::refresh(id) }?;
-        outcome.map(|()| 0)
+    // SAFETY: the caller guarantees a live identifier.
+    let id = unsafe { Id::new(id) };
+    guard::zero(|| {
+        let is_first = id.core().disconnect()?;
+        let outcome = if is_first { id.outcome() } else { id.outcome_if_any() };
+        id.refresh()?;
+        outcome
     })
 }

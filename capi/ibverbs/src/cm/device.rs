@@ -7,7 +7,7 @@ use dat_sync::{Mutex, PerProcess};
 use rdma_verbs::sys::verbs::{ibv_context, ibv_pd};
 
 use crate::guard::{self, Failure, Result};
-use crate::verbs::context::ibv_open_device;
+use crate::verbs::context::{self, ibv_open_device};
 use crate::verbs::device::{ibv_free_device_list, ibv_get_device_list};
 use crate::verbs::domain::ibv_alloc_pd;
 
@@ -16,6 +16,13 @@ use crate::verbs::domain::ibv_alloc_pd;
 pub(super) struct Opened {
     pub(super) context: *mut ibv_context,
     pub(super) domain: *mut ibv_pd,
+}
+
+impl Opened {
+    pub(super) fn core(&self) -> &'static dat_soft_verbs::Context {
+        // SAFETY: the device of the connection manager stays open.
+        unsafe { context::core(self.context) }
+    }
 }
 
 // SAFETY: any thread may use the objects of verbs.
@@ -44,17 +51,12 @@ fn open() -> Result<Opened> {
     // SAFETY: the list is not empty.
     let first = unsafe { *list };
     // SAFETY: the device comes from the list.
-    let context = unsafe { ibv_open_device(first) };
+    let context = guard::made(unsafe { ibv_open_device(first) });
     // SAFETY: the list comes from the call above.
     unsafe { ibv_free_device_list(list) };
-    if context.is_null() {
-        return Err(guard::last());
-    }
+    let context = context?;
     // SAFETY: the context is open.
-    let domain = unsafe { ibv_alloc_pd(context) };
-    if domain.is_null() {
-        return Err(guard::last());
-    }
+    let domain = guard::made(unsafe { ibv_alloc_pd(context) })?;
     Ok(Opened { context, domain })
 }
 

@@ -6,8 +6,8 @@ use std::ptr::null_mut;
 use rdma_verbs::sys::rdma_cma::{RAI_PASSIVE, rdma_addrinfo, rdma_cm_id};
 use rdma_verbs::sys::verbs::{ibv_pd, ibv_qp_init_attr};
 
-use super::id::RequestInit;
-use super::{address, event, id, queue_pair};
+use super::id::{Id, RequestInit, soft_rdma_destroy_id};
+use super::{address, queue_pair};
 use crate::guard::{self, INVALID, Result};
 
 /// Creates an identifier that is resolved or bound, with a queue pair if there are attributes; a listener keeps these for
@@ -19,82 +19,63 @@ pub unsafe extern "C" fn soft_rdma_create_ep(
     domain: *mut ibv_pd,
     init: *mut ibv_qp_init_attr,
 ) -> c_int {
-    guard::number(|| {
+    guard::zero(|| {
         // SAFETY: the caller guarantees null or a valid result.
         let info = unsafe { info.as_ref() }.ok_or(INVALID)?;
         let (space, qp_type) = (info.ai_port_space as u32, info.ai_qp_type as u32);
         // SAFETY: there is no channel.
-        let new = unsafe { id::create(null_mut(), null_mut(), space, Some(qp_type)) }?;
-        // SAFETY: just created; the caller guarantees the rest.
+        let new = unsafe { Id::create(null_mut(), null_mut(), space, Some(qp_type)) }?;
+        // SAFETY: the caller guarantees the rest.
         if let Err(failure) = unsafe { complete(new, info, domain, init) } {
             // SAFETY: just created.
-            unsafe { soft_rdma_destroy_ep(new) };
+            unsafe { soft_rdma_destroy_ep(new.pointer()) };
             return Err(failure);
         }
         // SAFETY: the caller guarantees the pointer.
-        unsafe { id.write(new) };
-        Ok(0)
+        unsafe { id.write(new.pointer()) };
+        Ok(())
     })
 }
 
 unsafe fn complete(
-    new: *mut rdma_cm_id,
+    new: Id<'_>,
     info: &rdma_addrinfo,
     domain: *mut ibv_pd,
     init: *mut ibv_qp_init_attr,
 ) -> Result<()> {
     // SAFETY: the caller guarantees the addresses of the result.
     let source = unsafe { address::from_c(info.ai_src_addr) }?;
-    // SAFETY: the caller guarantees a live identifier.
-    let core = unsafe { id::core(new) };
+    let core = new.core();
     if info.ai_flags & RAI_PASSIVE != 0 {
         core.bind(source.ok_or(INVALID)?)?;
         // SAFETY: the caller guarantees null or valid attributes.
         if let Some(init) = unsafe { init.as_ref() } {
             let qp_type = info.ai_qp_type as u32;
             let requests = RequestInit { domain, init: ibv_qp_init_attr { qp_type, ..*init } };
-            // SAFETY: as above.
-            unsafe { id::extra(new) }.lock().requests = Some(requests);
+            new.extra().requests = Some(requests);
         }
-        // SAFETY: as above.
-        return unsafe { id::refresh(new) };
+        return new.refresh();
     }
     // SAFETY: as above.
     let destination = unsafe { address::from_c(info.ai_dst_addr) }?.ok_or(INVALID)?;
     core.resolve_address(source, destination)?;
-    // SAFETY: as above.
-    unsafe { event::outcome(new) }?;
+    new.outcome()?;
     core.resolve_route()?;
-    // SAFETY: as above.
-    unsafe { event::outcome(new) }?;
-    // SAFETY: as above.
-    unsafe { id::refresh(new) }?;
+    new.outcome()?;
+    new.refresh()?;
     // SAFETY: as above.
     if let Some(init) = unsafe { init.as_mut() } {
         init.qp_type = info.ai_qp_type as u32;
-        // SAFETY: as above.
-        unsafe { create_queue_pair(new, domain, init) }?;
+        // SAFETY: as above, and the domain.
+        unsafe { queue_pair::create_plain(new, domain, init) }?;
     }
     if info.ai_connect_len > 0 && !info.ai_connect.is_null() {
         // SAFETY: the caller guarantees the data of the result.
         let data = unsafe {
             std::slice::from_raw_parts(info.ai_connect.cast::<u8>(), info.ai_connect_len)
         };
-        // SAFETY: as above.
-        unsafe { id::extra(new) }.lock().connect_data = data.to_vec();
+        new.extra().connect_data = data.to_vec();
     }
-    Ok(())
-}
-
-unsafe fn create_queue_pair(
-    id: *mut rdma_cm_id,
-    domain: *mut ibv_pd,
-    init: &mut ibv_qp_init_attr,
-) -> Result<()> {
-    let mut whole = queue_pair::extended(init, domain);
-    // SAFETY: the caller guarantees a live identifier and a live domain.
-    unsafe { queue_pair::create(id, &mut whole) }?;
-    init.cap = whole.cap;
     Ok(())
 }
 
@@ -106,7 +87,7 @@ pub unsafe extern "C" fn soft_rdma_destroy_ep(id: *mut rdma_cm_id) {
     // SAFETY: as above.
     unsafe { queue_pair::soft_rdma_destroy_srq(id) };
     // SAFETY: as above.
-    unsafe { id::soft_rdma_destroy_id(id) };
+    unsafe { soft_rdma_destroy_id(id) };
 }
 
 /// Takes the next request of a listener, and waits for one. Its queue pair is created if the listener has attributes.
@@ -115,24 +96,24 @@ pub unsafe extern "C" fn soft_rdma_get_request(
     listener: *mut rdma_cm_id,
     id: *mut *mut rdma_cm_id,
 ) -> c_int {
-    guard::number(|| {
-        // SAFETY: the caller guarantees a live identifier.
-        let request = unsafe { event::take_request(listener) }?;
-        // SAFETY: as above.
-        let extra = unsafe { id::extra(listener) }.lock();
+    // SAFETY: the caller guarantees a live identifier.
+    let listener = unsafe { Id::new(listener) };
+    guard::zero(|| {
+        let request = listener.take_request()?;
+        let extra = listener.extra();
         let requests = extra.requests.as_ref();
         let requests = requests.map(|one| (one.domain, ibv_qp_init_attr { ..one.init }));
         drop(extra);
         if let Some((domain, mut init)) = requests {
             // SAFETY: the objects of the attributes live as long as the listener, as the manual page demands.
-            if let Err(failure) = unsafe { create_queue_pair(request, domain, &mut init) } {
+            if let Err(failure) = unsafe { queue_pair::create_plain(request, domain, &mut init) } {
                 // SAFETY: only this call knows the request.
-                unsafe { id::soft_rdma_destroy_id(request) };
+                unsafe { soft_rdma_destroy_id(request.pointer()) };
                 return Err(failure);
             }
         }
         // SAFETY: the caller guarantees the pointer.
-        unsafe { id.write(request) };
-        Ok(0)
+        unsafe { id.write(request.pointer()) };
+        Ok(())
     })
 }

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use dat_soft_verbs::cm::{Event, EventKind, Parameters};
 use rdma_verbs::sys::rdma_cma::{
-    rdma_cm_event, rdma_cm_id, rdma_conn_param, rdma_event_channel, rdma_ud_param,
+    rdma_cm_event, rdma_conn_param, rdma_event_channel, rdma_ud_param,
 };
 
-use super::{channel, device, id};
+use super::id::Id;
+use super::{channel, device};
 use crate::guard::{self, Failure, INVALID, Result};
-use crate::object::{self, Zero};
-use crate::verbs::{address_handle, context};
+use crate::object::{self, Zero, with_fields};
+use crate::verbs::address_handle;
 
-/// An event.
+/// An event, which is acknowledged when it is dropped.
 #[repr(C)]
-struct CEvent {
+pub(super) struct CEvent {
     c: rdma_cm_event,
-    /// Acknowledged when it is dropped.
     core: Event,
 }
 
@@ -29,46 +29,33 @@ unsafe impl Zero for rdma_ud_param {}
 // SAFETY: numbers and pointers.
 unsafe impl Zero for rdma_conn_param {}
 
-/// Takes the next event of a channel.
-///
-/// # Safety
-/// The channel must be alive.
-pub(super) unsafe fn take(channel: *mut rdma_event_channel) -> Result<*mut rdma_cm_event> {
-    // SAFETY: the caller guarantees a live channel.
-    let core = unsafe { channel::core(channel) }.next()?;
-    // SAFETY: as above.
-    unsafe { wrap(core) }
-}
-
 /// Makes an event of C. The identifier of a request is created, and is like its listener.
-///
-/// # Safety
-/// The identifiers of the event must be alive, which they are until it is acknowledged.
-unsafe fn wrap(core: Event) -> Result<*mut rdma_cm_event> {
+fn wrap(core: Event) -> Result<Box<CEvent>> {
+    // SAFETY: the identifiers of an event are alive until it is acknowledged.
+    let live = |user| unsafe { Id::new(object::at(user)) };
     let mut c = rdma_cm_event::zero();
     c.event = core.kind() as u32;
     c.status = core.status();
-    c.id = match core.listener() {
-        None => object::at(core.identifier().user()),
+    let id = match core.listener() {
+        None => live(core.identifier().user()),
         Some(listener) => {
-            c.listen_id = object::at(listener.user());
-            // SAFETY: as the caller guarantees.
-            let like = unsafe { &*c.listen_id };
-            let new = id::wrap(Arc::clone(core.identifier()), like.channel, like.context)?;
-            // SAFETY: as above.
-            if unsafe { id::is_synchronous(c.listen_id) } {
-                // SAFETY: just created.
-                unsafe { id::migrate(new, null_mut()) }?;
+            let listener = live(listener.user());
+            c.listen_id = listener.pointer();
+            let (channel, context) = listener.with(|like| (like.channel, like.context));
+            let new = Id::wrap(Arc::clone(core.identifier()), channel, context)?;
+            if listener.is_synchronous() {
+                // SAFETY: there is no channel.
+                unsafe { new.migrate(null_mut()) }?;
             }
             new
         }
     };
-    // SAFETY: as above.
-    unsafe { id::refresh(c.id) }?;
-    let event = object::create(|_| Ok(CEvent { c, core }))?;
-    // SAFETY: just created. The parameters point into the event, whose address does not change.
-    fill(unsafe { &mut *event })?;
-    Ok(event.cast())
+    c.id = id.pointer();
+    id.refresh()?;
+    let mut event = Box::new(CEvent { c, core });
+    // The parameters point into the event, whose address does not change.
+    fill(&mut event)?;
+    Ok(event)
 }
 
 /// Writes the parameters.
@@ -87,17 +74,10 @@ fn fill(event: &mut CEvent) -> Result<()> {
         }
         Parameters::Connection(seen) => {
             let (private_data, private_data_len) = data(&seen.private_data);
-            event.c.param.conn = rdma_conn_param {
-                private_data,
-                private_data_len,
-                responder_resources: seen.responder_resources,
-                initiator_depth: seen.initiator_depth,
-                flow_control: seen.flow_control,
-                retry_count: seen.retry_count,
-                rnr_retry_count: seen.rnr_retry_count,
-                srq: seen.is_shared.into(),
-                qp_num: seen.number,
-            };
+            event.c.param.conn = with_fields!(rdma_conn_param of seen:
+                responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count;
+                private_data: private_data, private_data_len: private_data_len,
+                srq: seen.is_shared.into(), qp_num: seen.number);
         }
         Parameters::Datagram(seen) => {
             let (mut private_data, private_data_len) = data(&seen.private_data);
@@ -105,9 +85,7 @@ fn fill(event: &mut CEvent) -> Result<()> {
                 private_data = object::at::<c_void>(seen.user);
             }
             let opened = device::opened()?;
-            // SAFETY: the device of the connection manager stays open.
-            let context = unsafe { context::core(opened.context) };
-            let vector = event.core.identifier().address_vector(context, seen.gid);
+            let vector = event.core.identifier().address_vector(opened.core(), seen.gid);
             event.c.param.ud = rdma_ud_param {
                 private_data,
                 private_data_len,
@@ -120,97 +98,68 @@ fn fill(event: &mut CEvent) -> Result<()> {
     Ok(())
 }
 
-/// Acknowledges the event that a synchronous identifier keeps.
-///
-/// # Safety
-/// The identifier must be alive.
-pub(super) unsafe fn release(id: *mut rdma_cm_id) {
-    // SAFETY: the caller guarantees a live identifier.
-    let kept = std::mem::replace(unsafe { &mut (*id).event }, null_mut());
-    if !kept.is_null() {
-        // SAFETY: the identifier kept it.
-        unsafe { object::delete(kept.cast::<CEvent>()) };
+impl Id<'_> {
+    /// Keeps an event until the next call.
+    fn keep_event(self, event: Box<CEvent>) {
+        self.with(|c| c.event = Box::into_raw(event).cast());
     }
-}
 
-/// Waits for the event of a call, if the identifier is synchronous, and keeps it until the next call.
-///
-/// # Errors
-/// The errno of the event.
-///
-/// # Safety
-/// The identifier must be alive.
-pub(super) unsafe fn outcome(id: *mut rdma_cm_id) -> Result<()> {
-    // SAFETY: the caller guarantees a live identifier.
-    if !unsafe { id::is_synchronous(id) } {
-        return Ok(());
-    }
-    // SAFETY: as above.
-    unsafe { release(id) };
-    // SAFETY: as above.
-    let events = unsafe { (*id).channel };
-    // SAFETY: the channel of a synchronous identifier is alive.
-    let event = unsafe { take(events) }?;
-    // SAFETY: as above.
-    unsafe { (*id).event = event };
-    // SAFETY: just taken.
-    let taken = unsafe { &*event };
-    let (kind, status) = (taken.event, taken.status);
-    match status {
-        0 => Ok(()),
-        _ if kind == EventKind::Rejected as u32 => Err(Failure(libc::ECONNREFUSED)),
-        status => Err(Failure(status.abs())),
-    }
-}
-
-/// As [`outcome`], after a call that may have been made before: it does not wait for an event that was taken then.
-///
-/// # Safety
-/// The identifier must be alive.
-pub(super) unsafe fn outcome_if_any(id: *mut rdma_cm_id) -> Result<()> {
-    // SAFETY: the caller guarantees a live identifier.
-    if unsafe { id::is_synchronous(id) } {
-        // SAFETY: as above.
-        let events = unsafe { (*id).channel };
-        // SAFETY: the channel of a synchronous identifier is alive.
-        if let Some(core) = unsafe { channel::core(events) }.try_next() {
-            // SAFETY: as above.
-            unsafe { release(id) };
-            // SAFETY: the event is of this identifier.
-            let event = unsafe { wrap(core) }?;
-            // SAFETY: as above.
-            unsafe { (*id).event = event };
+    /// Acknowledges the event that a synchronous identifier keeps.
+    pub(super) fn release_event(self) {
+        let kept = self.with(|c| std::mem::replace(&mut c.event, null_mut()));
+        if !kept.is_null() {
+            // SAFETY: the identifier kept it.
+            unsafe { object::delete(kept.cast::<CEvent>()) };
         }
     }
-    Ok(())
-}
 
-/// Takes the next request of a synchronous listener, with its event.
-///
-/// # Safety
-/// The identifier must be alive.
-pub(super) unsafe fn take_request(listener: *mut rdma_cm_id) -> Result<*mut rdma_cm_id> {
-    // SAFETY: the caller guarantees a live identifier.
-    if !unsafe { id::is_synchronous(listener) } {
-        return Err(INVALID);
+    /// Waits for the event of a call, if the identifier is synchronous, and keeps it until the next call.
+    ///
+    /// # Errors
+    /// The errno of the event.
+    pub(super) fn outcome(self) -> Result<()> {
+        if !self.is_synchronous() {
+            return Ok(());
+        }
+        self.release_event();
+        let event = wrap(self.core().channel().next()?)?;
+        let (kind, status) = (event.c.event, event.c.status);
+        self.keep_event(event);
+        match status {
+            0 => Ok(()),
+            _ if kind == EventKind::Rejected as u32 => Err(Failure(libc::ECONNREFUSED)),
+            status => Err(Failure(status.abs())),
+        }
     }
-    // SAFETY: as above.
-    unsafe { release(listener) };
-    // SAFETY: as above.
-    let events = unsafe { (*listener).channel };
-    // SAFETY: the channel of a synchronous identifier is alive.
-    let event = unsafe { take(events) }?;
-    // SAFETY: just taken.
-    let taken = unsafe { &*event };
-    let (kind, status, request) = (taken.event, taken.status, taken.id);
-    if status != 0 || kind != EventKind::ConnectRequest as u32 {
-        // SAFETY: just taken, and not used any more.
-        unsafe { object::delete(event.cast::<CEvent>()) };
-        return Err(if status == 0 { INVALID } else { Failure(status.abs()) });
+
+    /// As [`outcome`](Self::outcome), after a call that may have been made before: it does not wait for an event that was
+    /// taken then.
+    pub(super) fn outcome_if_any(self) -> Result<()> {
+        if self.is_synchronous() {
+            if let Some(core) = self.core().channel().try_next() {
+                self.release_event();
+                self.keep_event(wrap(core)?);
+            }
+        }
+        Ok(())
     }
-    // SAFETY: the identifier of the request was just created.
-    unsafe { (*request).event = event };
-    Ok(request)
+
+    /// Takes the next request of a synchronous listener, with its event.
+    pub(super) fn take_request(self) -> Result<Self> {
+        if !self.is_synchronous() {
+            return Err(INVALID);
+        }
+        self.release_event();
+        let event = wrap(self.core().channel().next()?)?;
+        let status = event.c.status;
+        if status != 0 || event.c.event != EventKind::ConnectRequest as u32 {
+            return Err(if status == 0 { INVALID } else { Failure(status.abs()) });
+        }
+        // SAFETY: the identifier of the request was just created.
+        let request = unsafe { Id::new(event.c.id) };
+        request.keep_event(event);
+        Ok(request)
+    }
 }
 
 /// Takes the next event, and waits for one unless the descriptor of the channel is non-blocking.
@@ -219,28 +168,28 @@ pub unsafe extern "C" fn soft_rdma_get_cm_event(
     channel: *mut rdma_event_channel,
     event: *mut *mut rdma_cm_event,
 ) -> c_int {
-    guard::number(|| {
+    guard::zero(|| {
         if event.is_null() {
             return Err(INVALID);
         }
         // SAFETY: the caller guarantees the channel.
-        let taken = unsafe { take(channel) }?;
+        let taken = wrap(unsafe { channel::core(channel) }.next()?)?;
         // SAFETY: the caller guarantees the pointer.
-        unsafe { event.write(taken) };
-        Ok(0)
+        unsafe { event.write(Box::into_raw(taken).cast()) };
+        Ok(())
     })
 }
 
 /// Acknowledges an event, which is gone afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_ack_cm_event(event: *mut rdma_cm_event) -> c_int {
-    guard::number(|| {
+    guard::zero(|| {
         if event.is_null() {
             return Err(INVALID);
         }
         // SAFETY: the caller guarantees an event that was taken.
         unsafe { object::delete(event.cast::<CEvent>()) };
-        Ok(0)
+        Ok(())
     })
 }
 

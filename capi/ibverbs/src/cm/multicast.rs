@@ -7,7 +7,8 @@ use rdma_verbs::sys::rdma_cma::{
     RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, rdma_cm_id, rdma_cm_join_mc_attr_ex,
 };
 
-use super::{address, event, id};
+use super::address;
+use super::id::Id;
 use crate::guard::{self, INVALID, Result};
 
 unsafe fn join(
@@ -15,14 +16,14 @@ unsafe fn join(
     group: *const libc::sockaddr,
     is_send_only: bool,
     context: *mut c_void,
-) -> Result<c_int> {
+) -> Result<()> {
     // SAFETY: the caller guarantees the address.
     let group = unsafe { address::from_c(group) }?.ok_or(INVALID)?;
     let user = context.expose_provenance() as u64;
     // SAFETY: the caller guarantees a live identifier.
-    unsafe { id::core(id) }.join_multicast(group, is_send_only, user)?;
-    // SAFETY: as above.
-    unsafe { event::outcome(id) }.map(|()| 0)
+    let id = unsafe { Id::new(id) };
+    id.core().join_multicast(group, is_send_only, user)?;
+    id.outcome()
 }
 
 /// Joins a group.
@@ -33,7 +34,7 @@ pub unsafe extern "C" fn soft_rdma_join_multicast(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: as the caller guarantees.
-    guard::number(|| unsafe { join(id, group, false, context) })
+    guard::zero(|| unsafe { join(id, group, false, context) })
 }
 
 /// Joins a group, possibly only to send.
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn soft_rdma_join_multicast_ex(
     context: *mut c_void,
 ) -> c_int {
     const ALL: u32 = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
-    guard::number(|| {
+    guard::zero(|| {
         // SAFETY: the caller guarantees the attributes.
         let attributes = unsafe { attributes.as_ref() }.ok_or(INVALID)?;
         if attributes.comp_mask != ALL {
@@ -66,11 +67,10 @@ pub unsafe extern "C" fn soft_rdma_leave_multicast(
     id: *mut rdma_cm_id,
     group: *const libc::sockaddr,
 ) -> c_int {
-    guard::number(|| {
+    guard::zero(|| {
         // SAFETY: the caller guarantees the address.
         let group = unsafe { address::from_c(group) }?.ok_or(INVALID)?;
         // SAFETY: the caller guarantees a live identifier.
-        unsafe { id::core(id) }.leave_multicast(group)?;
-        Ok(0)
+        Ok(unsafe { Id::new(id) }.core().leave_multicast(group)?)
     })
 }

@@ -10,7 +10,7 @@ use rdma_verbs::sys::rdma_cma::{
     RDMA_OPTION_ID_TOS, rdma_cm_id,
 };
 
-use super::id;
+use super::id::Id;
 use crate::guard::{self, Failure, INVALID, Result};
 
 /// The value of an option, which must have exactly that length.
@@ -31,32 +31,24 @@ pub unsafe extern "C" fn soft_rdma_set_option(
     from: *mut c_void,
     length: size_t,
 ) -> c_int {
-    guard::number(|| {
+    guard::zero(|| {
         if level != RDMA_OPTION_ID {
             return Err(Failure(libc::ENOSYS));
         }
         // SAFETY: the caller guarantees a live identifier.
-        let core = unsafe { id::core(id) };
+        let core = unsafe { Id::new(id) }.core();
+        // SAFETY: the caller guarantees the value, which is an int.
+        let flag = || unsafe { value::<c_int>(from, length) }.map(|flag| flag != 0);
+        // SAFETY: the caller guarantees the value, which is a byte.
+        let byte = || unsafe { value::<u8>(from, length) };
         match name {
-            RDMA_OPTION_ID_TOS => {
-                // SAFETY: the caller guarantees the value.
-                core.set_type_of_service(unsafe { value(from, length) }?);
-            }
-            RDMA_OPTION_ID_REUSEADDR => {
-                // SAFETY: as above.
-                core.set_reuse_address(unsafe { value::<c_int>(from, length) }? != 0)?;
-            }
-            RDMA_OPTION_ID_AFONLY => {
-                // SAFETY: as above.
-                core.set_family_only(unsafe { value::<c_int>(from, length) }? != 0)?;
-            }
-            RDMA_OPTION_ID_ACK_TIMEOUT => {
-                // SAFETY: as above.
-                core.set_ack_timeout(unsafe { value(from, length) }?)?;
-            }
+            RDMA_OPTION_ID_TOS => core.set_type_of_service(byte()?),
+            RDMA_OPTION_ID_REUSEADDR => core.set_reuse_address(flag()?)?,
+            RDMA_OPTION_ID_AFONLY => core.set_family_only(flag()?)?,
+            RDMA_OPTION_ID_ACK_TIMEOUT => core.set_ack_timeout(byte()?)?,
             _ => return Err(Failure(libc::ENOSYS)),
         }
-        Ok(0)
+        Ok(())
     })
 }
 
@@ -66,7 +58,7 @@ pub unsafe extern "C" fn soft_rdma_set_local_ece(
     id: *mut rdma_cm_id,
     ece: *const ibv_ece,
 ) -> c_int {
-    guard::number(|| {
+    guard::zero(|| {
         // SAFETY: the caller guarantees the options.
         let ece = unsafe { ece.as_ref() }.ok_or(INVALID)?;
         if ece.comp_mask != 0 {
@@ -74,22 +66,21 @@ pub unsafe extern "C" fn soft_rdma_set_local_ece(
         }
         let ece = Ece { vendor_id: ece.vendor_id, options: ece.options };
         // SAFETY: the caller guarantees a live identifier.
-        unsafe { id::core(id) }.set_local_ece(ece)?;
-        Ok(0)
+        Ok(unsafe { Id::new(id) }.core().set_local_ece(ece)?)
     })
 }
 
 /// The options of the vendor that the peer has sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_get_remote_ece(id: *mut rdma_cm_id, ece: *mut ibv_ece) -> c_int {
-    guard::number(|| {
+    guard::zero(|| {
         if ece.is_null() {
             return Err(INVALID);
         }
         // SAFETY: the caller guarantees a live identifier.
-        let Ece { vendor_id, options } = unsafe { id::core(id) }.remote_ece();
+        let Ece { vendor_id, options } = unsafe { Id::new(id) }.core().remote_ece();
         // SAFETY: the caller guarantees the pointer.
         unsafe { ece.write(ibv_ece { vendor_id, options, comp_mask: 0 }) };
-        Ok(0)
+        Ok(())
     })
 }
