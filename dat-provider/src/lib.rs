@@ -15,6 +15,19 @@
 
 #![deny(unsafe_code)]
 
+/// Methods that only call the method of the same name and arguments of another value:
+/// `forward! { self => self.inner; fn port() -> u8; }`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forward {
+    ($self:ident => $to:expr; $(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)+) => {$(
+        #[inline]
+        fn $name(&$self $(, $argument: $type)*) $(-> $result)? {
+            $to.$name($($argument),*)
+        }
+    )+};
+}
+
 mod activity;
 mod adapter;
 mod address;

@@ -439,151 +439,42 @@ pub trait QueuePair: Downcast {
 
 /// A queue pair that its provider shares with its own threads.
 impl<Q: QueuePair> QueuePair for Arc<Q> {
-    #[inline]
-    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        (**self).post_receive(receive)
-    }
-
-    #[inline]
-    fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        (**self).post_request(request)
-    }
-
-    #[inline]
-    fn post_one_receive(
-        &self,
-        buffer: Buffer,
-        key: u32,
-        cookie: u64,
-        flags: CompletionFlags,
-        checked: Epoch,
-    ) -> Result<()> {
-        (**self).post_one_receive(buffer, key, cookie, flags, checked)
-    }
-
-    #[inline]
-    fn post_one_send(
-        &self,
-        buffer: Buffer,
-        key: u32,
-        cookie: u64,
-        flags: CompletionFlags,
-        checked: Epoch,
-    ) -> Result<()> {
-        (**self).post_one_send(buffer, key, cookie, flags, checked)
-    }
-
-    #[inline]
-    fn post_one_write(
-        &self,
-        buffer: Buffer,
-        key: u32,
-        cookie: u64,
-        flags: CompletionFlags,
-        checked: Epoch,
-        remote: RemoteBuffer,
-    ) -> Result<()> {
-        (**self).post_one_write(buffer, key, cookie, flags, checked, remote)
-    }
-
-    #[inline]
-    fn post_one_read(
-        &self,
-        buffer: Buffer,
-        key: u32,
-        cookie: u64,
-        flags: CompletionFlags,
-        checked: Epoch,
-        remote: RemoteBuffer,
-    ) -> Result<()> {
-        (**self).post_one_read(buffer, key, cookie, flags, checked, remote)
-    }
-
-    fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        (**self).post_datagram(to, request)
-    }
-
-    fn datagram_port(&self) -> Option<u16> {
-        (**self).datagram_port()
-    }
-
-    fn set_datagram_key(&self, key: u64) -> Result<()> {
-        (**self).set_datagram_key(key)
-    }
-
-    fn set_peer_privileges(&self, granted: Privileges) -> Result<()> {
-        (**self).set_peer_privileges(granted)
-    }
-
-    fn break_cause(&self) -> Option<BreakCause> {
-        (**self).break_cause()
-    }
-
-    fn limit_receive_wait(&self, is_limited: bool) -> Result<()> {
-        (**self).limit_receive_wait(is_limited)
-    }
-
-    fn end_receive_wait(&self) {
-        (**self).end_receive_wait();
-    }
-
-    fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
-        (**self).join_group(group, at)
-    }
-
-    fn leave_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
-        (**self).leave_group(group, at)
-    }
-
-    fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        (**self).post_bind(bind)
-    }
-
-    fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
-        (**self).connect(request)
-    }
-
-    fn connecting_port(&self) -> Option<u64> {
-        (**self).connecting_port()
-    }
-
-    fn communication_established(&self, attempt: u64) {
-        (**self).communication_established(attempt);
-    }
-
-    fn abandon(&self, attempt: u64) {
-        (**self).abandon(attempt);
-    }
-
-    fn disconnect(&self, how: Close) {
-        (**self).disconnect(how);
-    }
-
-    fn give_up(&self) {
-        (**self).give_up();
-    }
-
-    fn reset(&self) -> Result<()> {
-        (**self).reset()
-    }
-
-    fn modify(&self, spec: QueuePairSpec) -> Result<()> {
-        (**self).modify(spec)
-    }
-
-    fn outstanding(&self) -> Outstanding {
-        (**self).outstanding()
-    }
-
-    fn failure(&self) -> Option<Failure> {
-        (**self).failure()
-    }
-
-    fn activity(&self) -> Activity {
-        (**self).activity()
-    }
-
-    fn shutdown(&self) {
-        (**self).shutdown();
+    crate::forward! { self => (**self);
+        fn post_receive(receive: &ReceiveRequest<'_>) -> Result<()>;
+        fn post_request(request: &Request<'_>) -> Result<()>;
+        fn post_one_receive(
+            buffer: Buffer, key: u32, cookie: u64, flags: CompletionFlags, checked: Epoch
+        ) -> Result<()>;
+        fn post_one_send(
+            buffer: Buffer, key: u32, cookie: u64, flags: CompletionFlags, checked: Epoch
+        ) -> Result<()>;
+        fn post_one_write(
+            buffer: Buffer, key: u32, cookie: u64, flags: CompletionFlags, checked: Epoch, remote: RemoteBuffer
+        ) -> Result<()>;
+        fn post_one_read(
+            buffer: Buffer, key: u32, cookie: u64, flags: CompletionFlags, checked: Epoch, remote: RemoteBuffer
+        ) -> Result<()>;
+        fn post_datagram(to: &RemoteAddress, request: &Request<'_>) -> Result<()>;
+        fn datagram_port() -> Option<u16>;
+        fn set_datagram_key(key: u64) -> Result<()>;
+        fn set_peer_privileges(granted: Privileges) -> Result<()>;
+        fn break_cause() -> Option<BreakCause>;
+        fn limit_receive_wait(is_limited: bool) -> Result<()>;
+        fn end_receive_wait();
+        fn give_up();
+        fn join_group(group: IpAddr, at: IpAddr) -> Result<()>;
+        fn leave_group(group: IpAddr, at: IpAddr) -> Result<()>;
+        fn post_bind(bind: &BindRequest<'_>) -> Result<u32>;
+        fn connect(request: &ConnectRequest<'_>) -> Result<()>;
+        fn connecting_port() -> Option<u64>;
+        fn communication_established(attempt: u64);
+        fn abandon(attempt: u64);
+        fn disconnect(how: Close);
+        fn reset() -> Result<()>;
+        fn modify(spec: QueuePairSpec) -> Result<()>;
+        fn outstanding() -> Outstanding;
+        fn failure() -> Option<Failure>;
+        fn activity() -> Activity;
+        fn shutdown();
     }
 }

@@ -125,21 +125,10 @@ impl<H: Hooks> Adapter for Decorated<H> {
         self.listening(Some(qualifier), sink, listen)
     }
 
-    fn remote_address(
-        &self,
-        from: Option<IpAddr>,
-        to: SocketAddr,
-        key: u64,
-    ) -> Result<RemoteAddress> {
-        self.inner.remote_address(from, to, key)
-    }
-
-    fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
-        self.inner.waiter_progress()
-    }
-
-    fn counters(&self) -> DeviceCounters {
-        self.inner.counters()
+    dat_provider::forward! { self => self.inner;
+        fn remote_address(from: Option<IpAddr>, to: SocketAddr, key: u64) -> Result<RemoteAddress>;
+        fn waiter_progress() -> Option<Arc<dyn WaiterProgress>>;
+        fn counters() -> DeviceCounters;
     }
 }
 

@@ -63,20 +63,11 @@
 /// The methods of a [`Provider`] that the one below answers.
 macro_rules! forward_to_inner {
     () => {
-        fn describe(&self) -> dat_provider::Description {
-            self.inner.describe()
-        }
-
-        fn discover(&self) -> Vec<dat_provider::DiscoveredAdapter> {
-            self.inner.discover()
-        }
-
-        fn claims_name(&self, name: &str) -> bool {
-            self.inner.claims_name(name)
-        }
-
-        fn related(&self, one: &str, other: &str) -> dat_provider::Relationship {
-            self.inner.related(one, other)
+        dat_provider::forward! { self => self.inner;
+            fn describe() -> dat_provider::Description;
+            fn discover() -> Vec<dat_provider::DiscoveredAdapter>;
+            fn claims_name(name: &str) -> bool;
+            fn related(one: &str, other: &str) -> dat_provider::Relationship;
         }
     };
 }

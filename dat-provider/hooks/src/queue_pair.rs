@@ -81,6 +81,22 @@ impl<H: Hooks> Pair<H> {
 }
 
 impl<H: Hooks> QueuePair for Pair<H> {
+    dat_provider::forward! { self => self.inner;
+        fn datagram_port() -> Option<u16>;
+        fn set_datagram_key(key: u64) -> Result<()>;
+        fn set_peer_privileges(granted: Privileges) -> Result<()>;
+        fn break_cause() -> Option<BreakCause>;
+        fn limit_receive_wait(is_limited: bool) -> Result<()>;
+        fn end_receive_wait();
+        fn give_up();
+        fn join_group(group: IpAddr, at: IpAddr) -> Result<()>;
+        fn leave_group(group: IpAddr, at: IpAddr) -> Result<()>;
+        fn connecting_port() -> Option<u64>;
+        fn outstanding() -> Outstanding;
+        fn failure() -> Option<Failure>;
+        fn activity() -> Activity;
+    }
+
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.post(&Call::PostReceive(receive), || self.inner.post_receive(receive))
     }
@@ -104,50 +120,10 @@ impl<H: Hooks> QueuePair for Pair<H> {
         self.post(&call, || self.inner.post_bind(&bind))
     }
 
-    fn datagram_port(&self) -> Option<u16> {
-        self.inner.datagram_port()
-    }
-
-    fn set_datagram_key(&self, key: u64) -> Result<()> {
-        self.inner.set_datagram_key(key)
-    }
-
-    fn set_peer_privileges(&self, granted: Privileges) -> Result<()> {
-        self.inner.set_peer_privileges(granted)
-    }
-
-    fn break_cause(&self) -> Option<BreakCause> {
-        self.inner.break_cause()
-    }
-
-    fn limit_receive_wait(&self, is_limited: bool) -> Result<()> {
-        self.inner.limit_receive_wait(is_limited)
-    }
-
-    fn end_receive_wait(&self) {
-        self.inner.end_receive_wait();
-    }
-
-    fn give_up(&self) {
-        self.inner.give_up();
-    }
-
-    fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
-        self.inner.join_group(group, at)
-    }
-
-    fn leave_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
-        self.inner.leave_group(group, at)
-    }
-
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
         self.layer.call(self.object, &Call::Connect(request), || {
             self.layer.hooks.connect(&self.kept, &*self.inner, request)
         })
-    }
-
-    fn connecting_port(&self) -> Option<u64> {
-        self.inner.connecting_port()
     }
 
     fn communication_established(&self, attempt: u64) {
@@ -177,18 +153,6 @@ impl<H: Hooks> QueuePair for Pair<H> {
         self.layer.call(self.object, &call, || self.inner.modify(spec))?;
         self.layer.hooks.modified(&self.kept, queues);
         Ok(())
-    }
-
-    fn outstanding(&self) -> Outstanding {
-        self.inner.outstanding()
-    }
-
-    fn failure(&self) -> Option<Failure> {
-        self.inner.failure()
-    }
-
-    fn activity(&self) -> Activity {
-        self.inner.activity()
     }
 
     fn shutdown(&self) {

@@ -20,13 +20,13 @@ pub(crate) use state::VerbsQp;
 
 use std::sync::Arc;
 
-use dat_provider::Failure;
 use dat_provider::error::{Result, Subtype};
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::{
     Activity, BindRequest, Buffer, ConnectRequest, ConnectionUpcall, Epoch, Outstanding, QueuePair,
     QueuePairSpec, ReceiveRequest, RemoteAddress, RemoteBuffer, Request,
 };
+use dat_provider::{Failure, forward};
 use dat_provider_kit::errors::foreign_object;
 
 use crate::cm;
@@ -103,87 +103,45 @@ impl QueuePair for VerbsQp {
         Sender::post_rdma::<READ>(sender, buffer, key, cookie, flags, checked, remote)
     }
 
-    fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        self.post_datagram(to, request)
-    }
-
-    fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        self.post_bind(bind)
-    }
-
-    fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
-        self.connect(request)
+    forward! { self => self;
+        fn post_datagram(to: &RemoteAddress, request: &Request<'_>) -> Result<()>;
+        fn post_bind(bind: &BindRequest<'_>) -> Result<u32>;
+        fn connect(request: &ConnectRequest<'_>) -> Result<()>;
+        fn connecting_port() -> Option<u64>;
+        fn disconnect(how: Close);
+        fn reset() -> Result<()>;
+        fn outstanding() -> Outstanding;
+        fn failure() -> Option<Failure>;
+        fn activity() -> Activity;
+        fn shutdown();
     }
 
     fn communication_established(&self, attempt: u64) {
         self.communication_established(Some(attempt));
     }
 
-    fn connecting_port(&self) -> Option<u64> {
-        self.connecting_port()
-    }
-
-    fn disconnect(&self, how: Close) {
-        self.disconnect(how);
-    }
-
-    fn reset(&self) -> Result<()> {
-        self.reset()
-    }
-
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
         spec.check_needed_by_dat()?;
         self.modify(&spec)
     }
-
-    fn outstanding(&self) -> Outstanding {
-        self.outstanding()
-    }
-
-    fn failure(&self) -> Option<Failure> {
-        self.failure()
-    }
-
-    fn activity(&self) -> Activity {
-        self.activity()
-    }
-
-    fn shutdown(&self) {
-        self.shutdown();
-    }
 }
 
 impl QueuePairEvents for VerbsQp {
+    forward! { self => self;
+        fn connection_event(event: cm::Event);
+        fn trouble();
+        fn finish();
+        fn fail_attempt(key: u64, event: Option<ConnectionUpcall<'_>>);
+        fn try_close() -> bool;
+        fn oldest_request() -> Option<u32>;
+    }
+
     fn port(&self) -> u8 {
         self.device.port
     }
 
-    fn connection_event(&self, event: cm::Event) {
-        self.connection_event(event);
-    }
-
     fn data_arrived(&self) {
         self.communication_established(None);
-    }
-
-    fn trouble(&self) {
-        self.trouble();
-    }
-
-    fn finish(&self) {
-        self.finish();
-    }
-
-    fn fail_attempt(&self, key: u64, event: Option<ConnectionUpcall<'_>>) {
-        self.fail_attempt(key, event);
-    }
-
-    fn try_close(&self) -> bool {
-        self.try_close()
-    }
-
-    fn oldest_request(&self) -> Option<u32> {
-        self.oldest_request()
     }
 }
 
