@@ -3,72 +3,40 @@
 use std::fmt;
 
 use crate::error::Subtype;
+use crate::named::named;
 
-/// The kind of a DAT object (`DAT_HANDLE_TYPE`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ObjectKind {
+named! {
+    /// The kind of a DAT object (`DAT_HANDLE_TYPE`).
+    pub enum ObjectKind,
+    /// The abbreviation that the manual pages use.
+    name;
     /// A connection request.
-    Cr,
+    Cr, "CR";
     /// An endpoint.
-    Ep,
+    Ep, "EP";
     /// An event dispatcher.
-    Evd,
+    Evd, "EVD";
     /// An interface adapter.
-    Ia,
+    Ia, "IA";
     /// A local memory region.
-    Lmr,
+    Lmr, "LMR";
     /// A public service point.
-    Psp,
+    Psp, "PSP";
     /// A protection zone.
-    Pz,
+    Pz, "PZ";
     /// A remote memory region.
-    Rmr,
+    Rmr, "RMR";
     /// A reserved service point.
-    Rsp,
+    Rsp, "RSP";
     /// A consumer notification object.
-    Cno,
+    Cno, "CNO";
     /// A shared receive queue.
-    Srq,
+    Srq, "SRQ";
     /// A common service point.
-    Csp,
+    Csp, "CSP";
 }
 
 impl ObjectKind {
-    /// Every kind.
-    pub const ALL: [Self; 12] = [
-        Self::Cr,
-        Self::Ep,
-        Self::Evd,
-        Self::Ia,
-        Self::Lmr,
-        Self::Psp,
-        Self::Pz,
-        Self::Rmr,
-        Self::Rsp,
-        Self::Cno,
-        Self::Srq,
-        Self::Csp,
-    ];
-
-    /// The abbreviation that the manual pages use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cr => "CR",
-            Self::Ep => "EP",
-            Self::Evd => "EVD",
-            Self::Ia => "IA",
-            Self::Lmr => "LMR",
-            Self::Psp => "PSP",
-            Self::Pz => "PZ",
-            Self::Rmr => "RMR",
-            Self::Rsp => "RSP",
-            Self::Cno => "CNO",
-            Self::Srq => "SRQ",
-            Self::Csp => "CSP",
-        }
-    }
-
     /// The subtype of `DAT_INVALID_HANDLE` that names this kind.
     #[must_use]
     pub const fn invalid_handle(self) -> Subtype {

@@ -91,6 +91,7 @@ mod lmr;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub mod monitor;
+mod named;
 mod private_data;
 mod psp;
 mod pz;

@@ -2,56 +2,38 @@
 
 use super::Compat;
 use crate::error::Error;
+use crate::named::named;
 
-/// A rule of the manual pages that other DAT libraries do not enforce.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rule {
+named! {
+    /// A rule of the manual pages that other DAT libraries do not enforce.
+    pub enum Rule,
+    /// The name in texts and in docs/moving.md.
+    name;
     /// Streams that share a dispatcher have the same completion flags, and the default ones if the
     /// dispatcher also receives other events (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
     /// If relaxed, every completion counts towards the threshold of the waiter, as by default.
-    MixedFlags,
+    MixedFlags, "mixed-flags";
     /// Endpoints and service points use dispatchers of their own open instance of the adapter
     /// (dat_ep_create(3DAT), dat_psp_create(3DAT)).
-    OtherInstances,
+    OtherInstances, "other-instances";
     /// A post, bind or datagram has only completion flags that it can have: no undefined flags, no
     /// `SOLICITED_WAIT` on reads and receives, and `UNSIGNALLED` only if the endpoint was created
     /// with it (dat_ep_post_send(3DAT) and the other posts, dat_rmr_bind(3DAT)). If relaxed, others
     /// are ignored.
-    ExcessFlags,
+    ExcessFlags, "excess-flags";
     /// The lengths of the remote buffer and of the local segments of an RDMA write or read fit
     /// (dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)). If relaxed, a remote length that
     /// does not fit or is 0 becomes that of the local segments. The bounds of the region still apply.
-    RemoteLength,
+    RemoteLength, "remote-length";
     /// All 64 bits of a connection qualifier count (dat_ep_connect(3DAT), dat_psp_create(3DAT)). If relaxed, the upper
     /// half is ignored: programs set only a 32-bit half of the argument.
-    WideQualifiers,
+    WideQualifiers, "wide-qualifiers";
 }
 
 impl Rule {
-    /// All rules.
-    pub const ALL: [Self; 5] = [
-        Self::MixedFlags,
-        Self::OtherInstances,
-        Self::ExcessFlags,
-        Self::RemoteLength,
-        Self::WideQualifiers,
-    ];
-
     /// Its bit in a set.
     pub(super) const fn bit(self) -> u8 {
         1 << self as u8
-    }
-
-    /// The name in texts and in docs/moving.md.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MixedFlags => "mixed-flags",
-            Self::OtherInstances => "other-instances",
-            Self::ExcessFlags => "excess-flags",
-            Self::RemoteLength => "remote-length",
-            Self::WideQualifiers => "wide-qualifiers",
-        }
     }
 
     /// The behaviour that is accepted if the rule is relaxed.

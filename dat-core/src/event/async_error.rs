@@ -1,47 +1,28 @@
 //! Asynchronous errors.
 
-/// The kind of an asynchronous error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum AsyncErrorKind {
+use crate::named::named;
+
+named! {
+    /// The kind of an asynchronous error.
+    #[non_exhaustive]
+    pub enum AsyncErrorKind,
+    /// The name of the event number in the C headers.
+    name;
     /// An event dispatcher was full when an event arrived.
-    EvdOverflow,
+    EvdOverflow, "DAT_ASYNC_ERROR_EVD_OVERFLOW";
     /// The adapter can no longer be used.
-    IaCatastrophic,
+    IaCatastrophic, "DAT_ASYNC_ERROR_IA_CATASTROPHIC";
     /// An endpoint broke.
-    EpBroken,
+    EpBroken, "DAT_ASYNC_ERROR_EP_BROKEN";
     /// The provider had an internal error.
-    ProviderInternal,
+    ProviderInternal, "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR";
     /// The number of buffers on a shared receive queue fell below its low watermark.
-    SrqLowWatermark,
+    SrqLowWatermark, "DAT_ASYNC_ERROR_EP_BROKEN";
     /// The number of receives at an endpoint exceeds its soft high watermark.
-    EpSoftHighWatermark,
+    EpSoftHighWatermark, "DAT_ASYNC_ERROR_EP_BROKEN";
 }
 
 impl AsyncErrorKind {
-    /// Every kind.
-    pub const ALL: [Self; 6] = [
-        Self::EvdOverflow,
-        Self::IaCatastrophic,
-        Self::EpBroken,
-        Self::ProviderInternal,
-        Self::SrqLowWatermark,
-        Self::EpSoftHighWatermark,
-    ];
-
-    /// The name of the event number in the C headers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EvdOverflow => "DAT_ASYNC_ERROR_EVD_OVERFLOW",
-            Self::IaCatastrophic => "DAT_ASYNC_ERROR_IA_CATASTROPHIC",
-            Self::EpBroken | Self::SrqLowWatermark | Self::EpSoftHighWatermark => {
-                "DAT_ASYNC_ERROR_EP_BROKEN"
-            }
-            Self::ProviderInternal => "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR",
-        }
-    }
-
     /// The event number of the C API. Watermark events have no number of their own: they are
     /// reported with the number of a broken endpoint and a reason (`DAT_SRQ_LOW_WATERMARK_EVENT`,
     /// `DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT`).

@@ -5,62 +5,38 @@ use std::sync::Arc;
 use dat_provider::RefusalCause;
 
 use super::EpId;
+use crate::named::named;
 
-/// The kind of a connection event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u32)]
-#[non_exhaustive]
-pub enum ConnectionEventKind {
+named! {
+    /// The kind of a connection event.
+    #[repr(u32)]
+    #[non_exhaustive]
+    pub enum ConnectionEventKind,
+    /// The name in the C headers.
+    name;
     /// The connection is established.
-    Established = 0x4001,
+    Established = 0x4001, "DAT_CONNECTION_EVENT_ESTABLISHED";
     /// The remote consumer rejected it.
-    PeerRejected = 0x4002,
+    PeerRejected = 0x4002, "DAT_CONNECTION_EVENT_PEER_REJECTED";
     /// There is no listener, the backlog was full, or the transport failed.
-    NonPeerRejected = 0x4003,
+    NonPeerRejected = 0x4003, "DAT_CONNECTION_EVENT_NON_PEER_REJECTED";
     /// An accepted connection could not be completed.
-    AcceptCompletionError = 0x4004,
+    AcceptCompletionError = 0x4004, "DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR";
     /// Either side ended the connection.
-    Disconnected = 0x4005,
+    Disconnected = 0x4005, "DAT_CONNECTION_EVENT_DISCONNECTED";
     /// The connection broke because of an error.
-    Broken = 0x4006,
+    Broken = 0x4006, "DAT_CONNECTION_EVENT_BROKEN";
     /// The consumer's time-out expired before the connection was established.
-    TimedOut = 0x4007,
+    TimedOut = 0x4007, "DAT_CONNECTION_EVENT_TIMED_OUT";
     /// The remote adapter cannot be reached.
-    Unreachable = 0x4008,
+    Unreachable = 0x4008, "DAT_CONNECTION_EVENT_UNREACHABLE";
 }
 
 impl ConnectionEventKind {
-    /// Every kind.
-    pub const ALL: [Self; 8] = [
-        Self::Established,
-        Self::PeerRejected,
-        Self::NonPeerRejected,
-        Self::AcceptCompletionError,
-        Self::Disconnected,
-        Self::Broken,
-        Self::TimedOut,
-        Self::Unreachable,
-    ];
-
     /// The event number of the C API.
     #[must_use]
     pub const fn number(self) -> u32 {
         self as u32
-    }
-
-    /// The name in the C headers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Established => "DAT_CONNECTION_EVENT_ESTABLISHED",
-            Self::PeerRejected => "DAT_CONNECTION_EVENT_PEER_REJECTED",
-            Self::NonPeerRejected => "DAT_CONNECTION_EVENT_NON_PEER_REJECTED",
-            Self::AcceptCompletionError => "DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR",
-            Self::Disconnected => "DAT_CONNECTION_EVENT_DISCONNECTED",
-            Self::Broken => "DAT_CONNECTION_EVENT_BROKEN",
-            Self::TimedOut => "DAT_CONNECTION_EVENT_TIMED_OUT",
-            Self::Unreachable => "DAT_CONNECTION_EVENT_UNREACHABLE",
-        }
     }
 }
 
