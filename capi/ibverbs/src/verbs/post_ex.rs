@@ -253,67 +253,20 @@ unsafe extern "C" fn bind(
 }
 
 /// Operations that the device does not have; complete reports them.
-///
-/// # Safety
-/// As [`content`].
-unsafe fn refuse(qp: *mut ibv_qp_ex) {
-    // SAFETY: the caller guarantees the same.
-    let content = unsafe { content(qp) };
-    content.failure = content.failure.or(Some(UNSUPPORTED));
+macro_rules! refused {
+    ($($name:ident($($type:ty),+);)+) => {$(
+        unsafe extern "C" fn $name(qp: *mut ibv_qp_ex, $(_: $type),+) {
+            // SAFETY: the program calls it between start and complete.
+            let failure = unsafe { &mut content(qp).failure };
+            *failure = failure.or(Some(UNSUPPORTED));
+        }
+    )+};
 }
 
-unsafe extern "C" fn segmented(qp: *mut ibv_qp_ex, _header: *mut c_void, _size: u16, _mss: u16) {
-    // SAFETY: the program calls it between start and complete.
-    unsafe { refuse(qp) };
-}
-
-unsafe extern "C" fn atomic_write(
-    qp: *mut ibv_qp_ex,
-    _key: u32,
-    _address: u64,
-    _value: *const c_void,
-) {
-    // SAFETY: the program calls it between start and complete.
-    unsafe { refuse(qp) };
-}
-
-unsafe extern "C" fn set_shared_receive(qp: *mut ibv_qp_ex, _number: u32) {
-    // SAFETY: the program calls it between start and complete.
-    unsafe { refuse(qp) };
-}
-
-unsafe extern "C" fn set_destination(qp: *mut ibv_qp_ex, ah: *mut ibv_ah, number: u32, key: u32) {
-    // SAFETY: the program passes a live address handle, which it keeps until complete.
-    let address = unsafe { address_handle::core(ah) };
-    let set = |request: &mut Request, _: &mut Vec<Sge>, _: &mut Vec<u8>| {
-        request.destination = Some(Destination { address, number, key });
-        Ok(())
-    };
-    // SAFETY: the program calls it between start and complete.
-    unsafe { change(qp, set) };
-}
-
-unsafe extern "C" fn set_segment(qp: *mut ibv_qp_ex, key: u32, address: u64, length: u32) {
-    let set = |request: &mut Request, segments: &mut Vec<Sge>, _: &mut Vec<u8>| {
-        request.segments = (segments.len(), 1);
-        segments.push(Sge { address, length, key });
-        Ok(())
-    };
-    // SAFETY: the program calls it between start and complete.
-    unsafe { change(qp, set) };
-}
-
-unsafe extern "C" fn set_segments(qp: *mut ibv_qp_ex, count: size_t, list: *const ibv_sge) {
-    let set = |request: &mut Request, segments: &mut Vec<Sge>, _: &mut Vec<u8>| {
-        let count = c_int::try_from(count).map_err(|_| INVALID)?;
-        // SAFETY: the program passes this number of segments.
-        let list = unsafe { post::segments(list, count) }?;
-        request.segments = (segments.len(), list.len());
-        segments.extend_from_slice(list);
-        Ok(())
-    };
-    // SAFETY: the program calls it between start and complete.
-    unsafe { change(qp, set) };
+refused! {
+    segmented(*mut c_void, u16, u16);
+    atomic_write(u32, u64, *const c_void);
+    set_shared_receive(u32);
 }
 
 /// Appends inline data to the data of the request.
@@ -329,18 +282,42 @@ unsafe fn copy(request: &mut Request, bytes: &mut Vec<u8>, address: *const c_voi
     request.bytes = Some((start, before + length));
 }
 
-unsafe extern "C" fn set_inline(qp: *mut ibv_qp_ex, address: *mut c_void, length: size_t) {
-    let set = |request: &mut Request, _: &mut Vec<Sge>, bytes: &mut Vec<u8>| {
-        // SAFETY: the program passes this number of bytes.
-        unsafe { copy(request, bytes, address, length) };
-        Ok(())
-    };
-    // SAFETY: the program calls it between start and complete.
-    unsafe { change(qp, set) };
+/// Functions that change the newest request, its segments and its inline data.
+macro_rules! settings {
+    ($($name:ident($($argument:ident: $type:ty),+) = |$request:ident, $segments:ident, $bytes:ident| $change:block)+) => {$(
+        unsafe extern "C" fn $name(qp: *mut ibv_qp_ex, $($argument: $type),+) {
+            let change = |$request: &mut Request, $segments: &mut Vec<Sge>, $bytes: &mut Vec<u8>| -> Result<()> {
+                $change
+                Ok(())
+            };
+            // SAFETY: the program calls it between start and complete.
+            unsafe { self::change(qp, change) };
+        }
+    )+};
 }
 
-unsafe extern "C" fn set_inline_list(qp: *mut ibv_qp_ex, count: size_t, list: *const ibv_data_buf) {
-    let set = |request: &mut Request, _: &mut Vec<Sge>, bytes: &mut Vec<u8>| {
+settings! {
+    set_destination(ah: *mut ibv_ah, number: u32, key: u32) = |request, _segments, _bytes| {
+        // SAFETY: the program passes a live address handle, which it keeps until complete.
+        let address = unsafe { address_handle::core(ah) };
+        request.destination = Some(Destination { address, number, key });
+    }
+    set_segment(key: u32, address: u64, length: u32) = |request, segments, _bytes| {
+        request.segments = (segments.len(), 1);
+        segments.push(Sge { address, length, key });
+    }
+    set_segments(count: size_t, list: *const ibv_sge) = |request, segments, _bytes| {
+        let count = c_int::try_from(count).map_err(|_| INVALID)?;
+        // SAFETY: the program passes this number of segments.
+        let list = unsafe { post::segments(list, count) }?;
+        request.segments = (segments.len(), list.len());
+        segments.extend_from_slice(list);
+    }
+    set_inline(address: *mut c_void, length: size_t) = |request, _segments, bytes| {
+        // SAFETY: the program passes this number of bytes.
+        unsafe { copy(request, bytes, address, length) };
+    }
+    set_inline_list(count: size_t, list: *const ibv_data_buf) = |request, _segments, bytes| {
         // An empty list is empty data.
         request.bytes = Some((bytes.len(), 0));
         for index in 0..count {
@@ -349,8 +326,5 @@ unsafe extern "C" fn set_inline_list(qp: *mut ibv_qp_ex, count: size_t, list: *c
             // SAFETY: the program passes this number of bytes.
             unsafe { copy(request, bytes, piece.addr, piece.length) };
         }
-        Ok(())
-    };
-    // SAFETY: the program calls it between start and complete.
-    unsafe { change(qp, set) };
+    }
 }
