@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rustix::process::{Resource, getrlimit};
+
 /// A limit that a registration would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shortage {
@@ -15,18 +17,12 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// The limit, if this many additional bytes would exceed it.
+/// The soft limit, if this many additional bytes would exceed it.
 pub(crate) fn shortage(bytes: u64) -> Option<Shortage> {
-    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let limit = getrlimit(Resource::Memlock).current?;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let shortage = Shortage { limit: limit(&limits)?, locked: locked(&status) };
+    let shortage = Shortage { limit, locked: locked(&status) };
     (shortage.locked.saturating_add(bytes) > shortage.limit).then_some(shortage)
-}
-
-/// The soft limit in bytes; `None` if it is unlimited.
-fn limit(limits: &str) -> Option<u64> {
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
-    line.split_whitespace().next()?.parse().ok()
 }
 
 /// Number of bytes currently locked or pinned.
@@ -44,11 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_parsed() {
-        let limits = "Limit    Soft Limit   Hard Limit   Units\n\
-                      Max locked memory         65536                65536                bytes\n";
-        assert_eq!(limit(limits), Some(65536));
-        assert_eq!(limit("Max locked memory         unlimited            unlimited\n"), None);
+    fn locked_and_pinned_memory_is_counted() {
         assert_eq!(locked("VmLck:\t     8 kB\nVmPin:\t    56 kB\n"), 65536);
     }
 

@@ -9,25 +9,22 @@ pub(crate) fn describe(completion: &WorkCompletion) -> String {
     format!("{} ({status}), vendor error {vendor_err:#x}", name(status))
 }
 
-const fn name(status: u32) -> &'static str {
-    match status {
-        sys::IBV_WC_LOC_LEN_ERR => "IBV_WC_LOC_LEN_ERR",
-        sys::IBV_WC_LOC_QP_OP_ERR => "IBV_WC_LOC_QP_OP_ERR",
-        sys::IBV_WC_LOC_PROT_ERR => "IBV_WC_LOC_PROT_ERR",
-        sys::IBV_WC_WR_FLUSH_ERR => "IBV_WC_WR_FLUSH_ERR",
-        sys::IBV_WC_MW_BIND_ERR => "IBV_WC_MW_BIND_ERR",
-        sys::IBV_WC_BAD_RESP_ERR => "IBV_WC_BAD_RESP_ERR",
-        sys::IBV_WC_LOC_ACCESS_ERR => "IBV_WC_LOC_ACCESS_ERR",
-        sys::IBV_WC_REM_INV_REQ_ERR => "IBV_WC_REM_INV_REQ_ERR",
-        sys::IBV_WC_REM_ACCESS_ERR => "IBV_WC_REM_ACCESS_ERR",
-        sys::IBV_WC_REM_OP_ERR => "IBV_WC_REM_OP_ERR",
-        sys::IBV_WC_RETRY_EXC_ERR => "IBV_WC_RETRY_EXC_ERR",
-        sys::IBV_WC_RNR_RETRY_EXC_ERR => "IBV_WC_RNR_RETRY_EXC_ERR",
-        sys::IBV_WC_REM_ABORT_ERR => "IBV_WC_REM_ABORT_ERR",
-        sys::IBV_WC_FATAL_ERR => "IBV_WC_FATAL_ERR",
-        sys::IBV_WC_RESP_TIMEOUT_ERR => "IBV_WC_RESP_TIMEOUT_ERR",
-        _ => "a status without a name",
-    }
+/// Defines the function that names a status, from a list of the constants.
+macro_rules! names {
+    ($($status:ident)+) => {
+        const fn name(status: u32) -> &'static str {
+            match status {
+                $(sys::$status => stringify!($status),)+
+                _ => "a status without a name",
+            }
+        }
+    };
+}
+
+names! {
+    IBV_WC_LOC_LEN_ERR IBV_WC_LOC_QP_OP_ERR IBV_WC_LOC_PROT_ERR IBV_WC_WR_FLUSH_ERR IBV_WC_MW_BIND_ERR
+    IBV_WC_BAD_RESP_ERR IBV_WC_LOC_ACCESS_ERR IBV_WC_REM_INV_REQ_ERR IBV_WC_REM_ACCESS_ERR IBV_WC_REM_OP_ERR
+    IBV_WC_RETRY_EXC_ERR IBV_WC_RNR_RETRY_EXC_ERR IBV_WC_REM_ABORT_ERR IBV_WC_FATAL_ERR IBV_WC_RESP_TIMEOUT_ERR
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::call::Call;
-use dat_provider::{AsyncUpcall, ConnectionUpcall, ReceiveRequest, Work};
+use dat_provider::{AsyncUpcall, ReceiveRequest, Work};
 
 impl Call<'_> {
     pub(super) const fn name(&self) -> &'static str {
@@ -125,7 +125,10 @@ impl fmt::Display for Call<'_> {
                 write!(f, " peer={} port={} private_data={private_data}", peer.address, peer.port)
             }
             Self::ConnectionEvent { attempt, event } => {
-                write!(f, " attempt={attempt} {}", event_name(event))
+                // Without the fields behind the name.
+                let event = format!("{event:?}");
+                let name = event.split([' ', '(']).next().unwrap_or_default();
+                write!(f, " attempt={attempt} {name}")
             }
             Self::AsyncEvent(AsyncUpcall::QueuePairBroken { tag }) => {
                 write!(f, " QueuePairBroken tag={tag}")
@@ -146,19 +149,4 @@ impl fmt::Display for Call<'_> {
 /// Total length of the segments of a receive, in bytes.
 pub(super) fn length(receive: &ReceiveRequest<'_>) -> u64 {
     receive.segments.iter().fold(0, |sum, one| sum.saturating_add(one.length))
-}
-
-const fn event_name(event: &ConnectionUpcall<'_>) -> &'static str {
-    match event {
-        ConnectionUpcall::Established { .. } => "Established",
-        ConnectionUpcall::Resolved { .. } => "Resolved",
-        ConnectionUpcall::PeerRejected { .. } => "PeerRejected",
-        ConnectionUpcall::NonPeerRejected { .. } => "NonPeerRejected",
-        ConnectionUpcall::Unreachable => "Unreachable",
-        ConnectionUpcall::TimedOut => "TimedOut",
-        ConnectionUpcall::NoPath { .. } => "NoPath",
-        ConnectionUpcall::AcceptFailed { .. } => "AcceptFailed",
-        ConnectionUpcall::Disconnected => "Disconnected",
-        ConnectionUpcall::Broken => "Broken",
-    }
 }
