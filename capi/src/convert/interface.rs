@@ -12,6 +12,13 @@ use crate::codes;
 use crate::handle::CStorage;
 use crate::structs;
 
+/// Converts fields that both structures have by a function.
+macro_rules! copy {
+    ($from:ident => $to:ident by $convert:ident: $($field:ident),+) => {
+        $($to.$field = $convert($from.$field);)+
+    };
+}
+
 /// Converts the attributes of an adapter; addresses and lists belong to the object.
 pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut CStorage) -> DAT_IA_ATTR {
     // SAFETY: the struct has only numbers and addresses, for which zero is valid.
@@ -21,30 +28,16 @@ pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut CStorage) ->
     (to.hardware_version_major, to.hardware_version_minor) = from.hardware_version;
     (to.firmware_version_major, to.firmware_version_minor) = from.firmware_version;
     to.ia_address_ptr = kept.local_address.set(adapter_to_c(from.address)).cast();
-    to.max_eps = count(from.max_eps);
-    to.max_dto_per_ep = count(from.max_dto_per_ep);
-    to.max_rdma_read_per_ep_in = count(from.max_rdma_read_per_ep_in);
-    to.max_rdma_read_per_ep_out = count(from.max_rdma_read_per_ep_out);
-    to.max_evds = count(from.max_evds);
-    to.max_evd_qlen = count(from.max_evd_qlen);
-    to.max_iov_segments_per_dto = count(from.max_iov_segments_per_dto);
-    to.max_lmrs = count(from.max_lmrs);
+    copy!(from => to by count: max_eps, max_dto_per_ep, max_rdma_read_per_ep_in, max_rdma_read_per_ep_out);
+    copy!(from => to by count: max_evds, max_evd_qlen, max_iov_segments_per_dto, max_lmrs, max_pzs, max_rmrs);
+    copy!(from => to by count: max_srqs, max_ep_per_srq, max_recv_per_srq, max_rdma_read_in, max_rdma_read_out);
+    copy!(from => to by count: max_iov_segments_per_rdma_read, max_iov_segments_per_rdma_write);
+    copy!(from => to by boolean: max_rdma_read_per_ep_in_guaranteed, max_rdma_read_per_ep_out_guaranteed);
     to.max_lmr_block_size = Narrow::narrow(from.max_lmr_block_size);
     to.max_lmr_virtual_address = from.max_lmr_virtual_address;
-    to.max_pzs = count(from.max_pzs);
     to.max_message_size = Narrow::narrow(from.max_message_size);
     to.max_rdma_size = Narrow::narrow(from.max_rdma_size);
-    to.max_rmrs = count(from.max_rmrs);
     to.max_rmr_target_address = from.max_rmr_target_address;
-    to.max_srqs = count(from.max_srqs);
-    to.max_ep_per_srq = count(from.max_ep_per_srq);
-    to.max_recv_per_srq = count(from.max_recv_per_srq);
-    to.max_iov_segments_per_rdma_read = count(from.max_iov_segments_per_rdma_read);
-    to.max_iov_segments_per_rdma_write = count(from.max_iov_segments_per_rdma_write);
-    to.max_rdma_read_in = count(from.max_rdma_read_in);
-    to.max_rdma_read_out = count(from.max_rdma_read_out);
-    to.max_rdma_read_per_ep_in_guaranteed = boolean(from.max_rdma_read_per_ep_in_guaranteed);
-    to.max_rdma_read_per_ep_out_guaranteed = boolean(from.max_rdma_read_per_ep_out_guaranteed);
     let [transport, vendor, _] = &mut kept.attributes;
     (to.num_transport_attr, to.transport_attr) = transport.show(&from.transport);
     (to.num_vendor_attr, to.vendor_attr) = vendor.show(&from.vendor);

@@ -94,6 +94,13 @@ impl Row {
     }
 }
 
+/// The row of a count, with the name of its field.
+macro_rules! count {
+    ($from:ident.$field:ident, $unit:literal) => {
+        Row::count(stringify!($field), $from.$field, $unit)
+    };
+}
+
 /// The attributes of the adapter.
 pub(super) fn interface(ia: &IaAttributes) -> Section {
     let rows = vec![
@@ -102,48 +109,28 @@ pub(super) fn interface(ia: &IaAttributes) -> Section {
         Row::version("hardware_version", ia.hardware_version),
         Row::version("firmware_version", ia.firmware_version),
         Row::text("ia_address", ia.address),
-        Row::count("max_eps", ia.max_eps, "endpoints"),
-        Row::count("max_dto_per_ep", ia.max_dto_per_ep, "operations per endpoint and direction"),
-        Row::count(
-            "max_rdma_read_per_ep_in",
-            ia.max_rdma_read_per_ep_in,
-            "RDMA reads per endpoint",
-        ),
-        Row::count(
-            "max_rdma_read_per_ep_out",
-            ia.max_rdma_read_per_ep_out,
-            "RDMA reads per endpoint",
-        ),
-        Row::count("max_evds", ia.max_evds, "event dispatchers"),
-        Row::count("max_evd_qlen", ia.max_evd_qlen, "events per dispatcher"),
-        Row::count(
-            "max_iov_segments_per_dto",
-            ia.max_iov_segments_per_dto,
-            "segments per send or receive",
-        ),
-        Row::count("max_lmrs", ia.max_lmrs, "local memory regions"),
+        count!(ia.max_eps, "endpoints"),
+        count!(ia.max_dto_per_ep, "operations per endpoint and direction"),
+        count!(ia.max_rdma_read_per_ep_in, "RDMA reads per endpoint"),
+        count!(ia.max_rdma_read_per_ep_out, "RDMA reads per endpoint"),
+        count!(ia.max_evds, "event dispatchers"),
+        count!(ia.max_evd_qlen, "events per dispatcher"),
+        count!(ia.max_iov_segments_per_dto, "segments per send or receive"),
+        count!(ia.max_lmrs, "local memory regions"),
         Row::bytes("max_lmr_block_size", ia.max_lmr_block_size),
         Row::address("max_lmr_virtual_address", ia.max_lmr_virtual_address),
-        Row::count("max_pzs", ia.max_pzs, "protection zones"),
+        count!(ia.max_pzs, "protection zones"),
         Row::bytes("max_message_size", ia.max_message_size),
         Row::bytes("max_rdma_size", ia.max_rdma_size),
-        Row::count("max_rmrs", ia.max_rmrs, "remote memory regions"),
+        count!(ia.max_rmrs, "remote memory regions"),
         Row::address("max_rmr_target_address", ia.max_rmr_target_address),
-        Row::count("max_srqs", ia.max_srqs, "shared receive queues"),
-        Row::count("max_ep_per_srq", ia.max_ep_per_srq, "endpoints per shared receive queue"),
-        Row::count("max_recv_per_srq", ia.max_recv_per_srq, "receives per shared receive queue"),
-        Row::count(
-            "max_iov_segments_per_rdma_read",
-            ia.max_iov_segments_per_rdma_read,
-            "segments per RDMA read",
-        ),
-        Row::count(
-            "max_iov_segments_per_rdma_write",
-            ia.max_iov_segments_per_rdma_write,
-            "segments per RDMA write",
-        ),
-        Row::count("max_rdma_read_in", ia.max_rdma_read_in, "RDMA reads of all endpoints"),
-        Row::count("max_rdma_read_out", ia.max_rdma_read_out, "RDMA reads of all endpoints"),
+        count!(ia.max_srqs, "shared receive queues"),
+        count!(ia.max_ep_per_srq, "endpoints per shared receive queue"),
+        count!(ia.max_recv_per_srq, "receives per shared receive queue"),
+        count!(ia.max_iov_segments_per_rdma_read, "segments per RDMA read"),
+        count!(ia.max_iov_segments_per_rdma_write, "segments per RDMA write"),
+        count!(ia.max_rdma_read_in, "RDMA reads of all endpoints"),
+        count!(ia.max_rdma_read_out, "RDMA reads of all endpoints"),
         Row::flag("max_rdma_read_per_ep_in_guaranteed", ia.max_rdma_read_per_ep_in_guaranteed),
         Row::flag("max_rdma_read_per_ep_out_guaranteed", ia.max_rdma_read_per_ep_out_guaranteed),
         Row::flag("zero_based_supported", ia.zero_based_supported),
@@ -201,23 +188,15 @@ pub(super) fn endpoint(ep: &EpAttributes) -> Section {
         Row::names("qos", ep.qos.iter_names()),
         Row::names("recv_completion_flags", ep.recv_completion_flags.iter_names()),
         Row::names("request_completion_flags", ep.request_completion_flags.iter_names()),
-        Row::count("max_recv_dtos", ep.max_recv_dtos, "receives"),
-        Row::count("max_request_dtos", ep.max_request_dtos, "sends, RDMA operations and binds"),
-        Row::count("max_recv_iov", ep.max_recv_iov, "segments per receive"),
-        Row::count("max_request_iov", ep.max_request_iov, "segments per send"),
-        Row::count("max_rdma_read_in", ep.max_rdma_read_in, "RDMA reads"),
-        Row::count("max_rdma_read_out", ep.max_rdma_read_out, "RDMA reads"),
-        Row::count("srq_soft_hw", ep.srq_soft_hw, "buffers (0: no watermark)"),
-        Row::count(
-            "max_rdma_read_iov",
-            ep.max_rdma_read_iov,
-            "segments per RDMA read (0: as a send)",
-        ),
-        Row::count(
-            "max_rdma_write_iov",
-            ep.max_rdma_write_iov,
-            "segments per RDMA write (0: as a send)",
-        ),
+        count!(ep.max_recv_dtos, "receives"),
+        count!(ep.max_request_dtos, "sends, RDMA operations and binds"),
+        count!(ep.max_recv_iov, "segments per receive"),
+        count!(ep.max_request_iov, "segments per send"),
+        count!(ep.max_rdma_read_in, "RDMA reads"),
+        count!(ep.max_rdma_read_out, "RDMA reads"),
+        count!(ep.srq_soft_hw, "buffers (0: no watermark)"),
+        count!(ep.max_rdma_read_iov, "segments per RDMA read (0: as a send)"),
+        count!(ep.max_rdma_write_iov, "segments per RDMA write (0: as a send)"),
         Row::named("ep_transport_specific", &ep.transport_specific),
         Row::named("ep_provider_specific", &ep.provider_specific),
     ];
