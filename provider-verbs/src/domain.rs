@@ -6,12 +6,12 @@ use std::sync::Arc;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
+use dat_provider::mem::mapping::{self, Fault};
 use dat_provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 use dat_provider_kit::errors::foreign_object;
 
 use crate::device::Device;
 use crate::errors::{exhausted, internal};
-use crate::mapping::{self, Fault};
 use crate::memlock;
 use crate::sys::verbs as sys;
 use crate::verbs::{self, Error as Failure};

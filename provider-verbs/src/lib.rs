@@ -55,7 +55,6 @@ mod errors;
 pub mod fuzz;
 mod key;
 mod listener;
-mod mapping;
 mod memlock;
 mod network;
 mod port_lookup;

@@ -1,11 +1,9 @@
 //! Checks that memory that a consumer registers, or passes as an array, is mapped. A hardware
 //! adapter finds out when it pins the pages; loopback only copies, and must not find out too late.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::ops::Range;
-
+use dat_core::mem::mapping;
 use dat_sync::Lazy;
+use dat_sync::pages::page_size;
 
 use crate::foreign::peek;
 
@@ -15,10 +13,7 @@ mod mapping_query;
 /// takes as long for 64 KiB, and 38 µs for 1 MiB that is resident.
 const LONG: usize = 128 << 10;
 
-static PAGE: Lazy<usize> = Lazy::new(|| {
-    // SAFETY: the call only returns a number.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-});
+static PAGE: Lazy<usize> = Lazy::new(page_size);
 
 /// True if the kernel supports `MADV_POPULATE_READ`: Linux 5.14 and later.
 static POPULATES: Lazy<bool> = Lazy::new(|| {
@@ -66,7 +61,10 @@ pub(crate) fn check(address: usize, length: usize, write: bool) -> Result<(), i3
         libc::EINVAL if !*POPULATES => is_resident(first, length, *PAGE),
         // Neither do these say whether it is mapped: the call lacks something, or is forbidden.
         libc::EINVAL | libc::EAGAIN | libc::EPERM | libc::EACCES | libc::ENOSYS => {
-            permit(first..first + length, write)
+            match mapping::fault(first as u64..end as u64, write) {
+                None => Ok(()),
+                Some(_) => Err(libc::EFAULT),
+            }
         }
         // Memory that cannot be brought in, such as device memory, is mapped nevertheless.
         libc::EHWPOISON | libc::EFAULT if is_resident(first, length, *PAGE).is_err() => {
@@ -74,42 +72,6 @@ pub(crate) fn check(address: usize, length: usize, write: bool) -> Result<(), i3
         }
         other => Err(other),
     }
-}
-
-/// Checks that mappings of the process with read access, and with write access if `write` is set,
-/// cover a range (proc_pid_maps(5)). Fails with `EFAULT` if they do not. If `/proc` cannot be read, every range
-/// passes.
-///
-/// It takes a system call for every few mappings, so it is used only if no cheaper call can tell:
-/// device memory cannot be populated, and neither can memory without access.
-fn permit(range: Range<usize>, write: bool) -> Result<(), i32> {
-    let Ok(maps) = File::open("/proc/self/maps") else { return Ok(()) };
-    let mut covered = range.start;
-    for line in BufReader::new(maps).split(b'\n') {
-        let Ok(line) = line else { return Ok(()) };
-        let Some((mapping, access)) = parse(&line) else { continue };
-        if mapping.end <= covered {
-            continue;
-        }
-        if mapping.start > covered || access[0] != b'r' || (write && access[1] != b'w') {
-            return Err(libc::EFAULT);
-        }
-        covered = mapping.end;
-        if covered >= range.end {
-            return Ok(());
-        }
-    }
-    Err(libc::EFAULT)
-}
-
-/// Parses the range and the access of one line: `7f0000001000-7f0000003000 rw-p 00000000 00:00 0`.
-fn parse(line: &[u8]) -> Option<(Range<usize>, [u8; 2])> {
-    let text = std::str::from_utf8(line.get(..line.len().min(40))?).ok();
-    let mut words = text?.split(' ');
-    let (start, end) = words.next()?.split_once('-')?;
-    let access = words.next()?.as_bytes();
-    let number = |text| usize::from_str_radix(text, 16).ok();
-    Some((number(start)?..number(end)?, [*access.first()?, *access.get(1)?]))
 }
 
 fn is_resident(first: usize, length: usize, page: usize) -> Result<(), i32> {
@@ -162,27 +124,5 @@ mod tests {
         assert!(!is_mapped_to_end(end - 8, 9));
         // SAFETY: the rest of the mapping, which is not used any more.
         assert_eq!(unsafe { libc::munmap(start, 2 * *PAGE) }, 0);
-    }
-
-    #[test]
-    fn a_line_has_a_range_and_an_access() {
-        let line = b"7f00001000-7f00003000 rw-p 00000000 00:00 0   /memfd:x";
-        assert_eq!(parse(line), Some((0x7f_0000_1000..0x7f_0000_3000, *b"rw")));
-        for broken in [&b""[..], b"7f", b"7f-80", b"7f-80 r", b"x-80 rw-p 0", b"\xff-80 rw-p"] {
-            assert_eq!(parse(broken), None, "{}", broken.escape_ascii());
-        }
-    }
-
-    #[test]
-    fn memory_is_covered_as_far_as_it_is_mapped() {
-        static READ_ONLY: [u64; 1024] = [7; 1024];
-        let here = (&raw const READ_ONLY).addr();
-        let range = here..here + size_of_val(&READ_ONLY);
-        assert_eq!(permit(range.clone(), false), Ok(()));
-        assert_eq!(permit(range, true), Err(libc::EFAULT));
-        assert_eq!(permit(0..4096, false), Err(libc::EFAULT));
-        let local = [0_u8; 64];
-        let here = local.as_ptr().addr();
-        assert_eq!(permit(here..here + local.len(), true), Ok(()));
     }
 }

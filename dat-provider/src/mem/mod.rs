@@ -6,6 +6,8 @@
 #![allow(unsafe_code, reason = "memory is reached by address here, and only here")]
 
 mod allocation;
+#[doc(hidden)]
+pub mod mapping;
 
 use std::alloc::Layout;
 use std::fmt;
