@@ -18,8 +18,9 @@ use super::verbs::{ibv_context, ibv_cq, ibv_pd, ibv_sge};
 macro_rules! operation {
     ($context:expr, $field:ident) => {{
         const FIELD: usize = offset_of!(verbs_context, $field);
+        let context = $context;
         // SAFETY: the caller guarantees an open context.
-        let tail = unsafe { extended($context, FIELD) };
+        let tail = unsafe { extended(context, FIELD) };
         // SAFETY: the context includes this field, which never changes.
         tail.and_then(|tail| unsafe { (*tail).$field })
     }};
@@ -47,107 +48,82 @@ pub unsafe fn query_device_ex(
     }
 }
 
-/// `ibv_create_cq_ex`: a queue, or null with errno set.
-///
-/// # Safety
-/// The context must be open, and all objects of the attributes alive and of that device.
-pub unsafe fn create_cq_ex(
-    context: *mut ibv_context,
-    attributes: *mut ibv_cq_init_attr_ex,
-) -> *mut ibv_cq_ex {
-    match operation!(context, create_cq_ex) {
-        // SAFETY: the caller guarantees the arguments.
-        Some(call) => unsafe { call(context, attributes) },
-        None => none(),
-    }
+/// The context that is given, or that of a live object.
+macro_rules! context {
+    (context $context:ident) => {
+        $context
+    };
+    ($kind:ident $object:ident) => {
+        // SAFETY: the caller guarantees a live object, whose context lives at least as long.
+        unsafe { (*$object).context }
+    };
 }
 
-/// `ibv_query_rt_values_ex`: 0 or an errno.
-///
-/// # Safety
-/// The context must be open.
-pub unsafe fn query_rt_values(context: *mut ibv_context, values: &mut ibv_values_ex) -> c_int {
-    match operation!(context, query_rt_values) {
-        // SAFETY: the caller guarantees the context.
-        Some(call) => unsafe { call(context, values) },
-        None => libc::EOPNOTSUPP,
-    }
+/// Functions that call the operation of the same name of a context, or of the context of an object.
+macro_rules! operations {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($kind:ident $first:ident: $object:ty $(, $argument:ident: $type:ty)*) -> $result:ty
+            => $missing:expr;
+    )+) => {$(
+        $(#[$doc])*
+        pub unsafe fn $name($first: $object $(, $argument: $type)*) -> $result {
+            match operation!(context!($kind $first), $name) {
+                // SAFETY: the caller guarantees the arguments.
+                Some(call) => unsafe { call($first $(, $argument)*) },
+                None => $missing,
+            }
+        }
+    )+};
 }
 
-/// `ibv_modify_cq`: 0 or an errno.
-///
-/// # Safety
-/// The queue must be alive.
-pub unsafe fn modify_cq(cq: *mut ibv_cq, attributes: &mut ibv_modify_cq_attr) -> c_int {
-    // SAFETY: the caller guarantees a live queue, whose context lives at least as long.
-    let context = unsafe { (*cq).context };
-    match operation!(context, modify_cq) {
-        // SAFETY: the caller guarantees the queue.
-        Some(call) => unsafe { call(cq, attributes) },
-        None => libc::EOPNOTSUPP,
-    }
-}
+operations! {
+    /// `ibv_create_cq_ex`: a queue, or null with errno set.
+    ///
+    /// # Safety
+    /// The context must be open, and all objects of the attributes alive and of that device.
+    create_cq_ex(context context: *mut ibv_context, attributes: *mut ibv_cq_init_attr_ex)
+        -> *mut ibv_cq_ex => none();
 
-/// `ibv_alloc_td`: a thread domain, or null with errno set.
-///
-/// # Safety
-/// The context must be open.
-pub unsafe fn alloc_td(
-    context: *mut ibv_context,
-    attributes: &mut ibv_td_init_attr,
-) -> *mut ibv_td {
-    match operation!(context, alloc_td) {
-        // SAFETY: the caller guarantees the context.
-        Some(call) => unsafe { call(context, attributes) },
-        None => none(),
-    }
-}
+    /// `ibv_query_rt_values_ex`: 0 or an errno.
+    ///
+    /// # Safety
+    /// The context must be open.
+    query_rt_values(context context: *mut ibv_context, values: &mut ibv_values_ex)
+        -> c_int => libc::EOPNOTSUPP;
 
-/// `ibv_dealloc_td`: 0 or an errno.
-///
-/// # Safety
-/// The thread domain must be alive; after a success it is gone.
-pub unsafe fn dealloc_td(td: *mut ibv_td) -> c_int {
-    // SAFETY: the caller guarantees a live domain, whose context lives at least as long.
-    let context = unsafe { (*td).context };
-    match operation!(context, dealloc_td) {
-        // SAFETY: the caller guarantees the domain.
-        Some(call) => unsafe { call(td) },
-        None => libc::EOPNOTSUPP,
-    }
-}
+    /// `ibv_modify_cq`: 0 or an errno.
+    ///
+    /// # Safety
+    /// The queue must be alive.
+    modify_cq(object cq: *mut ibv_cq, attributes: &mut ibv_modify_cq_attr)
+        -> c_int => libc::EOPNOTSUPP;
 
-/// `ibv_alloc_parent_domain`: a domain, or null with errno set.
-///
-/// # Safety
-/// The context must be open, and the domains of the attributes alive and of that device.
-pub unsafe fn alloc_parent_domain(
-    context: *mut ibv_context,
-    attributes: *mut ibv_parent_domain_init_attr,
-) -> *mut ibv_pd {
-    match operation!(context, alloc_parent_domain) {
-        // SAFETY: the caller guarantees the arguments.
-        Some(call) => unsafe { call(context, attributes) },
-        None => none(),
-    }
-}
+    /// `ibv_alloc_td`: a thread domain, or null with errno set.
+    ///
+    /// # Safety
+    /// The context must be open.
+    alloc_td(context context: *mut ibv_context, attributes: &mut ibv_td_init_attr)
+        -> *mut ibv_td => none();
 
-/// `ibv_advise_mr`: 0 or an errno.
-///
-/// # Safety
-/// The domain must be alive, and `count` ranges of registered memory at the pointer.
-pub unsafe fn advise_mr(
-    pd: *mut ibv_pd,
-    advice: c_int,
-    flags: u32,
-    ranges: *mut ibv_sge,
-    count: u32,
-) -> c_int {
-    // SAFETY: the caller guarantees a live domain, whose context lives at least as long.
-    let context = unsafe { (*pd).context };
-    match operation!(context, advise_mr) {
-        // SAFETY: the caller guarantees the arguments.
-        Some(call) => unsafe { call(pd, advice, flags, ranges, count) },
-        None => libc::EOPNOTSUPP,
-    }
+    /// `ibv_dealloc_td`: 0 or an errno.
+    ///
+    /// # Safety
+    /// The thread domain must be alive; after a success it is gone.
+    dealloc_td(object td: *mut ibv_td) -> c_int => libc::EOPNOTSUPP;
+
+    /// `ibv_alloc_parent_domain`: a domain, or null with errno set.
+    ///
+    /// # Safety
+    /// The context must be open, and the domains of the attributes alive and of that device.
+    alloc_parent_domain(
+        context context: *mut ibv_context, attributes: *mut ibv_parent_domain_init_attr
+    ) -> *mut ibv_pd => none();
+
+    /// `ibv_advise_mr`: 0 or an errno.
+    ///
+    /// # Safety
+    /// The domain must be alive, and `count` ranges of registered memory at the pointer.
+    advise_mr(object pd: *mut ibv_pd, advice: c_int, flags: u32, ranges: *mut ibv_sge, count: u32)
+        -> c_int => libc::EOPNOTSUPP;
 }

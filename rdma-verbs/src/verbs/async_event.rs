@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
+use super::values::values;
 use super::{Context, Error, Result, library, pointer_to_key};
 use crate::sys::verbs as sys;
 
@@ -41,28 +42,26 @@ pub enum AsyncEvent {
     Device(DeviceEvent),
 }
 
-/// An event of a queue pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum QueuePairEvent {
+values! {
+    /// An event of a queue pair.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum QueuePairEvent;
     /// It failed and is in the error state.
-    Fatal,
+    Fatal = IBV_EVENT_QP_FATAL;
     /// The peer's request was invalid.
-    InvalidRequest,
+    InvalidRequest = IBV_EVENT_QP_REQ_ERR;
     /// The peer's request violated the access rights.
-    AccessViolation,
+    AccessViolation = IBV_EVENT_QP_ACCESS_ERR;
     /// A message arrived before the connection was known to be established.
-    CommunicationEstablished,
+    CommunicationEstablished = IBV_EVENT_COMM_EST;
     /// The send queue is drained.
-    SendQueueDrained,
+    SendQueueDrained = IBV_EVENT_SQ_DRAINED;
     /// The connection moved to its alternate path.
-    PathMigrated,
+    PathMigrated = IBV_EVENT_PATH_MIG;
     /// The connection could not move to its alternate path.
-    PathMigrationFailed,
+    PathMigrationFailed = IBV_EVENT_PATH_MIG_ERR;
     /// It took its last receive from a shared queue.
-    LastReceiveReached,
-    /// An event that this version does not know.
-    Unknown(u32),
+    LastReceiveReached = IBV_EVENT_QP_LAST_WQE_REACHED;
 }
 
 /// An event of a shared receive queue.
@@ -106,20 +105,6 @@ pub enum DeviceEvent {
 }
 
 impl QueuePairEvent {
-    const fn new(event: u32) -> Self {
-        match event {
-            sys::IBV_EVENT_QP_FATAL => Self::Fatal,
-            sys::IBV_EVENT_QP_REQ_ERR => Self::InvalidRequest,
-            sys::IBV_EVENT_QP_ACCESS_ERR => Self::AccessViolation,
-            sys::IBV_EVENT_COMM_EST => Self::CommunicationEstablished,
-            sys::IBV_EVENT_SQ_DRAINED => Self::SendQueueDrained,
-            sys::IBV_EVENT_PATH_MIG => Self::PathMigrated,
-            sys::IBV_EVENT_PATH_MIG_ERR => Self::PathMigrationFailed,
-            sys::IBV_EVENT_QP_LAST_WQE_REACHED => Self::LastReceiveReached,
-            other => Self::Unknown(other),
-        }
-    }
-
     /// The value in C, for [`CmId::notify`](crate::cm::CmId::notify).
     pub(crate) const fn value(self) -> u32 {
         match self {

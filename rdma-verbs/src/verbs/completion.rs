@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::WorkCompletion;
+use super::values::values;
 use crate::sys::verbs as sys;
 
 /// A completion (ibv_poll_cq(3)).
@@ -80,67 +81,37 @@ impl Completion {
     }
 }
 
-/// The kind of a completed operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CompletionKind {
+values! {
+    /// The kind of a completed operation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CompletionKind;
     /// A send.
-    Send,
+    Send = IBV_WC_SEND;
     /// An RDMA write.
-    Write,
+    Write = IBV_WC_RDMA_WRITE;
     /// An RDMA read.
-    Read,
+    Read = IBV_WC_RDMA_READ;
     /// An atomic compare and swap.
-    CompareSwap,
+    CompareSwap = IBV_WC_COMP_SWAP;
     /// An atomic fetch and add.
-    FetchAdd,
+    FetchAdd = IBV_WC_FETCH_ADD;
     /// The bind of a window.
-    Bind,
+    Bind = IBV_WC_BIND_MW;
     /// The invalidation of a key.
-    Invalidate,
+    Invalidate = IBV_WC_LOCAL_INV;
     /// A receive, by a message of the peer.
-    Receive,
+    Receive = IBV_WC_RECV;
     /// A receive, by an RDMA write of the peer with immediate data.
-    ReceiveWriteImmediate,
-    /// A kind that this version does not know.
-    Unknown(u32),
-}
-
-impl CompletionKind {
-    const fn new(opcode: u32) -> Self {
-        match opcode {
-            sys::IBV_WC_SEND => Self::Send,
-            sys::IBV_WC_RDMA_WRITE => Self::Write,
-            sys::IBV_WC_RDMA_READ => Self::Read,
-            sys::IBV_WC_COMP_SWAP => Self::CompareSwap,
-            sys::IBV_WC_FETCH_ADD => Self::FetchAdd,
-            sys::IBV_WC_BIND_MW => Self::Bind,
-            sys::IBV_WC_LOCAL_INV => Self::Invalidate,
-            sys::IBV_WC_RECV => Self::Receive,
-            sys::IBV_WC_RECV_RDMA_WITH_IMM => Self::ReceiveWriteImmediate,
-            other => Self::Unknown(other),
-        }
-    }
+    ReceiveWriteImmediate = IBV_WC_RECV_RDMA_WITH_IMM;
 }
 
 macro_rules! statuses {
     ($($(#[$doc:meta])* $name:ident = $value:ident $text:literal,)*) => {
-        /// How a post ended (ibv_poll_cq(3)).
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub enum CompletionStatus {
-            $($(#[$doc])* $name,)*
-            /// A status that this version does not know.
-            Unknown(u32),
-        }
-
-        impl CompletionStatus {
-            const fn new(value: u32) -> Self {
-                match value {
-                    $(sys::$value => Self::$name,)*
-                    other => Self::Unknown(other),
-                }
-            }
+        values! {
+            /// How a post ended (ibv_poll_cq(3)).
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+            pub enum CompletionStatus;
+            $($(#[$doc])* $name = $value;)*
         }
 
         impl fmt::Display for CompletionStatus {

@@ -49,6 +49,7 @@ mod segment;
 mod shared_receive;
 mod state;
 mod thread_domain;
+mod values;
 mod window;
 
 pub use access::{Access, SendFlags};

@@ -2,46 +2,32 @@
 
 use std::mem::MaybeUninit;
 
+use super::values::values;
 use super::{Access, AddressVector, Error, QueuePair, QueuePairType, Result, field, library};
 use crate::sys::verbs::{self as sys, ibv_qp_attr, ibv_qp_init_attr};
 
-/// The state of a queue pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum QueuePairState {
+values! {
+    /// The state of a queue pair.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum QueuePairState;
     /// Nothing can be posted.
-    Reset,
+    Reset = IBV_QPS_RESET;
     /// Receives can be posted.
-    Init,
+    Init = IBV_QPS_INIT;
     /// It receives.
-    ReadyToReceive,
+    ReadyToReceive = IBV_QPS_RTR;
     /// It receives and sends.
-    ReadyToSend,
+    ReadyToSend = IBV_QPS_RTS;
     /// It receives, and starts no further request.
-    SendQueueDrained,
+    SendQueueDrained = IBV_QPS_SQD;
     /// A request of a queue pair that is not a reliable connection failed, and later ones are
     /// flushed.
-    SendQueueError,
+    SendQueueError = IBV_QPS_SQE;
     /// All posts are flushed.
-    Error,
-    /// A state that this version does not know.
-    Unknown(u32),
+    Error = IBV_QPS_ERR;
 }
 
 impl QueuePairState {
-    pub(super) const fn new(value: u32) -> Self {
-        match value {
-            sys::IBV_QPS_RESET => Self::Reset,
-            sys::IBV_QPS_INIT => Self::Init,
-            sys::IBV_QPS_RTR => Self::ReadyToReceive,
-            sys::IBV_QPS_RTS => Self::ReadyToSend,
-            sys::IBV_QPS_SQD => Self::SendQueueDrained,
-            sys::IBV_QPS_SQE => Self::SendQueueError,
-            sys::IBV_QPS_ERR => Self::Error,
-            other => Self::Unknown(other),
-        }
-    }
-
     /// Returns true if requests can be posted, even if they are only flushed.
     pub(super) const fn can_send(self) -> bool {
         !matches!(self, Self::Reset | Self::Init | Self::ReadyToReceive)
