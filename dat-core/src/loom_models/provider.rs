@@ -94,12 +94,11 @@ fn eventfd() -> EventFd {
 }
 
 impl Adapter for ModelAdapter {
-    fn attributes(&self) -> AdapterAttributes {
-        self.adapter.attributes()
-    }
-
-    fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
-        self.adapter.create_domain()
+    dat_provider::forward! { self => self.adapter;
+        fn attributes() -> AdapterAttributes;
+        fn create_domain() -> Result<Arc<dyn ProtectionDomain>>;
+        fn create_queue_pair(spec: QueuePairSpec) -> Result<Box<dyn QueuePair>>;
+        fn listen(qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts>;
     }
 
     fn create_completion_queue(
@@ -111,14 +110,6 @@ impl Adapter for ModelAdapter {
         let shared = Arc::new(Shared { state: Mutex::default(), descriptor, sink });
         let _ = self.made.queue.set(Completions(Arc::clone(&shared)));
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller: Box::new(Poller(shared)) })
-    }
-
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
-        self.adapter.create_queue_pair(spec)
-    }
-
-    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
-        self.adapter.listen(qualifier, sink)
     }
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
