@@ -94,6 +94,4 @@ pub(crate) unsafe fn wait(
     cancel::wait(|| None, |caller| cancel::block(caller, "dat_cno_wait", start, to_result))
 }
 
-pub(crate) unsafe fn free(cno_handle: DAT_CNO_HANDLE) -> CallResult {
-    end(cno_handle, Cno::free)
-}
+end_call! { Cno }

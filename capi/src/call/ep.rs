@@ -199,11 +199,5 @@ pub(crate) unsafe fn set_watermark(
     OK
 }
 
-pub(crate) unsafe fn reset(ep_handle: DAT_EP_HANDLE) -> CallResult {
-    object::<Ep>(ep_handle)?.reset()?;
-    OK
-}
-
-pub(crate) unsafe fn free(ep_handle: DAT_EP_HANDLE) -> CallResult {
-    end(ep_handle, Ep::free)
-}
+simple_calls! { Ep: reset }
+end_call! { Ep }

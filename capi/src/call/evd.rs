@@ -71,26 +71,6 @@ pub(crate) unsafe fn modify_cno(
     OK
 }
 
-pub(crate) unsafe fn enable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<Evd>(evd_handle)?.enable()?;
-    OK
-}
-
-pub(crate) unsafe fn disable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<Evd>(evd_handle)?.disable()?;
-    OK
-}
-
-pub(crate) unsafe fn set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<Evd>(evd_handle)?.set_unwaitable()?;
-    OK
-}
-
-pub(crate) unsafe fn clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    object::<Evd>(evd_handle)?.clear_unwaitable()?;
-    OK
-}
-
 pub(crate) unsafe fn resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT) -> CallResult {
     let evd: Evd = object(evd_handle)?;
     evd.resize(count(evd_min_qlen, 2)?)?;
@@ -256,6 +236,5 @@ pub(crate) unsafe fn wait(
     cancel::wait(at_once, |caller| cancel::block(caller, "dat_evd_wait", start, to_result))
 }
 
-pub(crate) unsafe fn free(evd_handle: DAT_EVD_HANDLE) -> CallResult {
-    end(evd_handle, Evd::free)
-}
+simple_calls! { Evd: enable, disable, set_unwaitable, clear_unwaitable }
+end_call! { Evd }

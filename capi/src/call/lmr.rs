@@ -146,10 +146,6 @@ pub(crate) unsafe fn query(
     OK
 }
 
-pub(crate) unsafe fn free(lmr_handle: DAT_LMR_HANDLE) -> CallResult {
-    end(lmr_handle, Lmr::free)
-}
-
 /// Maximum number of segments in one sync call.
 const MAX_SEGMENTS: u64 = 1 << 20;
 
@@ -185,3 +181,5 @@ pub(crate) unsafe fn sync_rdma_write(
     ia.lmr_sync_rdma_write(&unsafe { segments(local_segments, num_segments) }?)?;
     OK
 }
+
+end_call! { Lmr }

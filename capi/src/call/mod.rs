@@ -3,6 +3,25 @@
 //!
 //! A handle of a C provider is passed unchanged to that provider's function table.
 
+/// Calls on an object that only make the call of the core with the same name.
+macro_rules! simple_calls {
+    ($type:ident: $($name:ident),+) => {$(
+        pub(crate) unsafe fn $name(handle: DAT_HANDLE) -> CallResult {
+            object::<$type>(handle)?.$name()?;
+            OK
+        }
+    )+};
+}
+
+/// The call that frees an object.
+macro_rules! end_call {
+    ($type:ident) => {
+        pub(crate) unsafe fn free(handle: DAT_HANDLE) -> CallResult {
+            end(handle, $type::free)
+        }
+    };
+}
+
 pub(crate) mod cno;
 pub(crate) mod cr;
 pub(crate) mod ep;

@@ -71,6 +71,4 @@ pub(crate) unsafe fn query(
     OK
 }
 
-pub(crate) unsafe fn free(psp_handle: DAT_PSP_HANDLE) -> CallResult {
-    end(psp_handle, Psp::free)
-}
+end_call! { Psp }

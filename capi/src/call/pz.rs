@@ -23,6 +23,4 @@ pub(crate) unsafe fn query(
     OK
 }
 
-pub(crate) unsafe fn free(pz_handle: DAT_PZ_HANDLE) -> CallResult {
-    end(pz_handle, Pz::free)
-}
+end_call! { Pz }

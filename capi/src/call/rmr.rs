@@ -93,6 +93,4 @@ impl BindCall {
     }
 }
 
-pub(crate) unsafe fn free(rmr_handle: DAT_RMR_HANDLE) -> CallResult {
-    end(rmr_handle, Rmr::free)
-}
+end_call! { Rmr }

@@ -42,6 +42,4 @@ pub(crate) unsafe fn query(
     OK
 }
 
-pub(crate) unsafe fn free(rsp_handle: DAT_RSP_HANDLE) -> CallResult {
-    end(rsp_handle, Rsp::free)
-}
+end_call! { Rsp }

@@ -79,6 +79,4 @@ pub(crate) unsafe fn set_lw(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT
     OK
 }
 
-pub(crate) unsafe fn free(srq_handle: DAT_SRQ_HANDLE) -> CallResult {
-    end(srq_handle, Srq::free)
-}
+end_call! { Srq }
