@@ -3,22 +3,19 @@
 use super::container;
 use super::machine::Machine;
 use super::report::{Check, Finding};
+use super::system::Limit;
 use super::user::User;
 use crate::units;
 
 /// Below this limit, a few connections with their queues and buffers exceed it.
 const LITTLE: u64 = 64 << 20;
 
-/// A limit in bytes; `None` means unlimited.
-type Limit = Option<u64>;
-
 /// Below this limit, Intel MPI does not start over any adapter, whatever the capabilities of the user are.
 const INTEL_MPI: u64 = 32 << 20;
 
 /// Checks the limits of this process.
 pub(super) fn check(machine: &Machine) -> Check {
-    let limits = machine.system.text("/proc/self/limits");
-    let findings = match limits.as_deref().and_then(parse) {
+    let findings = match machine.system.limits("Max locked memory") {
         Some((soft, hard)) => {
             vec![
                 judge(machine, soft, hard)
@@ -101,15 +98,4 @@ fn advise(finding: Finding, machine: &Machine, bytes: u64, hard: Limit) -> Findi
         )
         .advise("for a systemd service: LimitMEMLOCK=infinity in its unit")
         .advise(container::LIMIT)
-}
-
-/// The soft and the hard limit in bytes.
-fn parse(limits: &str) -> Option<(Limit, Limit)> {
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
-    let mut fields = line.split_whitespace();
-    let mut limit = || match fields.next()? {
-        "unlimited" => Some(None),
-        bytes => bytes.parse().ok().map(Some),
-    };
-    Some((limit()?, limit()?))
 }

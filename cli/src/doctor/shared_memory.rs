@@ -39,10 +39,8 @@ const LENGTH: u64 = 516 << 10;
 
 /// The limit of the size of files, if a connection exceeds it.
 fn too_low_limit(machine: &Machine) -> Option<u64> {
-    let limits = machine.system.text("/proc/self/limits")?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max file size"))?;
-    let limit = line.split_whitespace().next()?.parse().ok()?;
-    (limit < LENGTH).then_some(limit)
+    let (soft, _) = machine.system.limits("Max file size")?;
+    soft.filter(|limit| *limit < LENGTH)
 }
 
 /// A memory file whose length cannot change: a connection has one.

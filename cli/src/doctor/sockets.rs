@@ -41,11 +41,7 @@ pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -
 
 /// The limit of descriptors: each connection has one.
 fn descriptors(machine: &Machine) -> Finding {
-    let limits = machine.system.text("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let mut fields = line.unwrap_or_default().split_whitespace();
-    let mut limit = || fields.next().and_then(|field| field.parse::<u64>().ok());
-    let (Some(soft), Some(hard)) = (limit(), limit()) else {
+    let Some((Some(soft), Some(hard))) = machine.system.limits("Max open files") else {
         return Finding::note("descriptors", "cannot read the limit from /proc/self/limits")
             .advise("ulimit -Hn shows it");
     };

@@ -10,6 +10,9 @@ const MAX_TEXT: u64 = 1 << 20;
 /// The number of symbolic links that the kernel follows in one path.
 const MAX_LINKS: usize = 40;
 
+/// A limit of a resource; `None` means unlimited.
+pub(super) type Limit = Option<u64>;
+
 /// Files by their paths in the system. Symbolic links are resolved inside it, so that links
 /// of a copy stay in the copy.
 #[derive(Debug)]
@@ -102,6 +105,17 @@ impl System {
     pub(super) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = self.bytes(path, MAX_TEXT).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// The soft and the hard limit of this process that /proc/self/limits has under that name.
+    pub(super) fn limits(&self, name: &str) -> Option<(Limit, Limit)> {
+        let text = self.text("/proc/self/limits")?;
+        let mut fields = text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace();
+        let mut limit = || match fields.next()? {
+            "unlimited" => Some(None),
+            number => number.parse().ok().map(Some),
+        };
+        Some((limit()?, limit()?))
     }
 
     /// The names in a directory in natural order; none if it cannot be
