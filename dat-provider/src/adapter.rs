@@ -117,7 +117,9 @@ pub trait Adapter: Send + Sync {
     }
 }
 
-/// Counters of an adapter for losses that no completion and no event reports. The numbers never decrease.
+/// Counters of an adapter for losses and errors that no completion and no event reports. The numbers never decrease. An
+/// instance counts what happens to it alone, except that a device counts for all programs that use its port. Like
+/// [`Description`](super::Description), it has a [`Default`]: end its literal with `..Default::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Datagrams that arrived and were dropped: no receive was posted, the posted one was too short, or a queue of the
@@ -127,6 +129,36 @@ pub struct DeviceCounters {
     pub receive_errors: u64,
     /// Datagrams that completed and were not sent, for example because no way leads to their destination.
     pub transmit_discards: u64,
+    /// Packets that arrived with a mark of an error of an earlier link.
+    pub remote_physical_errors: u64,
+    /// Packets that the port dropped on arrival because of a rule for partitions or raw packets.
+    pub receive_constraint_errors: u64,
+    /// Packets that the port did not send because of such a rule.
+    pub transmit_constraint_errors: u64,
+    /// Times that the local physical errors of the link exceeded its threshold.
+    pub integrity_errors: u64,
+    /// Times that the buffers of the port overran more often than its threshold.
+    pub buffer_overruns: u64,
+    /// Packets that the port dropped because it could not relay them.
+    pub switch_relay_errors: u64,
+    /// Ticks of the port in which it had data to send and no credits.
+    pub transmit_waits: u64,
+    /// Requests of peers that were refused because they may not access the memory.
+    pub responder_access_errors: u64,
+    /// Requests of peers that arrived out of order.
+    pub responder_out_of_sequence: u64,
+    /// Requests of peers that were refused because they are invalid.
+    pub responder_invalid_requests: u64,
+    /// Requests that the peer refused because they may not access its memory.
+    pub requester_access_errors: u64,
+    /// Answers of peers that arrived out of order.
+    pub requester_out_of_sequence: u64,
+    /// Requests that the peer refused because they are invalid.
+    pub requester_invalid_requests: u64,
+    /// Requests that failed because the peer had no receive for longer than their retries.
+    pub receiver_retries_exceeded: u64,
+    /// Requests that failed because the peer did not answer any of their retries.
+    pub transport_retries_exceeded: u64,
 }
 
 /// Everything that an adapter reports about itself.

@@ -75,6 +75,7 @@ impl DatagramCounts {
             dropped_datagrams: self.dropped.load(Ordering::Relaxed) + overruns,
             receive_errors: self.foreign.load(Ordering::Relaxed),
             transmit_discards: self.not_sent.load(Ordering::Relaxed),
+            ..DeviceCounters::default()
         }
     }
 }

@@ -29,6 +29,53 @@ impl DeviceBase {
             (IaCounter::DiagErrRqUdsdprd, now.dropped_datagrams, base.dropped_datagrams),
             (IaCounter::LnkErrRcv, now.receive_errors, base.receive_errors),
             (IaCounter::LnkErrXmtDiscards, now.transmit_discards, base.transmit_discards),
+            (IaCounter::LnkErrRcvRemPhys, now.remote_physical_errors, base.remote_physical_errors),
+            (
+                IaCounter::LnkErrRcvConstraint,
+                now.receive_constraint_errors,
+                base.receive_constraint_errors,
+            ),
+            (
+                IaCounter::LnkErrXmtContraint,
+                now.transmit_constraint_errors,
+                base.transmit_constraint_errors,
+            ),
+            (IaCounter::LnkErrIntegrity, now.integrity_errors, base.integrity_errors),
+            (IaCounter::LnkErrExcBufOverrun, now.buffer_overruns, base.buffer_overruns),
+            (IaCounter::LnkWarnRcvSwRelay, now.switch_relay_errors, base.switch_relay_errors),
+            (IaCounter::LnkWarnXmtWait, now.transmit_waits, base.transmit_waits),
+            (IaCounter::DiagErrRqRae, now.responder_access_errors, base.responder_access_errors),
+            (
+                IaCounter::DiagErrRqOos,
+                now.responder_out_of_sequence,
+                base.responder_out_of_sequence,
+            ),
+            (
+                IaCounter::DiagErrRqRire,
+                now.responder_invalid_requests,
+                base.responder_invalid_requests,
+            ),
+            (IaCounter::DiagErrSqRae, now.requester_access_errors, base.requester_access_errors),
+            (
+                IaCounter::DiagErrSqOos,
+                now.requester_out_of_sequence,
+                base.requester_out_of_sequence,
+            ),
+            (
+                IaCounter::DiagErrSqRire,
+                now.requester_invalid_requests,
+                base.requester_invalid_requests,
+            ),
+            (
+                IaCounter::DiagErrSqRree,
+                now.receiver_retries_exceeded,
+                base.receiver_retries_exceeded,
+            ),
+            (
+                IaCounter::DiagErrSqTree,
+                now.transport_retries_exceeded,
+                base.transport_retries_exceeded,
+            ),
         ] {
             counters.add(counter, now.saturating_sub(before));
         }
