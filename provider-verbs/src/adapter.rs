@@ -6,9 +6,9 @@ use dat_provider::attr::{EpAttributes, IaAttributes, NamedAttr, ProviderAttribut
 use dat_provider::error::Result;
 use dat_provider::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
-    ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
-    SharedReceiveSink,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, DeviceCounters, ListenSink,
+    ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits,
+    SharedReceiveQueue, SharedReceiveSink,
 };
 
 use crate::device::{Device, INTERNAL_REQUESTS};
@@ -46,6 +46,10 @@ impl Adapter for VerbsAdapter {
             // Instances of one device share its context.
             completion_scope: Some(self.device.engine.number),
         }
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.device.counters.read()
     }
 
     fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {

@@ -9,6 +9,7 @@ use dat_provider::{AdapterSink, AsyncUpcall};
 
 use crate::engine::{self, Engine, InstanceEvents, Threads};
 use crate::errors::internal;
+use crate::port_counters::PortCounters;
 use crate::quirks::{Quirks, block_bad_offset};
 use crate::sys::verbs as sys;
 use crate::verbs::{CompletionQueue, Context};
@@ -24,6 +25,7 @@ pub(crate) struct Device {
     removed: AtomicBool,
     /// The number of the port; the first is 1.
     pub(crate) port: u8,
+    pub(crate) counters: PortCounters,
     /// The local address of connections; its port is 0.
     pub(crate) address: SocketAddr,
     pub(crate) limits: Limits,
@@ -157,12 +159,14 @@ impl Device {
         sink: Arc<dyn AdapterSink>,
     ) -> Result<Arc<Self>> {
         let limits = Limits::new(&context, port)?;
+        let counters = PortCounters::of(&context.name(), port);
         let _threads = engine::shared(context, |context| {
             limits.quirks.bad_mmap_offset.then(|| block_bad_offset(context)).flatten()
         })?;
         let engine = Arc::clone(_threads.engine());
         let removed = AtomicBool::new(false);
-        let device = Arc::new(Self { engine, _threads, sink, removed, port, address, limits });
+        let device =
+            Arc::new(Self { engine, _threads, sink, removed, port, counters, address, limits });
         let instance: Weak<Self> = Arc::downgrade(&device);
         device.engine.add_instance(instance);
         Ok(device)

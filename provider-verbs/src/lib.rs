@@ -57,6 +57,7 @@ mod key;
 mod listener;
 mod memlock;
 mod network;
+mod port_counters;
 mod port_lookup;
 mod provider;
 mod queue_pair;

@@ -220,6 +220,12 @@ impl Queue {
         self.report(upcalls);
     }
 
+    /// Returns true if as many completions wait for the consumer as the queue can hold.
+    pub(crate) fn is_full(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.taken.len() >= inner.depth
+    }
+
     /// Completes everything outstanding on a work queue as flushed, in order.
     pub(crate) fn flush(&self, work_queue: &Arc<WorkQueue>) {
         let mut inner = self.inner.lock();

@@ -11,6 +11,7 @@ use dat_provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupport
 use dat_provider_kit::errors::wrong_state;
 use dat_sync::Mutex;
 
+use super::activity::LastLook;
 use super::post::no_room;
 use super::state::{Link, Mode, PostQueue, Receiver, Sender, State, VerbsQp};
 use crate::completion_queue::{self, Attachment};
@@ -111,6 +112,7 @@ impl Parts {
                 },
                 queue: PostQueue::new(requested, requests),
                 handles: RefCell::default(),
+                last_look: LastLook::default(),
             },
             receiver: Receiver {
                 operation: match datagrams {

@@ -3,6 +3,7 @@
 //! The core and the device's threads share a queue pair; the core ends its use before it drops its
 //! reference.
 
+mod activity;
 mod causes;
 mod connect;
 mod create;

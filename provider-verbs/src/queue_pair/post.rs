@@ -4,10 +4,7 @@
 use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::Operation;
-use dat_provider::{
-    Activity, BindRequest, Outstanding, ReceiveRequest, Request, Segment, Traffic, Work,
-    unsupported,
-};
+use dat_provider::{BindRequest, Outstanding, ReceiveRequest, Request, Segment, Work, unsupported};
 use dat_provider_kit::errors::{no_credit, wrong_state};
 use dat_sync::MutexGuard;
 
@@ -268,21 +265,6 @@ impl VerbsQp {
             posts.work_queue.pending_of_consumer(posts.end)
         };
         Outstanding { receives: count(receives), requests: count(requests) }
-    }
-
-    /// What the completions that were polled so far tell. The device knows the rest, such as the credits of the peer.
-    pub(super) fn activity(&self) -> Activity {
-        let requests = self.sender.lock().queue.completing();
-        let receives = self.receiver.lock().queue.completing();
-        let pending = |posts: &Completing| posts.work_queue.pending_of_consumer(posts.end);
-        Activity {
-            transport: "verbs",
-            requests: pending(&requests),
-            receives: pending(&receives),
-            sent: Traffic { requests: requests.end, bytes: None },
-            progress: requests.work_queue.oldest_before(requests.end).unwrap_or(requests.end),
-            ..Activity::default()
-        }
     }
 
     /// The first failure, of requests before receives: a device often flushes receives with a status

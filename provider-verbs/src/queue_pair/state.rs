@@ -13,6 +13,7 @@ use dat_provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segm
 use dat_provider_kit::errors::wrong_state;
 use dat_sync::Mutex;
 
+use super::activity::LastLook;
 use super::resolution::Datagrams;
 use crate::cm;
 use crate::completion_queue::{Attachment, Queue};
@@ -140,6 +141,7 @@ pub(super) struct Sender {
     pub(super) queue: PostQueue<SingleSgeRequest>,
     /// The address handles of outstanding datagrams, with their sequence numbers in the work queue.
     pub(super) handles: RefCell<VecDeque<(u32, Arc<AddressHandle>)>>,
+    pub(super) last_look: LastLook,
 }
 
 #[repr(C)]

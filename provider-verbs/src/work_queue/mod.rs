@@ -144,6 +144,17 @@ impl WorkQueue {
         posts.filter(|post| !post.internal).count() as u32
     }
 
+    /// Number of completions that the consumer has not taken, of the posts before `end`, for any thread.
+    pub(crate) fn untaken_before(&self, end: u32) -> u32 {
+        let head = self.oldest_before(end).unwrap_or(end);
+        let numbers = (0..end.wrapping_sub(head)).map(|at| head.wrapping_add(at));
+        let posts = numbers.filter_map(|number| self.slots.read(number));
+        let internal = posts.filter(|post| post.internal).count() as u32;
+        // Other threads change both numbers meanwhile.
+        let untaken = self.unpolled().wrapping_add(internal) as i32;
+        untaken.max(0) as u32
+    }
+
     /// The data of an outstanding post, for any thread that knows that it is outstanding.
     pub(crate) fn read(&self, number: u32) -> Option<Record> {
         self.slots.read(number)
