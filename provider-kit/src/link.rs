@@ -189,9 +189,11 @@ pub trait Writer: Send {
 pub struct LinkReport {
     /// The kind of the link.
     pub transport: &'static str,
-    /// Number of bytes that were written, with the heads of the frames and what the link adds to them; `None` if the
-    /// link does not count them.
+    /// Number of bytes that were written, with the heads of the frames and what the link adds to them, and those that
+    /// were written to the memory of the peer directly, or that it was offered; `None` if the link does not count them.
     pub written: Option<u64>,
+    /// Number of bytes that were read from the memory of the peer directly.
+    pub pulled: u64,
     /// True if the peer has not read everything that was written, as far as the link knows.
     pub is_unread: bool,
     /// The process of the peer, if it is on this machine and the link knows it.
@@ -202,7 +204,7 @@ impl LinkReport {
     /// The report of a link that knows nothing but its kind.
     #[must_use]
     pub const fn of(transport: &'static str) -> Self {
-        Self { transport, written: None, is_unread: false, peer_process: None }
+        Self { transport, written: None, pulled: 0, is_unread: false, peer_process: None }
     }
 }
 

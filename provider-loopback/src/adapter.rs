@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use dat_provider::error::Result;
 use dat_provider::{
-    Adapter, AdapterAttributes, Address, CompletionQueueParts, CompletionSink, ListenSink,
-    ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits,
+    Adapter, AdapterAttributes, Address, CompletionQueueParts, CompletionSink, DeviceCounters,
+    ListenSink, ListenerParts, ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits,
     SharedReceiveQueue, SharedReceiveSink,
 };
 use dat_provider_kit::attributes::{Identity, attributes};
@@ -76,5 +76,9 @@ impl Adapter for LoopbackAdapter {
         sink: Arc<dyn ListenSink>,
     ) -> Result<ListenerParts> {
         fabric::listen_at(&self.host, address, qualifier, sink)
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        DeviceCounters { dropped_datagrams: self.host.dropped(), ..DeviceCounters::default() }
     }
 }

@@ -36,12 +36,24 @@ struct Hosts {
 pub(crate) struct Host {
     address: Address,
     process: Process,
+    /// Number of datagrams that arrived and found no receive, or one that is too short.
+    dropped: AtomicU64,
 }
 
 impl Host {
     pub(crate) fn new(address: Address) -> Arc<Self> {
         *HOSTS.get().lock().adapters.entry(address).or_default() += 1;
-        Arc::new(Self { address, process: Process::current() })
+        Arc::new(Self { address, process: Process::current(), dropped: AtomicU64::new(0) })
+    }
+
+    /// A datagram is lost.
+    pub(crate) fn count_dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Number of datagrams that were lost.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
     }
 
     pub(crate) fn address(&self) -> Address {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dat_provider::mem::Span;
-use dat_provider_kit::direct::{self, Access, AccessResult, Offer};
+use dat_provider_kit::direct::{self, Access, AccessResult, Direction, Offer};
 use dat_provider_kit::frame::{AckHead, Frame, FrameError, MessageHead};
 use dat_provider_kit::link::{End, LinkReport, MIN_OFFER, WriteResult, Writer};
 
@@ -29,13 +29,18 @@ pub(crate) struct RingWriter {
     /// True if a frame did not fit.
     is_full: bool,
     direct: DirectRequester,
+    /// Bytes that did not pass the ring: written to the memory of the peer, or offered to it.
+    pushed: u64,
+    /// Bytes that were read from the memory of the peer.
+    pulled: u64,
     /// Dropped last, because it keeps the segment if nothing else uses it.
     link: Arc<Link>,
 }
 
 impl RingWriter {
     pub(crate) fn new(link: Arc<Link>) -> Self {
-        Self { producer: None, is_full: false, direct: DirectRequester::default(), link }
+        let direct = DirectRequester::default();
+        Self { producer: None, is_full: false, direct, pushed: 0, pulled: 0, link }
     }
 
     #[inline(always)]
@@ -146,7 +151,14 @@ impl Writer for RingWriter {
             return AccessResult::NotDirectly;
         }
         let Some(words) = self.link.accesses() else { return AccessResult::NotDirectly };
-        self.direct.access(words, || self.link.peer_process(), access)
+        let accessed = self.direct.access(words, || self.link.peer_process(), access);
+        if accessed == AccessResult::Done {
+            match access.direction {
+                Direction::Write => self.pushed += access.length,
+                Direction::Read => self.pulled += access.length,
+            }
+        }
+        accessed
     }
 
     fn can_offer(&self) -> bool {
@@ -162,12 +174,19 @@ impl Writer for RingWriter {
         if !(min..=LONGEST).contains(&length) {
             return None;
         }
-        Some(self.link.segment()?.access(1 - self.link.writes).epoch())
+        let epoch = self.link.segment()?.access(1 - self.link.writes).epoch();
+        // A message that the peer does not fetch is counted again when it passes the ring.
+        self.pushed += length;
+        Some(epoch)
     }
 
     fn fetch(&mut self, offer: &Offer<'_>) -> AccessResult {
         let Some(words) = self.link.accesses() else { return AccessResult::NotDirectly };
-        self.direct.fetch(words, || self.link.peer_process(), offer)
+        let fetched = self.direct.fetch(words, || self.link.peer_process(), offer);
+        if fetched == AccessResult::Done {
+            self.pulled += offer.extents.iter().map(|extent| extent.length).sum::<u64>();
+        }
+        fetched
     }
 
     fn gate(&mut self, domain: u32, queue_pair: u32) -> Option<Box<dyn direct::Gate>> {
@@ -185,7 +204,8 @@ impl Writer for RingWriter {
         let producer = self.producer.as_ref();
         LinkReport {
             transport: "shm",
-            written: Some(producer.map_or(0, Producer::bytes_written)),
+            written: Some(producer.map_or(0, Producer::bytes_written) + self.pushed),
+            pulled: self.pulled,
             is_unread: producer.is_some_and(Producer::is_unread),
             peer_process: self.link.peer_process(),
         }

@@ -54,8 +54,8 @@ impl Connection {
         activity.credits = protocol.outbound.credits();
         activity.completions = queues.untaken_completions(requests);
         activity.sent = Traffic { requests: queues.credits.posted(), bytes: report.written };
-        activity.received =
-            Traffic { requests: protocol.inbound.executed, bytes: self.reader.bytes_read() };
+        let read = self.reader.bytes_read().map(|read| read + report.pulled);
+        activity.received = Traffic { requests: protocol.inbound.executed, bytes: read };
         let oldest = protocol.oldest_request(queues);
         activity.progress = match oldest {
             Some(_) => protocol.outbound.sends.progress(),

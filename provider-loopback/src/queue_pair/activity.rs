@@ -35,14 +35,16 @@ impl LoopbackQp {
             Some(WaitCause::Consumer)
         };
         let received = peer.as_ref().map_or(0, |peer| peer.executed());
+        let (written, read) = self.bytes();
+        let (peer_written, peer_read) = peer.as_ref().map_or((0, 0), |peer| peer.bytes());
         Activity {
             transport: "loopback",
             requests,
             receives,
             credits: peer.filter(|_| !is_datagram).map(|peer| peer.receives().0),
             completions,
-            sent: Traffic { requests: posted, bytes: None },
-            received: Traffic { requests: received, bytes: None },
+            sent: Traffic { requests: posted, bytes: Some(peer_written + read) },
+            received: Traffic { requests: received, bytes: Some(written + peer_read) },
             // Only completions that were taken, or requests that were executed, change this.
             progress: posted.wrapping_sub(if requests > 0 { requests } else { completed }),
             waits_for,
@@ -55,6 +57,12 @@ impl LoopbackQp {
         let in_use = self.poster.state.lock().credits.in_use();
         let posted = self.posted_receives();
         (posted, in_use.saturating_sub(posted))
+    }
+
+    /// Number of bytes that were written to memory of this side, and that its peer has read from it.
+    fn bytes(&self) -> (u64, u64) {
+        let responder = self.responder.lock_for_fast_path();
+        (responder.receives.bytes_in, responder.receives.bytes_out)
     }
 
     /// Number of requests that were executed at the peer.

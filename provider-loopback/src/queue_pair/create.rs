@@ -58,6 +58,8 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
                 ring: ReceiveRing::unallocated(),
                 target: resolved.receive_target,
                 epochs: Arc::clone(&spec.epochs),
+                bytes_in: 0,
+                bytes_out: 0,
                 domain: resolved.domains.id(),
                 qp_number: number,
                 segments: Vec::new(),

@@ -57,7 +57,15 @@ impl LoopbackQp {
         }
         let source = LocalMemory { segments: request.segments, domain: send_queue.context.domain };
         let status = match &target {
-            Some(target) => target.responder.lock().receive_datagram(source, request, &mut upcalls),
+            Some(target) => {
+                let mut responder = target.responder.lock();
+                let (status, is_lost) = responder.receive_datagram(source, request, &mut upcalls);
+                drop(responder);
+                if is_lost {
+                    target.host.count_dropped();
+                }
+                status
+            }
             None => DtoStatus::Success,
         };
         let failed = status != DtoStatus::Success;
@@ -82,25 +90,30 @@ impl LoopbackQp {
 }
 
 impl Responder {
-    /// Copies a datagram into the next receive, after the prefix. Returns the sender's status.
+    /// Copies a datagram into the next receive, after the prefix. Returns the sender's status, and whether the datagram
+    /// is lost.
     fn receive_datagram(
         &mut self,
         source: LocalMemory<'_>,
         request: &Request<'_>,
         upcalls: &mut Upcalls,
-    ) -> DtoStatus {
+    ) -> (DtoStatus, bool) {
         if !transfer::is_readable(source) {
-            return DtoStatus::LocalProtection;
+            return (DtoStatus::LocalProtection, false);
         }
         let receives = &mut self.receives;
         if !matches!(self.inbound, Inbound::Idle) || !receives.has_receive() {
-            return DtoStatus::Success;
+            return (DtoStatus::Success, true);
         }
         let total = request.length.saturating_add(DATAGRAM_PREFIX);
         let Some((posted, outcome)) = receives.fill_datagram(source, request.length, upcalls)
         else {
-            return DtoStatus::Success;
+            return (DtoStatus::Success, true);
         };
+        if outcome.is_ok() {
+            receives.bytes_in += request.length;
+        }
+        let is_lost = matches!(outcome, Err(FillError::TooLong));
         let (received, sent) = match outcome {
             Ok(()) => (DtoStatus::Success, DtoStatus::Success),
             Err(FillError::TooLong) => (DtoStatus::LocalLength, DtoStatus::Success),
@@ -115,6 +128,6 @@ impl Responder {
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
         let arrival = Arrival { operation: Operation::ReceiveDatagram, extra: 0, solicited };
         receives.complete(posted, (total, received), arrival, upcalls);
-        sent
+        (sent, is_lost)
     }
 }

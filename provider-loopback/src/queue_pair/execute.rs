@@ -41,6 +41,9 @@ pub(super) fn execute(
     };
     let Some((length, status)) = outcome else { return Execution::NoReceive };
     let succeeded = status == DtoStatus::Success;
+    if succeeded {
+        receives.count(request.task, length);
+    }
     if succeeded && request.flags.contains(CompletionFlags::SUPPRESS) {
         return Execution::Suppressed;
     }
@@ -136,6 +139,22 @@ impl WorkRequest<'_> {
 }
 
 impl ReceiveQueue {
+    /// Counts the bytes of a request that was executed.
+    fn count(&mut self, task: TaskRef<'_>, length: u64) {
+        match task {
+            TaskRef::Work(Work::RdmaRead { .. } | Work::RdmaReadToRmr { .. }) => {
+                self.bytes_out += length;
+            }
+            // Both directions carry the operands.
+            TaskRef::Work(Work::FetchAdd { .. } | Work::CompareSwap { .. }) => {
+                self.bytes_in += length;
+                self.bytes_out += length;
+            }
+            TaskRef::Work(_) => self.bytes_in += length,
+            TaskRef::Bind(_) => {}
+        }
+    }
+
     /// Memory of the responder that a request names.
     fn remote<'a>(&self, triplet: &'a RmrTriplet) -> RemoteMemory<'a> {
         RemoteMemory { triplet, domain: self.domain, queue_pair: self.qp_number }

@@ -195,6 +195,7 @@ impl SendQueue {
         }
         receives.ring.prefetch_after(receives.head);
         receives.head += 1;
+        receives.bytes_in += request.buffer.length;
         let mut upcalls = Upcalls::default();
         let completed = (posted.cookie, request.buffer.length, Operation::Receive);
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
@@ -226,7 +227,7 @@ impl SendQueue {
         if !self.credits.is_available() {
             return None;
         }
-        let responder = lock(&connection.peer.responder)?;
+        let mut responder = lock(&connection.peer.responder)?;
         if !responder.allows_fast_path(connection.id) {
             return None;
         }
@@ -246,6 +247,10 @@ impl SendQueue {
         };
         if !transfer::copy_rdma_fast(local, remote_memory, length, privileges) {
             return None;
+        }
+        match OPERATION {
+            WRITE => responder.receives.bytes_in += length,
+            _ => responder.receives.bytes_out += length,
         }
         let mut upcalls = Upcalls::default();
         if request.flags.contains(CompletionFlags::SUPPRESS) {

@@ -30,7 +30,7 @@ pub(super) struct LoopbackQp {
     pub(super) responder: ResponderLock,
 }
 
-/// The three parts begin at cache lines, and the queue pair with its reference counts takes nine.
+/// The three parts begin at cache lines, also at those of 128 bytes, and the queue pair with its reference counts takes nine.
 #[cfg(all(target_pointer_width = "64", not(all(test, loom))))]
 const _: () = {
     assert!(std::mem::offset_of!(LoopbackQp, poster) == 4 * 64);

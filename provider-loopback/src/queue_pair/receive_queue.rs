@@ -23,6 +23,10 @@ pub(super) struct ReceiveQueue {
     pub(super) ring: ReceiveRing,
     pub(super) target: CompletionTarget,
     pub(super) epochs: Arc<Epochs>,
+    /// Bytes that were written to memory of this side, by messages and RDMA.
+    pub(super) bytes_in: u64,
+    /// Bytes that the peer has read from memory of this side.
+    pub(super) bytes_out: u64,
     /// Buffer for the segments of the current receive.
     pub(super) segments: Vec<Segment>,
     pub(super) shared: Option<Box<AttachedSrq>>,
