@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::attr::EpCreator;
+use crate::counters::IaCounter;
 use crate::cr::OwnEndpoint;
 use crate::ep::{Connect, Ep, EpSpec};
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -92,7 +93,9 @@ impl Ia {
     /// # Errors
     /// `DAT_CONN_QUAL_UNAVAILABLE` if none is free; otherwise as [`psp_create`](Self::psp_create).
     pub fn psp_create_any(&self, evd: &Evd, ep_provision: EpProvision) -> Result<Psp> {
-        self.listen(None, evd, ep_provision, CREATE_ANY)
+        let psp = self.listen(None, evd, ep_provision, CREATE_ANY)?;
+        self.inner().counter_set.count(IaCounter::PspCreateAny);
+        Ok(psp)
     }
 
     fn listen(

@@ -6,13 +6,16 @@
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use dat_core::counters::{SizedOperation, Sizes};
 use dat_core::monitor::{ConnectionView, PageError, ProcessView, Watch};
 use dat_core::{
-    Close, Connect, Ep, EpCounter, EpProvision, EpSpec, Evd, EvdFlags, EvdOptions, Event, Ia, Lmr,
-    Memory, Privileges, Registry, Timeout, WaitCause,
+    Close, CompletionFlags, Connect, Ep, EpAttributes, EpCounter, EpProvision, EpSpec, Evd,
+    EvdCounter, EvdFlags, EvdOptions, Event, Ia, IaCounter, Lmr, Memory, Privileges, Registry,
+    Timeout, WaitCause,
 };
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -138,6 +141,225 @@ fn a_request_that_is_stalled_says_why() {
     assert_eq!(pair.client.stall(), Ok(None));
     let server = pair.view(&mut watch, &pair.server);
     assert_eq!((server.received.requests, server.receives), (1, 0));
+}
+
+#[test]
+fn the_parameter_starts_the_counters_of_all_objects_with_the_sizes_of_operations() {
+    let _alone = alone();
+    let pair = Pair::connect("loopback?counters=yes");
+    for (cookie, length) in [(1, 0), (2, 1), (3, 8), (4, 8)] {
+        pair.server.receive(&[pair.lmr.triplet(32, 16).expect("in it")], cookie).expect("ready");
+        pair.client.send(&[pair.lmr.triplet(0, length).expect("in it")], cookie).expect("ready");
+        pair.take(2);
+    }
+    let mut watch = Watch::new();
+    let view = own(&mut watch);
+    let adapter = &view.adapters[0].counters;
+    for expected in [(IaCounter::EpCreate, 2), (IaCounter::PspCreateAny, 1)] {
+        assert!(adapter.contains(&expected), "{adapter:?}");
+    }
+    for expected in [IaCounter::CmRepRx, IaCounter::CmRtuTx, IaCounter::CmRtuRx] {
+        assert!(adapter.contains(&(expected, 1)), "{adapter:?}");
+    }
+    let dispatcher = view.dispatchers.iter().find(|it| it.evd == pair.evd.id()).expect("it counts");
+    let counter = |wanted| dispatcher.counters.iter().find(|(it, _)| *it == wanted);
+    assert!(counter(EvdCounter::Wait).is_some(), "{dispatcher:?}");
+    assert_eq!(counter(EvdCounter::ConnCallback), Some(&(EvdCounter::ConnCallback, 3)));
+
+    let sizes = |endpoint: &Ep, watch: &mut Watch| -> Vec<_> {
+        let view = pair.view(watch, endpoint);
+        view.sizes.into_iter().map(|sizes| (sizes.operation, sizes.counts)).collect()
+    };
+    let expected = vec![(0, 1), (1, 1), (Sizes::bucket(8), 2)];
+    assert_eq!(sizes(&pair.client, &mut watch), [(SizedOperation::Send, expected.clone())]);
+    assert_eq!(sizes(&pair.server, &mut watch), [(SizedOperation::Receive, expected)]);
+    let all = pair.client.sizes(true).expect("it exists");
+    assert_eq!(all.counts(SizedOperation::Send)[Sizes::bucket(8)], 2);
+    assert_eq!(sizes(&pair.client, &mut watch), [], "they were reset");
+    assert_eq!(pair.view(&mut watch, &pair.client).sent.bytes, Some(17));
+    assert_eq!(pair.view(&mut watch, &pair.server).received.bytes, Some(17));
+
+    let counter = |ia: &Ia, counter| ia.counters(false).expect("open").get(counter);
+    pair.client.disconnect(Close::Abrupt).expect("connected");
+    pair.take(2);
+    let (requests, replies) = (IaCounter::CmDreqRx, IaCounter::CmDrepRx);
+    assert_eq!((counter(&pair.ia, requests), counter(&pair.ia, replies)), (1, 1));
+    assert_eq!(counter(&pair.ia, IaCounter::CmDreqTx), 1);
+}
+
+#[test]
+fn a_datagram_without_a_receive_is_a_counter_of_the_adapter() {
+    let _alone = alone();
+    let ia = open("loopback?counters=yes");
+    let pz = ia.pz_create().expect("a zone");
+    let evd = ia.evd_create(&EvdOptions::new(64, EvdFlags::DEFAULT)).expect("a dispatcher");
+    let mut attributes = ia.default_ep_attributes().clone();
+    attributes.service_type = EpAttributes::SERVICE_DATAGRAM;
+    let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
+    let spec = spec.attributes(&attributes);
+    let client = ia.ep_create(&spec).expect("an endpoint");
+    let server = ia.ep_create(&spec).expect("an endpoint");
+    let memory = Memory::zeroed(128).expect("memory");
+    let lmr = ia.lmr_create(&memory, &pz, Privileges::ALL).expect("a region");
+    let psp = ia.psp_create_any(&evd, EpProvision::Consumer).expect("a service point");
+    client.connect(&Connect::to_psp(&psp)).expect("it starts");
+    let mut address = None;
+    while address.is_none() {
+        match evd.next_event(Timeout::Infinite).expect("no error").expect("no time-out") {
+            Event::ConnectionRequest(arrival) => {
+                arrival.request.accept(Some(&server), b"").expect("it is the first");
+            }
+            Event::Datagram(event) if event.ep == client.id() => address = event.remote,
+            _ => {}
+        }
+    }
+    let address = address.expect("found");
+    let send = |length| {
+        let piece = [lmr.triplet(0, length).expect("in it")];
+        client
+            .post_send_datagram(&piece, &address, 1, CompletionFlags::empty())
+            .expect("the address is known");
+    };
+    let lost = || ia.counters(false).expect("open").get(IaCounter::DiagErrRqUdsdprd);
+    send(8);
+    assert_eq!(lost(), 1, "there is no receive");
+    server.receive(&[lmr.triplet(64, 41).expect("in it")], 2).expect("ready");
+    send(8);
+    assert_eq!(lost(), 2, "the receive is too short");
+    server.receive(&[lmr.triplet(64, 64).expect("in it")], 3).expect("ready");
+    send(8);
+    assert_eq!(lost(), 2);
+    let counted = |counter| ia.counters(false).expect("open").get(counter);
+    let exchanged = [IaCounter::CmAhReqTx, IaCounter::CmAhReqRx].map(counted);
+    assert_eq!((exchanged, counted(IaCounter::CmAhResolved)), ([1, 1], 2));
+}
+
+#[test]
+fn polls_of_a_dispatcher_that_counts_are_distinguished_from_its_events() {
+    let _alone = alone();
+    let pair = Pair::connect("loopback?counters=yes");
+    let counted = |counter| pair.evd.counters(false).expect("it exists").get(counter);
+    let polls = || (counted(EvdCounter::DequeuePoll), counted(EvdCounter::DequeuePollFound));
+    let (before, _) = polls();
+    let mut event = Event::default();
+    assert!(!pair.evd.dequeue(&mut event).expect("it exists"));
+    assert_eq!(polls(), (before + 1, 0));
+    pair.server.receive(&[pair.lmr.triplet(32, 16).expect("in it")], 1).expect("ready");
+    pair.client.send(&[pair.lmr.triplet(0, 8).expect("in it")], 1).expect("ready");
+    assert!(pair.evd.dequeue(&mut event).expect("it exists"));
+    assert!(pair.evd.dequeue(&mut event).expect("it exists"));
+    assert_eq!(polls(), (before + 3, 2));
+}
+
+#[test]
+fn values_of_the_parameters_that_mean_nothing_are_errors_of_the_open() {
+    let _alone = alone();
+    let registry = Registry::new();
+    registry.add_provider(dat_provider_loopback::provider()).expect("the only one");
+    for (name, valid) in [("loopback?monitor=of", "off"), ("loopback?counters=some", "yes")] {
+        let error = registry.open(name).expect_err("no such value").to_string();
+        assert!(error.contains("is neither yes") && error.contains(valid), "{error}");
+    }
+    let off = registry.open("loopback?monitor=off,counters=off").expect("both are words");
+    assert_eq!((pages("self").len(), off.name()), (0, "loopback"));
+    assert!(!std::path::Path::new("off").exists());
+}
+
+/// Whether the thread of the monitor runs in this process.
+fn has_thread() -> bool {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("it runs");
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+    tasks.flatten().filter_map(|task| name(task).ok()).any(|name| name == "dat-monitor\n")
+}
+
+#[test]
+fn a_program_without_endpoints_is_shown_without_a_thread() {
+    let _alone = alone();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while has_thread() {
+        assert!(Instant::now() < deadline, "that of another test ends");
+        std::thread::yield_now();
+    }
+    let first = open("loopback");
+    let second = open("loopback");
+    let mut watch = Watch::new();
+    let shown = |watch: &mut Watch| -> Vec<u64> {
+        let view = own(watch);
+        assert_eq!(view.sample_age, Duration::ZERO, "there is nothing to wait for");
+        view.adapters.iter().map(|it| it.ia).collect()
+    };
+    assert_eq!(shown(&mut watch), [first.id(), second.id()]);
+    drop(first);
+    assert_eq!(shown(&mut watch), [second.id()]);
+    assert!(!has_thread());
+    let pz = second.pz_create().expect("a zone");
+    let endpoint = second.ep_create(&EpSpec::new(&pz)).expect("an endpoint");
+    assert_eq!(own(&mut watch).adapters[0].endpoints, 1);
+    assert!(has_thread());
+    endpoint.free().expect("it is not connected");
+    assert_eq!(own(&mut watch).adapters[0].endpoints, 0);
+}
+
+#[test]
+fn the_length_of_a_page_cannot_change_while_it_is_read() {
+    let _alone = alone();
+    let _ia = open("loopback");
+    let page = pages("self").pop().expect("one");
+    let file = std::fs::File::options().write(true).open(page).expect("it exists");
+    let length = file.metadata().expect("it exists").len();
+    for wrong in [0, 4096, length + 4096] {
+        let error = file.set_len(wrong).expect_err("the length is sealed");
+        assert_eq!(error.raw_os_error(), Some(nix::libc::EPERM));
+    }
+    assert_eq!(own(&mut Watch::new()).adapters.len(), 1);
+}
+
+#[test]
+fn a_thousand_endpoints_are_shown_while_other_threads_use_the_processors() {
+    let _alone = alone();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let pairs: Vec<Pair> = (0..8).map(|_| Pair::connect("loopback?counters=yes")).collect();
+        let ia = &pairs[0].ia;
+        let pz = ia.pz_create().expect("a zone");
+        let evd = ia.evd_create(&EvdOptions::new(4096, EvdFlags::DEFAULT)).expect("a dispatcher");
+        let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
+        let psp = ia.psp_create_any(&evd, EpProvision::Consumer).expect("a service point");
+        let mut all = Vec::new();
+        for _ in 0..500 {
+            let client = ia.ep_create(&spec).expect("an endpoint");
+            let server = ia.ep_create(&spec).expect("an endpoint");
+            client.connect(&Connect::to_psp(&psp)).expect("it starts");
+            loop {
+                match evd.next_event(Timeout::Infinite).expect("no error") {
+                    Some(Event::ConnectionRequest(arrival)) => {
+                        arrival.request.accept(Some(&server), b"").expect("it is the first");
+                        break;
+                    }
+                    Some(_) => {}
+                    None => panic!("no time-out"),
+                }
+            }
+            all.push((client, server));
+        }
+        let mut watch = Watch::new();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let view = own(&mut watch);
+            if view.connections.len() == 1016 && view.omitted == 0 {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{}", view.connections.len());
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]
@@ -378,7 +600,7 @@ fn a_full_disk_is_said_and_the_program_goes_on() {
         let flags = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUSER;
         unshare(flags).expect("name spaces of its own");
         std::fs::write("/proc/self/uid_map", format!("0 {user} 1")).expect("allowed");
-        let size = Some("size=16k");
+        let size = Some("size=64k");
         mount(Some("none"), &folder, Some("tmpfs"), MsFlags::empty(), size).expect("allowed");
         let path = folder.join("metrics");
         let pair = Pair::connect(&format!("loopback?monitor={}", path.display()));

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dat_core::counters::CounterId;
-use dat_core::monitor::{AdapterView, ConnectionView, PageError, ProcessView, TrafficView};
+use dat_core::counters::{CounterId, Sizes};
+use dat_core::monitor::{
+    AdapterView, ConnectionView, DispatcherView, PageError, ProcessView, TrafficView,
+};
 use serde::Serialize;
 
 /// All processes.
@@ -30,6 +32,18 @@ struct Adapter {
     #[serde(skip_serializing_if = "String::is_empty")]
     trouble: String,
     connections: Vec<Connection>,
+    /// By name; empty unless they are started.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    counters: BTreeMap<&'static str, u64>,
+    /// The dispatchers whose counters are started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dispatchers: Vec<Dispatcher>,
+}
+
+#[derive(Serialize)]
+struct Dispatcher {
+    dispatcher: u64,
+    counters: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Serialize)]
@@ -48,9 +62,20 @@ struct Connection {
     age_seconds: f64,
     waits_for: Option<&'static str>,
     advice: Option<&'static str>,
-    /// By name; empty unless the program has started them.
+    /// By name; empty unless they are started.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     counters: BTreeMap<&'static str, u64>,
+    /// The sizes of operations, by kind; empty unless counters are started.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    sizes: BTreeMap<&'static str, Vec<Bucket>>,
+}
+
+/// Number of operations of up to that many bytes, and of more than the bucket before.
+#[derive(Serialize)]
+struct Bucket {
+    /// Nothing for the last bucket, which has no limit.
+    up_to: Option<u64>,
+    operations: u64,
 }
 
 #[derive(Serialize)]
@@ -82,6 +107,13 @@ impl Process {
                 .filter(|connection| connection.ia == adapter.ia)
                 .map(Connection::new)
                 .collect(),
+            counters: by_name(&adapter.counters),
+            dispatchers: view
+                .dispatchers
+                .iter()
+                .filter(|dispatcher| dispatcher.ia == adapter.ia)
+                .map(Dispatcher::new)
+                .collect(),
         };
         Self {
             process: view.process,
@@ -111,9 +143,30 @@ impl Connection {
             age_seconds: view.age.as_secs_f64(),
             waits_for: view.waits_for.map(|cause| cause.clause()),
             advice: view.waits_for.map(|cause| cause.advice()),
-            counters: view.counters.iter().map(|(id, value)| (id.name(), *value)).collect(),
+            counters: by_name(&view.counters),
+            sizes: view
+                .sizes
+                .iter()
+                .map(|sizes| {
+                    let bucket = |(bucket, operations): &(usize, u64)| Bucket {
+                        up_to: Sizes::limit(*bucket),
+                        operations: *operations,
+                    };
+                    (sizes.operation.name(), sizes.counts.iter().map(bucket).collect())
+                })
+                .collect(),
         }
     }
+}
+
+impl Dispatcher {
+    fn new(view: &DispatcherView) -> Self {
+        Self { dispatcher: view.evd, counters: by_name(&view.counters) }
+    }
+}
+
+fn by_name<C: CounterId>(counters: &[(C, u64)]) -> BTreeMap<&'static str, u64> {
+    counters.iter().map(|(id, value)| (id.name(), *value)).collect()
 }
 
 impl Traffic {

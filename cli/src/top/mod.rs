@@ -1,12 +1,13 @@
 //! `dat top`: what the connections of running programs do, and what they wait for.
 
+mod counters;
 mod json;
 mod table;
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use dat_core::monitor::Watch;
+use dat_core::monitor::{ProcessView, Watch};
 
 use crate::output::{Output, complain};
 use crate::verdict::EXIT_CODES;
@@ -19,18 +20,20 @@ Examples:
   dat top                  a table that refreshes each second, until Ctrl-C
   dat top --once           the table once, with the rates of one second
   dat top --json           the same as JSON
+  dat top --counters       with the counters below the table
 
 A row is an endpoint that is connected or connecting; a process without one has a row for
 each adapter. LINK is the kind of the link, and READER the thread that reads it (a state of
-docs/attention.md). REQ is the number of requests that are not complete, RECV that of receives
-that no message has consumed, CRED that of messages for which the peer has receives, DONE that
-of completions that the consumer has not taken. OUT and IN are rates of the link, with the
-heads of its frames; memory that two processes of one machine access directly does not pass
-the link. AGE is the time for which the oldest request or completion makes no progress. After
+docs/attention.md). REQ counts the requests that are not complete, RECV the receives that no
+message has consumed, CRED the messages for which the peer has receives, and DONE the
+completions that the consumer has not taken. OUT and IN are bytes a second, with the heads of
+the link's frames; what one process reads or writes directly in the memory of another one is
+counted at the side that does that. AGE is the time for which the oldest request or completion makes no progress. After
 one second, WAITS FOR says what is missing.
 
-The counters of endpoints are in the JSON, if the program has started them with
-dat_ib_start_counter(3).
+Counters, and the sizes of operations, are in the JSON and are shown by --counters, if they are
+started: by dat_ib_start_counter(3), or for all objects of an adapter by its parameter
+counters=yes (dat.conf(5)).
 
 Programs need no option for this: each process with an open adapter keeps a page of shared
 memory, which only the same user (and root) can read. Adapters that were opened with the
@@ -44,6 +47,9 @@ pub(crate) struct Args {
     /// Print JSON, once
     #[arg(long)]
     json: bool,
+    /// Print the counters that are started below the table
+    #[arg(long, conflicts_with = "json")]
+    counters: bool,
     /// Seconds between two tables
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
@@ -68,7 +74,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
         if args.json {
             output.json(&json::Report::new(&processes, &errors));
         } else {
-            table::print(&processes, output);
+            print(args, &processes, output);
             errors.iter().for_each(|error| complain(&error.to_string()));
         }
         return Verdict::Passed;
@@ -80,7 +86,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
             // To the first line, and everything from there on is erased.
             output.file(b"\x1b[H\x1b[J");
         }
-        table::print(&processes, output);
+        print(args, &processes, output);
         errors.iter().for_each(|error| output.line(error));
         if !is_terminal {
             output.line("");
@@ -88,6 +94,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
         rest(interval);
     }
     Verdict::Passed
+}
+
+fn print(args: &Args, processes: &[ProcessView], output: &mut Output) {
+    table::print(processes, output);
+    if args.counters {
+        counters::print(processes, output);
+    }
 }
 
 /// Sleeps that long, or until Ctrl-C.

@@ -97,6 +97,31 @@ fn connections_are_shown_with_their_peers_and_a_stopped_peer_is_said() {
 }
 
 #[test]
+fn counters_and_sizes_are_shown_if_they_are_started() {
+    let adapter = "shm?counters=yes";
+    let _server = Process::listener(&["perf", adapter, "--listen", "--port", "7294"]);
+    let client = ["perf", adapter, "127.0.0.1", "--port", "7294", "--seconds", "120"];
+    let client = Process::start(&client);
+    let has_sizes = |connection: &Value| {
+        connection["sizes"].as_object().is_some_and(|sizes| !sizes.is_empty())
+            && connection["counters"]["DCNT_EP_POST_RECV"].is_u64()
+    };
+    until("the client counts", || {
+        let view = client.shown().unwrap_or_default();
+        let adapter = &view["adapters"][0];
+        let connections = adapter["connections"].as_array().cloned().unwrap_or_default();
+        connections.iter().any(has_sizes)
+            && adapter["counters"]["DCNT_IA_EP_CREATE"].as_u64() > Some(0)
+            && adapter["dispatchers"].as_array().is_some_and(|all| !all.is_empty())
+    });
+    let ran = run(&["top", "--once", "--counters"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for text in ["DCNT_EP_POST_RECV", "DCNT_IA_EP_CREATE", " of up to ", "dispatcher "] {
+        assert!(ran.out.contains(text), "{text}: {}", ran.out);
+    }
+}
+
+#[test]
 fn the_table_is_printed_until_the_interrupt() {
     let _server = Process::listener(&["perf", "tcp-lo", "--listen", "--port", "7293"]);
     let mut command = dat(Path::new("/nonexistent/dat.conf"));

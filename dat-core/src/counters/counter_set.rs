@@ -2,13 +2,20 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::ids::EpCounter;
+use super::sizes::Sizes;
 
 /// The counters of one kind of object.
 pub trait CounterId: Copy + 'static {
     /// Every counter, in the order of its number in the C API.
     const ALL: &'static [Self];
+    /// Number of further counts of an object, which the C API does not have.
+    #[doc(hidden)]
+    const MORE: usize = 0;
 
     /// Its number in the C API.
     fn index(self) -> usize;
@@ -35,7 +42,8 @@ impl<C: CounterId> CounterSet<C> {
     /// Starts or stops counting.
     pub(crate) fn switch(&self, on: bool) {
         if on {
-            self.cells.get_or_init(|| C::ALL.iter().map(|_| AtomicU64::new(0)).collect());
+            let cells = || (0..C::ALL.len() + C::MORE).map(|_| AtomicU64::new(0)).collect();
+            self.cells.get_or_init(cells);
         }
         self.on.store(on, Ordering::Release);
     }
@@ -59,20 +67,44 @@ impl<C: CounterId> CounterSet<C> {
 
     #[cold]
     fn add_now(&self, counter: C, amount: u64) {
-        if let Some(cell) = self.cells.get().and_then(|cells| cells.get(counter.index())) {
+        self.add_at(counter.index(), amount);
+    }
+
+    fn add_at(&self, index: usize, amount: u64) {
+        if let Some(cell) = self.cells.get().and_then(|cells| cells.get(index)) {
             cell.fetch_add(amount, Ordering::Relaxed);
         }
     }
 
     /// All counters, in the order of their numbers; they are reset to 0 if `reset` is set.
     pub(crate) fn read(&self, reset: bool) -> Counters<C> {
+        Counters::from_values(self.values(0..C::ALL.len(), reset))
+    }
+
+    fn values(&self, which: Range<usize>, reset: bool) -> Vec<u64> {
         let value = |cell: &AtomicU64| {
             if reset { cell.swap(0, Ordering::Relaxed) } else { cell.load(Ordering::Relaxed) }
         };
-        Counters::from_values(match self.cells.get() {
-            Some(cells) => cells.iter().map(value).collect(),
-            None => vec![0; C::ALL.len()],
-        })
+        match self.cells.get() {
+            Some(cells) => cells[which].iter().map(value).collect(),
+            None => vec![0; which.len()],
+        }
+    }
+}
+
+impl CounterSet<EpCounter> {
+    /// Counts the bytes of an operation, and the operation by its size.
+    pub(crate) fn count_bytes(&self, counter: EpCounter, bytes: u64) {
+        self.add(counter, bytes);
+        if let Some(operation) = counter.sized_operation().filter(|_| self.is_on()) {
+            self.add_at(EpCounter::ALL.len() + Sizes::place(operation, bytes), 1);
+        }
+    }
+
+    /// The histograms; they are reset if `reset` is set.
+    pub(crate) fn read_sizes(&self, reset: bool) -> Sizes {
+        let first = EpCounter::ALL.len();
+        Sizes::from_counts(self.values(first..first + Sizes::ALL, reset))
     }
 }
 

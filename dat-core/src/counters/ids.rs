@@ -1,10 +1,11 @@
 //! The counters of the InfiniBand extension, by object, with the numbers of the C API.
 
 use super::counter_set::CounterId;
+use super::sizes::{SizedOperation, Sizes};
 
 /// Defines an enum of counters from a table of `Variant = "C name", "what it counts";`.
 macro_rules! counters {
-    ($(#[$doc:meta])* $name:ident $($variant:ident = $c_name:literal, $meaning:literal;)+) => {
+    ($(#[$doc:meta])* $name:ident, $more:expr; $($variant:ident = $c_name:literal, $meaning:literal;)+) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u32)]
@@ -14,6 +15,7 @@ macro_rules! counters {
 
         impl CounterId for $name {
             const ALL: &'static [Self] = &[$(Self::$variant),+];
+            const MORE: usize = $more;
 
             fn index(self) -> usize {
                 self as usize
@@ -29,10 +31,12 @@ macro_rules! counters {
 }
 
 counters! {
-    /// The counters of an adapter (`DAT_IA_COUNTERS`). Counters that need hardware stay 0 without
-    /// it, except those of lost datagrams (`DCNT_IA_DIAG_ERR_RQ_UDSDPRD`, `DCNT_IA_LNK_ERR_RCV`,
-    /// `DCNT_IA_LNK_ERR_XMT_DISCARDS`), which providers in software count.
-    IaCounter
+    /// The counters of an adapter (`DAT_IA_COUNTERS`). The counters of links and of device diagnostics come from the port
+    /// of the device, as far as its driver has them, and count for all programs that use it. Without a device they stay 0,
+    /// except for lost datagrams (`DCNT_IA_DIAG_ERR_RQ_UDSDPRD`, `DCNT_IA_LNK_ERR_RCV`, `DCNT_IA_LNK_ERR_XMT_DISCARDS`),
+    /// which providers in software count. Allocations, and the duplicates, retries and message-receipt acknowledgements of
+    /// the connection manager, always stay 0: no call and no event reports them to the library.
+    IaCounter, 0;
     PzCreate = "DCNT_IA_PZ_CREATE", "Protection zones created.";
     PzFree = "DCNT_IA_PZ_FREE", "Protection zones freed.";
     LmrCreate = "DCNT_IA_LMR_CREATE", "Local memory regions created.";
@@ -137,7 +141,7 @@ counters! {
 
 counters! {
     /// The counters of an endpoint (`DAT_EP_COUNTERS`).
-    EpCounter
+    EpCounter, Sizes::ALL;
     Connect = "DCNT_EP_CONNECT", "Connection attempts.";
     Disconnect = "DCNT_EP_DISCONNECT", "Disconnects.";
     PostSend = "DCNT_EP_POST_SEND", "Sends posted.";
@@ -167,9 +171,24 @@ counters! {
          data.";
 }
 
+impl EpCounter {
+    /// The operation whose bytes it counts, if the sizes of that operation are counted.
+    pub(crate) const fn sized_operation(self) -> Option<SizedOperation> {
+        match self {
+            Self::PostSendData | Self::PostSendUdData => Some(SizedOperation::Send),
+            Self::PostWriteData | Self::PostWriteImmData => Some(SizedOperation::RdmaWrite),
+            Self::PostReadData => Some(SizedOperation::RdmaRead),
+            Self::RecvData | Self::RecvUdData | Self::RecvImmData | Self::RecvRdmaImmData => {
+                Some(SizedOperation::Receive)
+            }
+            _ => None,
+        }
+    }
+}
+
 counters! {
     /// The counters of an event dispatcher (`DAT_EVD_COUNTERS`).
-    EvdCounter
+    EvdCounter, 0;
     Wait = "DCNT_EVD_WAIT", "Waits.";
     WaitBlocked = "DCNT_EVD_WAIT_BLOCKED", "Waits that blocked.";
     WaitNotify = "DCNT_EVD_WAIT_NOTIFY", "Wake-ups of blocked waits.";

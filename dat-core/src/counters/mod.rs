@@ -7,11 +7,13 @@
 mod counter_set;
 mod device;
 mod ids;
+mod sizes;
 
 pub(crate) use counter_set::CounterSet;
 pub use counter_set::{CounterId, Counters};
 pub(crate) use device::DeviceBase;
 pub use ids::{EpCounter, EvdCounter, IaCounter};
+pub use sizes::{SizedOperation, Sizes};
 
 use crate::error::Result;
 use crate::{Ep, Evd, Ia};
@@ -82,3 +84,15 @@ counted!(
     on => evd.inner().set_counted(on),
     operation => evd.inner().base.check_live(operation)
 );
+
+impl Ep {
+    /// The sizes of its operations, counted while its [counters](Self::start_counters) are; they are reset if `reset` is
+    /// set. The C API has no call for them.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when the object is gone.
+    pub fn sizes(&self, reset: bool) -> Result<Sizes> {
+        self.inner().base.check_live("Ep::sizes")?;
+        Ok(self.inner().counter_set().read_sizes(reset))
+    }
+}

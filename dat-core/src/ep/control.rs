@@ -180,15 +180,14 @@ impl EpInner {
     }
 
     fn report_locked(&self, control: &mut Control, event: EpEvent) {
-        let actions: &[Action] = match self.transit(control, event) {
-            Some((_, Step::Go(_, actions))) => actions,
-            _ => &[],
+        let Some((before, Step::Go(_, actions))) = self.transit(control, event) else {
+            return self.release_held_receives(control);
         };
         for action in actions {
             match action {
                 Action::StopClock => stop_clock(control),
                 Action::Raise(kind) => {
-                    self.raise(control, *kind);
+                    self.raise(control, *kind, before);
                     if *kind == ConnectionEventKind::Established
                         && self.post_checks.watermarks.are_set()
                     {
@@ -251,15 +250,27 @@ impl EpInner {
     }
 
     /// Delivers a connection event, under the control lock, so that events keep their order.
-    fn raise(&self, control: &mut Control, kind: ConnectionEventKind) {
-        self.base.ia.counter_set.count(match kind {
-            ConnectionEventKind::Established if control.remote().is_some() => {
-                IaCounter::CmActiveEst
-            }
+    fn raise(&self, control: &mut Control, kind: ConnectionEventKind, before: EpState) {
+        let counter_set = &self.base.ia.counter_set;
+        let is_active = control.remote().is_some();
+        if kind == ConnectionEventKind::Established {
+            // The answer that the active side got, and its confirmation.
+            let parts: &[_] = match is_active {
+                true => &[IaCounter::CmRepRx, IaCounter::CmRtuTx],
+                false => &[IaCounter::CmRtuRx],
+            };
+            parts.iter().for_each(|part| counter_set.count(*part));
+        }
+        counter_set.count(match kind {
+            ConnectionEventKind::Established if is_active => IaCounter::CmActiveEst,
             ConnectionEventKind::Established => IaCounter::CmPassiveEst,
             ConnectionEventKind::PeerRejected => IaCounter::CmUserRejRx,
             ConnectionEventKind::NonPeerRejected => IaCounter::CmErrRefused,
             ConnectionEventKind::TimedOut => IaCounter::CmErrTimeout,
+            // The answer to a disconnect of this side.
+            ConnectionEventKind::Disconnected if before == EpState::DisconnectPending => {
+                IaCounter::CmDrepRx
+            }
             ConnectionEventKind::Disconnected | ConnectionEventKind::Broken => IaCounter::CmDreqRx,
             ConnectionEventKind::AcceptCompletionError | ConnectionEventKind::Unreachable => {
                 IaCounter::CmErr
@@ -351,6 +362,13 @@ impl Control {
         self.other.as_ref().and_then(|other| other.remote)
     }
 
+    /// The address and the port of the peer; before they are known, what the connect names.
+    pub(super) fn peer(&self) -> Option<(Address, u64)> {
+        let named = self.remote().map(|remote| (remote.address, remote.qualifier));
+        let peer = self.other.as_ref().and_then(|other| other.peer);
+        peer.map(|peer| (peer.address, peer.port)).or(named)
+    }
+
     /// The attempts in progress.
     pub(super) fn resolving(&mut self) -> &mut BTreeMap<u64, Resolving> {
         &mut self.resolving.get_or_insert_default().0
@@ -433,7 +451,7 @@ impl EpInner {
     /// Takes the step of a call and performs its actions; the caller holds `call`. Returns the
     /// step.
     pub(super) fn perform(&self, event: EpEvent, operation: &'static str) -> Result<Step> {
-        let taken = {
+        let (before, taken) = {
             let mut control = self.control();
             let Some((state, taken)) = self.transit(&mut control, event) else {
                 return Err(self.base.freed(operation));
@@ -441,7 +459,7 @@ impl EpInner {
             if taken == Step::Refuse {
                 return Err(self.refused(state, event, operation));
             }
-            taken
+            (state, taken)
         };
         if let Step::Go(_, actions) = taken {
             for action in actions {
@@ -459,7 +477,7 @@ impl EpInner {
                         }
                     }
                     Action::Raise(kind) => {
-                        self.raise(&mut self.control(), *kind);
+                        self.raise(&mut self.control(), *kind, before);
                     }
                     // The connect call does this itself, because it has the arguments.
                     Action::StartAttempt => {}

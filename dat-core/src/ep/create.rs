@@ -15,6 +15,7 @@ use crate::flags::{CompletionFlags, EvdFlags};
 use crate::ia::{Ia, IaInner};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
+use crate::monitor;
 use crate::provider::Service;
 use crate::srq::SrqInner;
 use dat_sync::{FirstUse, SlabArc, SlabWeak};
@@ -72,6 +73,10 @@ impl Ia {
         };
         let inner = SlabArc::try_new_cyclic(make, no_memory)?;
         ia.insert(&inner.base, SlabArc::downgrade(&inner), create)?;
+        if ia.counts_all {
+            inner.set_counted(true);
+        }
+        monitor::sample(ia);
         Ok(Ep { inner })
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use super::control::{Control, Resolving};
 use super::{Config, Ep, EpInner, Gathered};
+use crate::counters::{EpCounter, IaCounter};
 use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{DatagramAddress, DatagramEvent, DatagramEventKind, Event};
@@ -54,7 +55,12 @@ impl Ep {
         inner
             .used_queue_pair(SEND)?
             .post_datagram(&to.remote, &request)
-            .map_err(|error| inner.base.describe_post(error, SEND))
+            .map_err(|error| inner.base.describe_post(error, SEND))?;
+        if let Some(counter_set) = inner.counting() {
+            counter_set.count(EpCounter::PostSendUd);
+            counter_set.count_bytes(EpCounter::PostSendUdData, length);
+        }
+        Ok(())
     }
 }
 
@@ -84,6 +90,7 @@ impl EpInner {
             private_data: connect.private_data,
             qos: connect.qos,
         };
+        self.base.ia.counter_set.count(IaCounter::CmAhReqTx);
         queue_pair.connect(&request).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
@@ -108,6 +115,7 @@ impl EpInner {
             control.resolving().insert(attempt, resolving);
             attempt
         };
+        self.base.ia.counter_set.count(IaCounter::CmAhReqRx);
         incoming.responder.accept(queue_pair, attempt, private_data).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
@@ -163,6 +171,9 @@ impl EpInner {
             ConnectionUpcall::TimedOut => RefusalCause::TimedOut,
             _ => RefusalCause::Unknown,
         };
+        if kind == DatagramEventKind::Established {
+            self.base.ia.counter_set.count(IaCounter::CmAhResolved);
+        }
         let remote = remote.map(|remote| DatagramAddress { remote: Arc::new(remote) });
         // The answering side also receives the private data of the request: programs recognise by
         // it which endpoint of the peer the address belongs to.

@@ -215,10 +215,8 @@ impl Ep {
         let config = call.as_ref().ok_or_else(freed)?;
         let control = inner.control();
         let state = inner.state().ok_or_else(freed)?;
-        let remote = control.remote().map(|remote| (remote.address, remote.qualifier));
-        let other = control.other.as_deref();
-        let peer = other.and_then(|other| other.peer).map(|peer| (peer.address, peer.port));
-        let (peer, port) = (peer.or(remote), other.map_or(0, |other| other.local_port));
+        let port = control.other.as_ref().map_or(0, |other| other.local_port);
+        let peer = control.peer();
         drop(control);
         let connecting = match state {
             EpState::ActiveConnectionPending => {
@@ -272,7 +270,7 @@ impl EpInner {
 
     /// The counters, if they are started.
     #[inline]
-    fn counting(&self) -> Option<&CounterSet<EpCounter>> {
+    pub(crate) fn counting(&self) -> Option<&CounterSet<EpCounter>> {
         self.counter_set
             .get()
             .map(|counter_set| &**counter_set)

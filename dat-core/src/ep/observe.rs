@@ -1,7 +1,6 @@
 //! What operators see of an endpoint.
 
 use super::{Ep, EpInner, EpState};
-use crate::counters::{Counters, EpCounter};
 use crate::error::Result;
 use crate::monitor::{self, Stall};
 use crate::provider::Activity;
@@ -21,11 +20,6 @@ impl Ep {
 }
 
 impl EpInner {
-    /// The counters of the extensions, if they are started.
-    pub(crate) fn started_counters(&self) -> Option<Counters<EpCounter>> {
-        self.counting().map(|counter_set| counter_set.read(false))
-    }
-
     /// The state, the peer and the activity; `None` while there is neither a connection nor an attempt.
     pub(crate) fn observe(&self) -> Option<(EpState, String, Activity)> {
         let state = self.state()?;
@@ -40,11 +34,7 @@ impl EpInner {
         if is_over {
             return None;
         }
-        let control = self.control();
-        let remote = control.remote().map(|remote| (remote.address, remote.qualifier));
-        let peer = control.other.as_deref().and_then(|other| other.peer);
-        let peer = peer.map(|peer| (peer.address, peer.port)).or(remote);
-        drop(control);
+        let peer = self.control().peer();
         let peer = peer.map_or_else(String::new, |(address, port)| format!("{address} {port}"));
         let activity = self.queue_pair().map_or_else(Activity::default, |it| it.activity());
         Some((state, peer, activity))

@@ -30,14 +30,18 @@ impl Receivers {
             return;
         };
         let (received, data) = match done.operation {
-            Operation::Receive
-            | Operation::ReceiveWithInvalidate
-            | Operation::ReceiveSendImmediate => (EpCounter::Recv, EpCounter::RecvData),
+            Operation::Receive | Operation::ReceiveWithInvalidate => {
+                (EpCounter::Recv, EpCounter::RecvData)
+            }
+            Operation::ReceiveSendImmediate => (EpCounter::RecvImm, EpCounter::RecvImmData),
             Operation::ReceiveImmediate => (EpCounter::RecvRdmaImm, EpCounter::RecvRdmaImmData),
+            Operation::ReceiveDatagram | Operation::ReceiveDatagramImmediate => {
+                (EpCounter::RecvUd, EpCounter::RecvUdData)
+            }
             _ => return,
         };
         counter_set.count(received);
-        counter_set.add(data, done.length);
+        counter_set.count_bytes(data, done.length);
     }
 }
 
@@ -56,16 +60,26 @@ impl EvdInner {
     pub(crate) fn set_counted(&self, counted: bool) {
         let mut queue = self.queue.lock();
         self.counter_set.switch(counted);
+        self.notifier.set_counted(counted);
         queue.set_counted(counted || self.receivers.are_there());
     }
 
     #[cold]
     pub(super) fn count_dequeue(&self, found: bool, event: &Event) {
+        // A completion is what a poll found, also if a wait has moved it into the queue.
+        let is_completion = matches!(event, Event::Dto(_) | Event::RmrBind(_));
+        let has_polled = self.completions.is_some() && (!found || is_completion);
         self.counter_set.count(EvdCounter::Dequeue);
+        if has_polled {
+            self.counter_set.count(EvdCounter::DequeuePoll);
+        }
         if !found {
             return self.counter_set.count(EvdCounter::DequeueNotFound);
         }
         self.counter_set.count(EvdCounter::DequeueFound);
+        if has_polled {
+            self.counter_set.count(EvdCounter::DequeuePollFound);
+        }
         self.count_receive(event);
     }
 

@@ -109,6 +109,9 @@ impl Ia {
         inner.notifier.bind(&inner);
         ia.insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
         inner.attach_cno(cno);
+        if ia.counts_all {
+            inner.set_counted(true);
+        }
         Ok(Evd { inner })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use super::EvdInner;
 use super::streams::Mode;
 use crate::cno::CnoInner;
+use crate::counters::EvdCounter;
 use crate::event::AsyncErrorKind;
 use crate::ia::IaInner;
 use crate::provider::{CompletionSink, Notify};
@@ -20,6 +21,8 @@ pub(super) struct Notifier {
     evd: OnceLock<Weak<EvdInner>>,
     /// An overflow was reported, and the queue has not been drained since.
     overflowed: AtomicBool,
+    /// Whether the dispatcher counts.
+    is_counted: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -40,12 +43,25 @@ impl Notifier {
             id,
             evd: OnceLock::new(),
             overflowed: AtomicBool::new(false),
+            is_counted: AtomicBool::new(false),
             state: Mutex::new(state),
         }
     }
 
     pub(super) fn bind(&self, evd: &Arc<EvdInner>) {
         let _ = self.evd.set(Arc::downgrade(evd));
+    }
+
+    /// Sets whether the dispatcher counts.
+    pub(super) fn set_counted(&self, is_counted: bool) {
+        self.is_counted.store(is_counted, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn count_callback(&self) {
+        if let Some(evd) = self.evd.get().and_then(Weak::upgrade) {
+            evd.counter_set().count(EvdCounter::DtoCallback);
+        }
     }
 
     pub(super) fn set_cno(&self, cno: Option<Arc<CnoInner>>) {
@@ -134,6 +150,9 @@ impl State {
 
 impl CompletionSink for Notifier {
     fn completion_ready(&self) {
+        if self.is_counted.load(Ordering::Relaxed) {
+            self.count_callback();
+        }
         self.notify();
     }
 

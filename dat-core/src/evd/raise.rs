@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::queue::Raised;
 use super::{Evd, EvdInner};
+use crate::counters::EvdCounter;
 use crate::cr::Cr;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{AsyncError, Event};
@@ -57,6 +58,7 @@ impl EvdInner {
             self.notifier.overflow();
         }
         if raised == Raised::Queued {
+            self.counter_set.count(EvdCounter::ConnCallback);
             self.notifier.notify();
         }
     }
@@ -82,7 +84,10 @@ impl EvdInner {
         let raised = queue.raise(event(request), true);
         drop(queue);
         match raised {
-            Raised::Queued => self.notifier.notify(),
+            Raised::Queued => {
+                self.counter_set.count(EvdCounter::ConnCallback);
+                self.notifier.notify();
+            }
             Raised::Full | Raised::Dead => self.notifier.overflow(),
         }
         Ok(())

@@ -10,7 +10,7 @@ pub use open::{AsyncEvd, IaOptions, IaQuery};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use dat_sync::Mutex;
 
@@ -26,6 +26,7 @@ use crate::id_allocator::IdAllocator;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Based};
 use crate::lmr::SharedNames;
+use crate::monitor;
 use crate::provider::{
     Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, DeviceCounters, Epochs, Reach,
 };
@@ -88,6 +89,10 @@ pub(crate) struct IaInner {
     pub(crate) counter_set: CounterSet<IaCounter>,
     /// Where the counters that the provider counts began.
     device: DeviceBase,
+    /// Whether the counters of its objects are started when they are created.
+    pub(crate) counts_all: bool,
+    /// True once the thread of the monitor samples it, or if it never will.
+    pub(crate) is_sampled: AtomicBool,
 }
 
 /// The provider's adapter, and the guard that keeps the provider from being removed.
@@ -305,6 +310,7 @@ impl IaInner {
         self.counter_set.switch(is_counted);
         if is_counted {
             self.device.start(self.device_counters());
+            monitor::sample(self);
         }
     }
 
@@ -339,6 +345,11 @@ impl IaInner {
     /// Reports an asynchronous error to the consumer, if there is a dispatcher for it.
     pub(crate) fn raise_async(&self, kind: AsyncErrorKind, object: u64) {
         self.counter_set.count(IaCounter::AsyncError);
+        match kind {
+            AsyncErrorKind::EpBroken => self.counter_set.count(IaCounter::AsyncQpError),
+            AsyncErrorKind::EvdOverflow => self.counter_set.count(IaCounter::AsyncCqError),
+            _ => {}
+        }
         let sink = self.async_errors.lock().as_ref().map(|target| Arc::clone(&target.sink));
         if let Some(sink) = sink {
             sink.raise(AsyncError { kind, object });

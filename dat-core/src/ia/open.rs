@@ -1,6 +1,6 @@
 //! Opening an adapter by name.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use dat_sync::Mutex;
@@ -170,9 +170,15 @@ impl Candidate {
     /// As [`Registry::open_with`].
     pub fn open(self, options: &IaOptions) -> Result<Ia> {
         let compat = self.compat.relaxed().map_err(|error| self.describe(error, OPEN))?;
+        let shown = self.monitor.shown().map_err(|error| self.describe(error, OPEN))?;
+        let counts_all = self.monitor.counts_all().map_err(|error| self.describe(error, OPEN))?;
         let sink = Arc::new(IaSink { ia: OnceLock::new() });
         let adapter = self.open_adapter(Arc::clone(&sink) as _, OPEN)?;
-        let ia = self.opened(adapter, compat, &sink)?;
+        let ia = self.opened(adapter, compat, counts_all, &sink)?;
+        monitor::join(ia.inner(), &shown).map_err(|error| ia.inner().describe(error, OPEN))?;
+        if counts_all {
+            ia.inner().set_counted(true);
+        }
         match &options.async_evd {
             AsyncEvd::Create { min_qlen } => ia.make_async_evd(*min_qlen)?,
             AsyncEvd::Existing(evd) => ia.use_async_evd(evd, false)?,
@@ -184,7 +190,13 @@ impl Candidate {
     /// The adapter as an object. Not part of the frame of [`open`](Self::open), which is on the stack while the
     /// provider opens the adapter.
     #[inline(never)]
-    fn opened(self, adapter: Arc<dyn Adapter>, compat: Compat, sink: &IaSink) -> Result<Ia> {
+    fn opened(
+        self,
+        adapter: Arc<dyn Adapter>,
+        compat: Compat,
+        counts_all: bool,
+        sink: &IaSink,
+    ) -> Result<Ia> {
         let attributes = within_reach(adapter.attributes());
         let progress = adapter.waiter_progress().and_then(ClaimableProgress::new);
         let id = self.id_allocator.allocate(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
@@ -208,11 +220,11 @@ impl Candidate {
             context: std::sync::atomic::AtomicU64::new(0),
             counter_set: CounterSet::default(),
             device: DeviceBase::default(),
+            counts_all,
+            is_sampled: AtomicBool::new(false),
         });
         let _ = sink.ia.set(Arc::downgrade(&inner));
-        let ia = Ia::from_inner(&inner);
-        monitor::join(&inner, &self.monitor).map_err(|error| inner.describe(error, OPEN))?;
-        Ok(ia)
+        Ok(Ia::from_inner(&inner))
     }
 
     /// Opens the adapter only to query its attributes (dat_ib_open_query).

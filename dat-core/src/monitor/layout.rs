@@ -3,14 +3,14 @@
 //! A page is written by one thread. The generation is odd while it writes. A reader must expect any words in a page:
 //! [`Record::decode`] accepts all of them.
 
-use crate::counters::{CounterId, EpCounter};
+use crate::counters::SizedOperation;
 use crate::ep::EpState;
 use crate::provider::WaitCause;
 
 /// The name of the memory file of a page.
 pub(super) const NAME: &str = "dat-monitor";
 /// The first word; it changes with the layout.
-pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"datmon\x01\0");
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"datmon\x02\0");
 
 /// Number of words of the header.
 pub(super) const HEADER: usize = 16;
@@ -38,8 +38,10 @@ pub(super) enum Word {
     Time,
     /// Number of slots in use.
     Slots,
-    /// Number of connections without a slot.
+    /// Number of rows without a slot.
     Omitted,
+    /// 1 while no thread samples, because the page has everything that there is to see.
+    IsComplete,
 }
 
 /// One slot.
@@ -80,13 +82,80 @@ pub(super) struct ConnectionRecord {
     pub(super) waits_for: Option<WaitCause>,
 }
 
-/// The counters of an endpoint, which the consumer has started.
+/// A part of the counters of an object, which are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CountersRecord {
     pub(super) ia: u64,
-    pub(super) ep: u64,
-    /// In the order of [`EpCounter::ALL`].
+    pub(super) counted: Counted,
+    /// The number of the first value.
+    pub(super) first: usize,
+    /// In the order of the numbers of the counters; [`VALUES`] or fewer.
     pub(super) values: Vec<u64>,
+}
+
+/// What has counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Counted {
+    /// The adapter.
+    Ia,
+    /// An endpoint, by its number.
+    Ep(u64),
+    /// A dispatcher, by its number.
+    Evd(u64),
+    /// The sizes of operations of an endpoint.
+    Sizes(u64, SizedOperation),
+}
+
+impl Counted {
+    /// The words that denote it: the kind and the number of the object.
+    const fn words(self) -> (u64, u64) {
+        match self {
+            Self::Ia => (0, 0),
+            Self::Ep(ep) => (1, ep),
+            Self::Evd(evd) => (2, evd),
+            Self::Sizes(ep, operation) => (3 + operation as u64, ep),
+        }
+    }
+
+    fn from_words(kind: u64, object: u64) -> Option<Self> {
+        match kind {
+            0 => Some(Self::Ia),
+            1 => Some(Self::Ep(object)),
+            2 => Some(Self::Evd(object)),
+            kind => {
+                let operation = usize::try_from(kind - 3).ok()?;
+                SizedOperation::ALL.get(operation).map(|it| Self::Sizes(object, *it))
+            }
+        }
+    }
+}
+
+/// Number of counters in a slot.
+pub(super) const VALUES: usize = SLOT - 5;
+
+impl CountersRecord {
+    /// The rows of all counters of an object, without those that are 0.
+    pub(super) fn rows(ia: u64, counted: Counted, all: &[u64]) -> impl Iterator<Item = Self> {
+        let parts = all.chunks(VALUES).enumerate();
+        let parts = parts.filter(|(_, values)| values.iter().any(|value| *value != 0));
+        parts.map(move |(part, values)| Self {
+            ia,
+            counted,
+            first: part * VALUES,
+            values: values.to_vec(),
+        })
+    }
+
+    fn encode(&self) -> [u64; SLOT] {
+        let mut slot = Encoder::new(COUNTERS);
+        slot.word(self.ia);
+        let (kind, object) = self.counted.words();
+        slot.word(kind);
+        slot.word(object);
+        slot.word(self.first as u64);
+        self.values.iter().for_each(|value| slot.word(*value));
+        slot.words
+    }
 }
 
 /// What has passed since the first sample.
@@ -195,13 +264,7 @@ impl Record {
                 slot.words
             }
             Self::Connection(connection) => connection.encode(),
-            Self::Counters(CountersRecord { ia, ep, values }) => {
-                let mut slot = Encoder::new(COUNTERS);
-                slot.word(*ia);
-                slot.word(*ep);
-                values.iter().for_each(|value| slot.word(*value));
-                slot.words
-            }
+            Self::Counters(counters) => counters.encode(),
         }
     }
 
@@ -231,17 +294,16 @@ impl Record {
                 peer: slot.text(PEER_WORDS),
             })),
             COUNTERS => {
-                let (ia, ep) = (slot.word(), slot.word());
-                let values = EpCounter::ALL.iter().map(|_| slot.word()).collect();
-                Some(Self::Counters(CountersRecord { ia, ep, values }))
+                let ia = slot.word();
+                let counted = Counted::from_words(slot.word(), slot.word())?;
+                let first = usize::try_from(slot.word()).unwrap_or(usize::MAX);
+                let values = (0..VALUES).map(|_| slot.word()).collect();
+                Some(Self::Counters(CountersRecord { ia, counted, first, values }))
             }
             _ => None,
         }
     }
 }
-
-/// A slot has a word for each counter.
-const _: () = assert!(3 + EpCounter::ALL.len() <= SLOT);
 
 impl ConnectionRecord {
     fn encode(&self) -> [u64; SLOT] {
@@ -266,6 +328,9 @@ impl ConnectionRecord {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use proptest::prelude::RngCore;
+    use proptest::test_runner::{RngAlgorithm, TestRng};
+
     use super::*;
 
     fn connection() -> ConnectionRecord {
@@ -291,11 +356,26 @@ mod tests {
     fn a_record_is_what_was_written() {
         let (name, trouble) = ("tcp-eth0".to_owned(), "cannot write".to_owned());
         let adapter = AdapterRecord { ia: 3, name, endpoints: 5, trouble };
-        let values = (0..EpCounter::ALL.len() as u64).collect();
-        let counters = Record::Counters(CountersRecord { ia: 3, ep: 4, values });
-        for record in [Record::Adapter(adapter), Record::Connection(connection()), counters] {
+        for record in [Record::Adapter(adapter), Record::Connection(connection())] {
             assert_eq!(Record::decode(&record.encode()), Some(record));
         }
+        let sizes = SizedOperation::ALL.iter().map(|operation| Counted::Sizes(4, *operation));
+        for counted in [Counted::Ia, Counted::Ep(4), Counted::Evd(5)].into_iter().chain(sizes) {
+            let all: Vec<u64> = (0..2 * VALUES as u64).collect();
+            for row in CountersRecord::rows(3, counted, &all) {
+                let record = Record::Counters(row);
+                assert_eq!(Record::decode(&record.encode()), Some(record));
+            }
+        }
+    }
+
+    #[test]
+    fn counters_that_are_0_have_no_row() {
+        let mut all = [0; 3 * VALUES];
+        assert_eq!(CountersRecord::rows(1, Counted::Ia, &all).count(), 0);
+        (all[0], all[2 * VALUES]) = (1, 2);
+        let rows: Vec<_> = CountersRecord::rows(1, Counted::Ia, &all).collect();
+        assert_eq!(rows.iter().map(|row| row.first).collect::<Vec<_>>(), [0, 2 * VALUES]);
     }
 
     #[test]
@@ -311,13 +391,8 @@ mod tests {
 
     #[test]
     fn any_words_are_accepted() {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
+        let mut generator = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        let mut random = || generator.next_u64();
         for round in 0..10_000 {
             let mut words: [u64; SLOT] = std::array::from_fn(|_| random());
             words[0] = round % 5;

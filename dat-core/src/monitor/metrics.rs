@@ -1,6 +1,5 @@
 //! A file of metrics in the text format of Prometheus (`monitor=FILE`).
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use dat_sync::descriptors::Private;
 use dat_sync::without_signals;
 
-use super::layout::{AdapterRecord, ConnectionRecord, CountersRecord, Record};
-use crate::counters::{CounterId, EpCounter};
+use super::exposition::text;
+use super::layout::Record;
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 /// A file that always has the metrics of one sample: each replaces the one before (rename(2)).
@@ -84,107 +83,5 @@ impl MetricsFile {
 impl Drop for MetricsFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// A metric of a connection: its name, its type, its help, and its value.
-type Metric = (&'static str, &'static str, &'static str, fn(&ConnectionRecord) -> Option<f64>);
-
-const METRICS: [Metric; 10] = [
-    ("dat_requests", "gauge", "Requests that are not complete.", |it| Some(it.requests.into())),
-    ("dat_receives", "gauge", "Receives that no message has consumed.", |it| {
-        Some(it.receives.into())
-    }),
-    ("dat_credits", "gauge", "Messages for which the peer has receives.", |it| {
-        it.credits.map(f64::from)
-    }),
-    ("dat_completions", "gauge", "Completions that the consumer has not taken.", |it| {
-        Some(it.completions.into())
-    }),
-    ("dat_sent_requests_total", "counter", "Requests that were posted.", |it| {
-        Some(it.sent.requests as f64)
-    }),
-    ("dat_received_requests_total", "counter", "Requests of the peer that were executed.", |it| {
-        Some(it.received.requests as f64)
-    }),
-    ("dat_sent_bytes_total", "counter", "Bytes that the link has sent.", |it| {
-        it.sent.bytes.map(|bytes| bytes as f64)
-    }),
-    ("dat_received_bytes_total", "counter", "Bytes that the link has received.", |it| {
-        it.received.bytes.map(|bytes| bytes as f64)
-    }),
-    ("dat_oldest_seconds", "gauge", "Time without progress of the oldest operation.", |it| {
-        Some(it.age as f64 / 1e9)
-    }),
-    ("dat_stalled", "gauge", "1 if the oldest operation waits for more than a second.", |it| {
-        Some(f64::from(u8::from(it.waits_for.is_some())))
-    }),
-];
-
-/// The metrics of the records of adapters and connections.
-fn text(records: &[&Record]) -> String {
-    let adapters = records.iter().filter_map(|record| match record {
-        Record::Adapter(adapter) => Some(adapter),
-        _ => None,
-    });
-    let mut text = String::new();
-    // Writing to a string does not fail.
-    let _ =
-        writeln!(text, "# HELP dat_endpoints Endpoints of an adapter.\n# TYPE dat_endpoints gauge");
-    for AdapterRecord { ia, name, endpoints, .. } in adapters.clone() {
-        let name = label(name);
-        let _ = writeln!(text, "dat_endpoints{{adapter=\"{name}\",ia=\"{ia}\"}} {endpoints}");
-    }
-    for (name, kind, help, value) in METRICS {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for record in records {
-            let Record::Connection(connection) = record else { continue };
-            let Some(value) = value(connection) else { continue };
-            let adapter = adapters.clone().find(|adapter| adapter.ia == connection.ia);
-            let labels = labels(adapter.map_or("", |adapter| &adapter.name), connection);
-            let _ = match connection.waits_for.filter(|_| name == "dat_stalled") {
-                Some(cause) => writeln!(text, "{name}{{{labels},cause=\"{cause}\"}} {value}"),
-                None => writeln!(text, "{name}{{{labels}}} {value}"),
-            };
-        }
-    }
-    let _ = writeln!(
-        text,
-        "# HELP dat_counter_total Counters of endpoints that the program has started.\n\
-         # TYPE dat_counter_total counter"
-    );
-    for record in records {
-        let Record::Counters(CountersRecord { ia, ep, values }) = record else { continue };
-        for (counter, value) in EpCounter::ALL.iter().zip(values) {
-            let _ = writeln!(
-                text,
-                "dat_counter_total{{ia=\"{ia}\",endpoint=\"{ep}\",counter=\"{}\"}} {value}",
-                counter.name()
-            );
-        }
-    }
-    text
-}
-
-fn labels(adapter: &str, connection: &ConnectionRecord) -> String {
-    let ConnectionRecord { ia, ep, transport, peer, .. } = connection;
-    let (adapter, peer) = (label(adapter), label(peer));
-    format!(
-        "adapter=\"{adapter}\",ia=\"{ia}\",endpoint=\"{ep}\",peer=\"{peer}\",link=\"{transport}\""
-    )
-}
-
-/// The value of a label.
-fn label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_are_quoted() {
-        assert_eq!(label("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
     }
 }

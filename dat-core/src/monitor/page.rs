@@ -23,8 +23,14 @@ impl Page {
         let file = Private::create(mapping::create)?;
         let mapping = Mapping::new(&*file, LENGTH / size_of::<u64>())?;
         mapping.word(Word::Process).store(std::process::id().into(), Ordering::Relaxed);
+        mapping.word(Word::IsComplete).store(1, Ordering::Relaxed);
         mapping.word(Word::Magic).store(MAGIC, Ordering::Release);
         Ok((Self { mapping }, file))
+    }
+
+    /// Sets whether the page has everything that there is to see, so that requests need no answer.
+    pub(super) fn set_complete(&self, is_complete: bool) {
+        self.mapping.word(Word::IsComplete).store(is_complete.into(), Ordering::Release);
     }
 
     /// Writes a sample. Records that do not fit are counted.

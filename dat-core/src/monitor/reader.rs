@@ -4,103 +4,17 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
 
-use super::layout::{
-    AdapterRecord, ConnectionRecord, CountersRecord, HEADER, MAGIC, MAX_SLOTS, NAME, Record, SLOT,
-    Totals, Word,
-};
+use super::layout::{HEADER, MAGIC, MAX_SLOTS, NAME, SLOT, Totals, Word};
 use super::mapping::{self, Mapping};
 use super::page::now;
-use crate::counters::{CounterId, EpCounter};
-use crate::ep::EpState;
-use crate::provider::WaitCause;
-
-/// A process with open adapters, as its last sample shows it.
-#[derive(Clone, Debug)]
-pub struct ProcessView {
-    /// Its process id.
-    pub process: u32,
-    /// The name of its program.
-    pub command: String,
-    /// True if a signal or a debugger has stopped it.
-    pub is_stopped: bool,
-    /// The time since the sample. It is more than a second if the process is stopped, or gets no processor time.
-    pub sample_age: Duration,
-    /// Its adapters.
-    pub adapters: Vec<AdapterView>,
-    /// Its endpoints that are connected or connecting.
-    pub connections: Vec<ConnectionView>,
-    /// Number of adapters and connections that do not fit into the page.
-    pub omitted: u64,
-}
-
-/// An open adapter.
-#[derive(Clone, Debug)]
-pub struct AdapterView {
-    /// Its number in the process.
-    pub ia: u64,
-    /// The name by which it was opened.
-    pub name: String,
-    /// Number of its endpoints.
-    pub endpoints: u64,
-    /// What does not work, as a clause: its metrics file cannot be written. Usually empty.
-    pub trouble: String,
-}
-
-/// An endpoint that is connected or connecting.
-#[derive(Clone, Debug)]
-pub struct ConnectionView {
-    /// The number of its adapter in the process.
-    pub ia: u64,
-    /// Its number in the process.
-    pub ep: u64,
-    /// Its state; `None` if it is not known.
-    pub state: Option<EpState>,
-    /// The kind of its link: `shm`, `tcp`, `loopback`. Empty if it has none.
-    pub transport: String,
-    /// The reader of the link, by its name in docs/attention.md. Empty if the provider has no such choice.
-    pub reader: String,
-    /// The address and the port of the peer.
-    pub peer: String,
-    /// Number of requests that were posted and are not complete.
-    pub requests: u32,
-    /// Number of receives that no message has consumed.
-    pub receives: u32,
-    /// Number of messages for which the peer has receives; `None` if that is unknown.
-    pub credits: Option<u32>,
-    /// Number of completions that the consumer has not taken.
-    pub completions: u32,
-    /// Requests that were posted.
-    pub sent: TrafficView,
-    /// Requests of the peer that were executed.
-    pub received: TrafficView,
-    /// The time for which the oldest request or completion has made no progress, at the time of the sample. It may be up
-    /// to 8 s longer if no reader has requested samples before.
-    pub age: Duration,
-    /// What it waits for, if that is for more than a second.
-    pub waits_for: Option<WaitCause>,
-    /// The counters of the endpoint that are not 0, if the program has started them (dat_ib_start_counter).
-    pub counters: Vec<(EpCounter, u64)>,
-}
-
-/// What has passed a connection in one direction.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrafficView {
-    /// Number of requests.
-    pub requests: u64,
-    /// Number of bytes, with what the link adds; `None` if they are not counted.
-    pub bytes: Option<u64>,
-    /// Requests per second since the previous view; `None` in the first one.
-    pub requests_per_second: Option<f64>,
-    /// Bytes per second since the previous view; `None` in the first one, or if they are not counted.
-    pub bytes_per_second: Option<f64>,
-}
+use super::view::{ProcessView, view_of};
 
 /// The page of a process cannot be shown.
 #[derive(Debug)]
@@ -134,8 +48,9 @@ impl std::error::Error for PageError {}
 /// ```
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// The totals of each connection when it was seen last, and the time of that sample.
-    seen: HashMap<(u32, u64, u64), (u64, Totals, Totals)>,
+    /// The totals of each connection, by the numbers of its page, its adapter and itself, when it was seen last, and the
+    /// time of that sample.
+    seen: HashMap<(u64, u64, u64), (u64, Totals, Totals)>,
 }
 
 /// How long processes that are not stopped have to answer the request for a sample.
@@ -150,7 +65,7 @@ impl Watch {
         Self::default()
     }
 
-    /// The processes of this user with open adapters (those of all users for root), and those that cannot be shown.
+    /// The processes of this user (for root: of all users) with open adapters, and the pages that cannot be shown.
     pub fn look(&mut self) -> (Vec<ProcessView>, Vec<PageError>) {
         let mut pages = Vec::new();
         let mut errors = Vec::new();
@@ -172,7 +87,7 @@ impl Watch {
             match page.read() {
                 Ok((time, mut view)) => {
                     for connection in &mut view.connections {
-                        let key = (view.process, connection.ia, connection.ep);
+                        let key = (page.number, connection.ia, connection.ep);
                         let totals = (connection.sent.totals(), connection.received.totals());
                         let before = self.seen.get(&key).filter(|(then, ..)| *then < time);
                         if let Some((then, sent, received)) = before {
@@ -189,25 +104,6 @@ impl Watch {
         }
         self.seen = seen;
         (processes, errors)
-    }
-}
-
-impl TrafficView {
-    fn totals(&self) -> Totals {
-        Totals { requests: self.requests, bytes: self.bytes }
-    }
-
-    fn compare(&mut self, before: &Totals, seconds: f64) {
-        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
-        self.requests_per_second = Some(rate(self.requests, before.requests));
-        let bytes = self.bytes.zip(before.bytes);
-        self.bytes_per_second = bytes.map(|(now, before)| rate(now, before));
-    }
-}
-
-impl From<Totals> for TrafficView {
-    fn from(Totals { requests, bytes }: Totals) -> Self {
-        Self { requests, bytes, ..Self::default() }
     }
 }
 
@@ -230,6 +126,8 @@ fn files() -> Vec<(u32, PathBuf)> {
 /// The page of one process.
 struct Source {
     process: u32,
+    /// The number of its file. A process has several pages if several libraries in it have adapters.
+    number: u64,
     file: File,
     header: Mapping,
 }
@@ -250,7 +148,8 @@ impl Source {
             return Err("its page has another format; use the `dat` of its library".to_owned());
         }
         let is_own = own_number(process) == Some(word(Word::Process));
-        Ok(is_own.then_some(Self { process, file, header }))
+        let number = file.metadata().map_or(0, |metadata| metadata.ino());
+        Ok(is_own.then_some(Self { process, number, file, header }))
     }
 
     /// Requests a sample. Returns the number of the request.
@@ -263,8 +162,14 @@ impl Source {
 
     fn has_answered(&self, request: u32) -> bool {
         let answer = self.header.futex(Word::Answer).load(Ordering::Acquire);
-        answer.wrapping_sub(request) as i32 >= 0
+        self.is_complete()
+            || answer.wrapping_sub(request) as i32 >= 0
             || dat_sync::process::is_stopped(self.process as i32)
+    }
+
+    /// Whether no thread has to answer, because the page has everything.
+    fn is_complete(&self) -> bool {
+        self.header.word(Word::IsComplete).load(Ordering::Acquire) == 1
     }
 
     /// The last sample, and its time.
@@ -281,79 +186,29 @@ impl Source {
             let read = self.file.read_exact_at(&mut bytes, (HEADER * size_of::<u64>()) as u64);
             read.map_err(|error| format!("its page cannot be read: {error}"))?;
             if generation % 2 == 0 && generation == word(Word::Generation) {
-                let mut view = self.view(&bytes);
+                let mut view = view_of(&bytes);
+                view.process = self.process;
+                view.command = command(self.process);
+                view.is_stopped = dat_sync::process::is_stopped(self.process as i32);
                 view.omitted = omitted;
-                view.sample_age = Duration::from_nanos(now().saturating_sub(time));
+                if !self.is_complete() {
+                    view.sample_age = Duration::from_nanos(now().saturating_sub(time));
+                }
                 return Ok((time, view));
             }
             std::thread::sleep(Duration::from_millis(1));
         }
         Err("its page changes all the time".to_owned())
     }
-
-    fn view(&self, bytes: &[u8]) -> ProcessView {
-        let command = fs::read(format!("/proc/{}/comm", self.process)).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).trim_end_matches('\n').to_owned();
-        let mut view = ProcessView {
-            process: self.process,
-            command,
-            is_stopped: dat_sync::process::is_stopped(self.process as i32),
-            sample_age: Duration::ZERO,
-            adapters: Vec::new(),
-            connections: Vec::new(),
-            omitted: 0,
-        };
-        for slot in bytes.chunks_exact(SLOT * size_of::<u64>()) {
-            let words: Vec<u64> = slot.chunks_exact(size_of::<u64>()).map(word_of).collect();
-            match Record::decode(&words) {
-                Some(Record::Adapter(AdapterRecord { ia, name, endpoints, trouble })) => {
-                    view.adapters.push(AdapterView { ia, name, endpoints, trouble });
-                }
-                Some(Record::Connection(connection)) => {
-                    view.connections.push(connection.into());
-                }
-                Some(Record::Counters(CountersRecord { ia, ep, values })) => {
-                    // They follow their connection.
-                    let last = view.connections.last_mut();
-                    if let Some(connection) = last.filter(|it| (it.ia, it.ep) == (ia, ep)) {
-                        let all = EpCounter::ALL.iter().copied().zip(values);
-                        connection.counters = all.filter(|(_, value)| *value != 0).collect();
-                    }
-                }
-                None => {}
-            }
-        }
-        view
-    }
 }
 
-fn word_of(bytes: &[u8]) -> u64 {
-    u64::from_ne_bytes(std::array::from_fn(|index| bytes.get(index).copied().unwrap_or(0)))
+/// The name of the program of a process; empty if it is gone.
+fn command(process: u32) -> String {
+    let command = fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&command).trim_end_matches('\n').to_owned()
 }
 
-impl From<ConnectionRecord> for ConnectionView {
-    fn from(record: ConnectionRecord) -> Self {
-        Self {
-            ia: record.ia,
-            ep: record.ep,
-            state: record.state,
-            transport: record.transport,
-            reader: record.reader,
-            peer: record.peer,
-            requests: record.requests,
-            receives: record.receives,
-            credits: record.credits,
-            completions: record.completions,
-            sent: record.sent.into(),
-            received: record.received.into(),
-            age: Duration::from_nanos(record.age),
-            waits_for: record.waits_for,
-            counters: Vec::new(),
-        }
-    }
-}
-
-/// The number by which a process knows itself: that of its own name space of processes.
+/// The id of a process in its own name space of processes, which it has written into its page.
 fn own_number(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));

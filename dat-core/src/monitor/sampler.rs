@@ -1,17 +1,14 @@
 //! The thread that writes the page: samples, and what follows from several of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dat_sync::SlabWeak;
-
-use super::layout::{AdapterRecord, ConnectionRecord, CountersRecord, Record, Totals};
+use super::layout::{ConnectionRecord, CountersRecord, Record, Totals};
 use super::metrics::MetricsFile;
+use super::observed::Observation;
 use super::session::{self, Opened, Session, Stall};
-use crate::ep::{EpInner, EpState};
-use crate::ia::IaInner;
-use crate::kind::ObjectKind;
+use crate::ep::EpState;
 use crate::provider::{Activity, Traffic};
 
 /// The time between two samples while connections are active, and while none is.
@@ -21,9 +18,9 @@ const LONGEST: Duration = Duration::from_secs(8);
 const SHARE: u32 = 1000;
 /// The time between two samples, even if readers request more.
 const PAUSE: Duration = Duration::from_millis(10);
-/// An operation without progress for this long says what it waits for.
+/// The time without progress after which the cause is reported.
 const STALL: Duration = Duration::from_secs(1);
-/// Number of stalls above which those of endpoints that are gone are dropped.
+/// Above this number of stalls, the stalls of endpoints without a connection are dropped.
 const MAX_STALLS: usize = 1000;
 
 /// Samples until the last adapter is closed.
@@ -100,23 +97,26 @@ impl Sampler {
         self.round += 1;
         let mut is_active = false;
         session::with_adapters(|adapters| {
-            for (ia, file) in adapters {
-                self.records.push(Record::Adapter(AdapterRecord {
-                    ia: ia.id,
-                    name: ia.name.clone(),
-                    endpoints: ia.count_of(ObjectKind::Ep).into(),
-                    trouble: file.as_ref().map_or_else(String::new, |file| file.trouble()),
-                }));
-                for endpoint in ia.select(|weak: &SlabWeak<EpInner>| weak.upgrade()) {
-                    is_active |= self.look_at(ia, &endpoint, now);
-                }
+            for (observed, file) in adapters {
+                let trouble = file.as_ref().map_or_else(String::new, |file| file.trouble());
+                self.records.push(Record::Adapter(observed.row(trouble)));
+                observed.each_connection(|seen| {
+                    is_active |= self.look_at(observed.id(), seen, now);
+                });
+            }
+            // After all connections, if there is not enough space for everything.
+            for (observed, _) in adapters {
+                observed.each_counter(|counted, values| {
+                    let rows = CountersRecord::rows(observed.id(), counted, values);
+                    self.records.extend(rows.map(Record::Counters));
+                });
             }
             is_active |= self.write_files(adapters);
         });
         let round = self.round;
         self.connections.retain(|_, course| course.round == round);
         // An endpoint that is not connected any more keeps its stall, for the description of the end.
-        session::set_stalls(|stalls| {
+        session::update_stalls(|stalls| {
             for (key, stall) in &self.stalled {
                 match stall {
                     Some(stall) => drop(stalls.insert(*key, *stall)),
@@ -133,28 +133,23 @@ impl Sampler {
 
     /// Writes the files of metrics. Returns true if there are any.
     fn write_files(&self, adapters: &[Opened]) -> bool {
-        let files = adapters.iter().filter_map(|(_, file)| file.as_ref());
-        let is_first = |(index, file): &(usize, &Arc<MetricsFile>)| {
-            files.clone().position(|other| Arc::ptr_eq(other, file)) == Some(*index)
-        };
-        for (_, file) in files.clone().enumerate().filter(is_first) {
-            let is_in_file = |ia: u64| {
-                let own = |(other, its): &Opened| {
-                    other.id == ia && its.as_ref().is_some_and(|it| Arc::ptr_eq(it, file))
-                };
-                adapters.iter().any(own)
-            };
-            let records: Vec<&Record> =
-                self.records.iter().filter(|record| is_in_file(record.ia())).collect();
-            file.write(&records);
+        let mut files = HashMap::<*const MetricsFile, (&MetricsFile, HashSet<u64>)>::new();
+        for (observed, file) in adapters {
+            let Some(file) = file else { continue };
+            let (_, shown) = files.entry(Arc::as_ptr(file)).or_insert((file, HashSet::new()));
+            shown.insert(observed.id());
         }
-        files.count() > 0
+        for (file, shown) in files.values() {
+            let records = self.records.iter().filter(|record| shown.contains(&record.ia()));
+            file.write(&records.collect::<Vec<_>>());
+        }
+        !files.is_empty()
     }
 
-    fn look_at(&mut self, ia: &Arc<IaInner>, endpoint: &EpInner, now: Instant) -> bool {
-        let Some((state, peer, activity)) = endpoint.observe() else { return false };
+    fn look_at(&mut self, ia: u64, seen: Observation, now: Instant) -> bool {
+        let Observation { ep, state, peer, activity } = seen;
         let Activity { transport, reader, requests, receives, credits, completions, .. } = activity;
-        let key = (ia.id, endpoint.base.id);
+        let key = (ia, ep);
         let progress = (state, requests > 0, activity.progress);
         let course = self.connections.entry(key).or_insert_with(|| Course {
             round: 0,
@@ -173,8 +168,8 @@ impl Sampler {
         let waits_for = activity.waits_for.filter(|_| age >= STALL);
         self.stalled.push((key, waits_for.map(|cause| Stall { age, cause })));
         self.records.push(Record::Connection(ConnectionRecord {
-            ia: ia.id,
-            ep: endpoint.base.id,
+            ia,
+            ep,
             state: Some(state),
             transport: transport.to_owned(),
             reader: reader.to_owned(),
@@ -188,10 +183,6 @@ impl Sampler {
             age: u64::try_from(age.as_nanos()).unwrap_or(u64::MAX),
             waits_for,
         }));
-        if let Some(counters) = endpoint.started_counters() {
-            let values = counters.values().to_vec();
-            self.records.push(Record::Counters(CountersRecord { ia: key.0, ep: key.1, values }));
-        }
         is_active
     }
 }

@@ -5,7 +5,8 @@ use std::io::Read;
 
 use dat_conformance::{Buffer, Node, expect_dto, state, until};
 use dat_core::error::{ReturnType, Subtype};
-use dat_core::{DtoStatus, EpState, Event, RmrTriplet};
+use dat_core::monitor::Watch;
+use dat_core::{DtoStatus, Ep, EpState, Event, RmrTriplet};
 use dat_two_processes::{NONE, process};
 use rustix::process::Signal;
 
@@ -40,6 +41,15 @@ fn writer() {
     peer_that(true);
 }
 
+/// The bytes that an endpoint has sent and received, as `dat top` shows them.
+pub(crate) fn moved_bytes(ep: &Ep) -> (u64, u64) {
+    let (processes, _) = Watch::new().look();
+    let own = processes.into_iter().find(|view| view.process == std::process::id());
+    let all = own.expect("it has an adapter").connections;
+    let view = all.into_iter().find(|view| view.ep == ep.id()).expect("it is connected");
+    (view.sent.bytes.expect("counted"), view.received.bytes.expect("counted"))
+}
+
 /// Writes to the memory of the peer and reads it back.
 fn write_and_read(node: &Node, own: &Buffer, peer: &Connected) {
     let (half, ep) = (LENGTH / 2, &peer.ep);
@@ -64,6 +74,9 @@ fn operations_need_nothing_of_a_target_that_is_stopped() {
     peer.stop();
     write_and_read(&node, &own, &peer);
     assert_eq!(state(&peer.ep), EpState::Connected);
+    let moved = (LENGTH / 2) as u64;
+    let (sent, received) = moved_bytes(&peer.ep);
+    assert!((moved..2 * moved).contains(&sent) && (moved..2 * moved).contains(&received));
     peer.end();
 }
 

@@ -263,7 +263,7 @@ impl EpInner {
         };
         counter_set.count(posted);
         if let Some(data) = data {
-            counter_set.add(data, length);
+            counter_set.count_bytes(data, length);
         }
     }
 

@@ -80,6 +80,8 @@ fn both_sides_get_an_address_and_messages_carry_a_prefix() {
     assert_ne!(format!("{to_server:?}"), format!("{to_client:?}"), "logs tell them apart");
     assert_eq!((state(&client), state(&server)), (EpState::Unconnected, EpState::Unconnected));
     let buffer = node.buffer(256);
+    client.start_counters().expect("live");
+    server.start_counters().expect("live");
     for (from, to, address, text) in
         [(&client, &server, &to_server, b"there"), (&server, &client, &to_client, b"back!")]
     {
@@ -96,6 +98,13 @@ fn both_sides_get_an_address_and_messages_carry_a_prefix() {
         assert_eq!(got.length, (PREFIX + 5) as u64);
         assert_eq!(buffer.bytes(100 + PREFIX, 5), text);
         assert_eq!(buffer.bytes(105 + PREFIX, 5), [0xff; 5], "beyond the message");
+    }
+    for ep in [&client, &server] {
+        let of = ep.counters(false).expect("live");
+        assert_eq!((of.get(EpCounter::PostSendUd), of.get(EpCounter::PostSendUdData)), (1, 5));
+        let received = (of.get(EpCounter::RecvUd), of.get(EpCounter::RecvUdData));
+        assert_eq!(received, (1, (PREFIX + 5) as u64));
+        assert_eq!((of.get(EpCounter::PostSend), of.get(EpCounter::Recv)), (0, 0));
     }
 }
 
