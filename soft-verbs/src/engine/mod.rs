@@ -4,12 +4,14 @@ pub(crate) mod dial;
 pub(crate) mod gids;
 pub(crate) mod numbers;
 pub(crate) mod parameters;
+mod shown;
 pub(crate) mod timer;
 
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Weak};
 
+use dat_core::monitor;
 use dat_provider::{
     Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, MAX_SEGMENTS, OpenRequest, Provider,
     WaiterProgress,
@@ -66,14 +68,20 @@ impl Engine {
         if let Some(open) = *engine {
             return Ok(open);
         }
-        let opened: &'static Self = Box::leak(Box::new(Self::open()?));
+        let parameters = parameters::of_adapter();
+        let opened: &'static Self = Box::leak(Box::new(Self::open(&parameters)?));
         *engine = Some(opened);
+        drop(engine);
+        monitor::show(opened, &parameters).map_err(|error| {
+            let why = format!("{}: {error}", parameters::VARIABLE);
+            Error::new(libc::EINVAL, why)
+        })?;
         Ok(opened)
     }
 
-    fn open() -> Result<Self> {
+    fn open(parameters: &str) -> Result<Self> {
         let contexts = Arc::new(Contexts::default());
-        let parameters = parameters::of_adapter();
+        let parameters = monitor::without_choice(parameters);
         let request = OpenRequest {
             name: AutoProvider::NAME,
             parameters: &parameters,

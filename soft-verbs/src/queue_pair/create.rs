@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
 
+use dat_core::monitor;
 use dat_provider::{ConnectionSink, LossPolicy, QueuePairLimits, QueuePairSpec, Service};
 use dat_sync::Mutex;
 
@@ -68,6 +69,7 @@ impl QueuePair {
         });
         sink.set(&queue_pair);
         engine.numbers.set(number, &queue_pair);
+        monitor::sample_devices();
         Ok(queue_pair)
     }
 }

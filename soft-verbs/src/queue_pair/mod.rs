@@ -34,6 +34,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use dat_provider::Activity;
 use dat_sync::Mutex;
 
 use crate::async_event::{AsyncElement, AsyncEventType};
@@ -172,6 +173,11 @@ impl QueuePair {
         drop(control);
         let sq_draining = state == QueuePairState::Sqd && self.is_draining();
         QueuePairAttributes { qp_state: state, cur_qp_state: state, sq_draining, ..attributes }
+    }
+
+    /// What it does, for operators.
+    pub(crate) fn activity(&self) -> Activity {
+        self.kit.activity()
     }
 
     /// Destroys it (ibv_destroy_qp(3)): outstanding operations end without a completion.

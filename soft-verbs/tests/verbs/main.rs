@@ -6,6 +6,7 @@ mod datagrams;
 mod errors;
 mod events;
 mod itself;
+mod monitor;
 mod operations;
 mod processes;
 mod receive_waits;
