@@ -4,7 +4,12 @@
 use std::alloc::{Layout, alloc};
 use std::ptr;
 use std::slice;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+#[cfg(not(all(test, loom)))]
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+#[cfg(all(test, loom))]
+use loom::sync::atomic::AtomicUsize;
 
 use super::cell::{self, Cell};
 
@@ -15,14 +20,14 @@ const CHUNK: usize = 1 << 16;
 pub(super) const CELLS: usize = CHUNK / cell::SIZE;
 
 /// The addresses of all chunks except the first: open addressing, at most half full.
-struct Index {
+pub(super) struct Index {
     /// Binary logarithm of the number of slots.
     bits: u32,
     slots: Box<[AtomicUsize]>,
 }
 
 impl Index {
-    fn new(bits: u32) -> Self {
+    pub(super) fn new(bits: u32) -> Self {
         let slots = (0..1_usize << bits).map(|_| AtomicUsize::new(0)).collect();
         Self { bits, slots }
     }
@@ -34,7 +39,7 @@ impl Index {
     }
 
     #[inline(always)]
-    fn contains(&self, chunk: usize) -> bool {
+    pub(super) fn contains(&self, chunk: usize) -> bool {
         let mut at = self.first_slot(chunk);
         loop {
             // Acquire: pairs with `insert`. The holder of a handle got it from the thread that created the chunk, but a
@@ -47,7 +52,7 @@ impl Index {
         }
     }
 
-    fn insert(&self, chunk: usize) {
+    pub(super) fn insert(&self, chunk: usize) {
         let mut at = self.first_slot(chunk);
         while self.slots[at & (self.slots.len() - 1)].load(Ordering::Relaxed) != 0 {
             at += 1;

@@ -4,6 +4,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 use loom::thread;
 
+use super::chunks::Index;
 use super::hazard::{Domain, Pin};
 
 /// The cell of a handle, whose object is read while it is live and taken when it is not in use.
@@ -155,5 +156,25 @@ fn a_thread_whose_slot_is_taken_gets_another_record() {
             assert!(record.is_of(number), "no other thread takes it");
         });
         assert!(cell.is_freed(domain), "it is not in use");
+    });
+}
+
+#[test]
+fn a_made_up_value_is_found_in_a_new_chunk_only_with_its_cells() {
+    /// An address as that of a chunk.
+    const CHUNK: usize = 1 << 16;
+    model(|| {
+        let index: &'static Index = Box::leak(Box::new(Index::new(1)));
+        let cell = Model::leaked();
+        let creator = thread::spawn(move || {
+            // SAFETY: loom reports this write, that of the cells, if it races with a read.
+            cell.object.with_mut(|object| unsafe { *object = 2 });
+            index.insert(CHUNK);
+        });
+        if index.contains(CHUNK) {
+            // SAFETY: loom reports this read if it races with the write.
+            cell.object.with(|object| assert_eq!(unsafe { *object }, 2));
+        }
+        creator.join().unwrap();
     });
 }

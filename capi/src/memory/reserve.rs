@@ -98,7 +98,43 @@ fn add() -> bool {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    #[cfg(miri)]
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
+
+    /// A thread takes a block while another one refills the reserve: the refill finds the block, or the shortage goes on.
+    /// Only under Miri: no processor of x86-64 has the order that would be wrong, and other tests would find the
+    /// shortage.
+    #[cfg(miri)]
+    #[test]
+    fn weak_memory_a_refill_finds_a_block_that_is_taken_or_the_shortage_goes_on() {
+        static BANK: Bank = Bank::new();
+        static REFILL: Refill = Refill(|| false);
+        let layout = Layout::from_size_align(8, 8).expect("a layout");
+        for round in 0..8 {
+            // A relaxed word puts the threads in an order of time, and their accesses in none.
+            let has_begun = AtomicBool::new(round % 2 == 0);
+            let (block, is_full) = std::thread::scope(|scope| {
+                let taker = scope.spawn(|| {
+                    let block =
+                        BANK.take(layout).expect("it is empty").as_ptr().expose_provenance();
+                    shortage::begin(&REFILL);
+                    has_begun.store(true, Ordering::Relaxed);
+                    block
+                });
+                while !has_begun.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                shortage::end();
+                let is_full = BANK.is_full();
+                (taker.join().expect("no panic"), is_full)
+            });
+            assert!(!is_full || shortage::persists(), "the block is in use");
+            BANK.give_back(ptr::with_exposed_provenance_mut(block));
+            shortage::end();
+        }
+    }
 
     #[test]
     fn a_bank_of_the_system_replaces_one_in_use() {
