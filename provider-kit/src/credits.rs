@@ -5,12 +5,15 @@
 
 use std::sync::{Arc, Weak};
 
+use dat_sync::CACHE_LINE;
+
 use crate::completion_queue::Cq;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The number of completions that the poller of a completion queue has taken, on a cache line that
 /// producers do not write.
-#[repr(align(64))]
+#[cfg_attr(any(target_arch = "aarch64", target_arch = "powerpc64"), repr(align(128)))]
+#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "powerpc64")), repr(align(64)))]
 #[derive(Default)]
 pub struct PollCount(AtomicU64);
 
@@ -28,11 +31,15 @@ impl PollCount {
     }
 }
 
+const _: () = assert!(align_of::<PollCount>() == CACHE_LINE);
+const _: () = assert!(align_of::<CreditPage>() == CACHE_LINE);
+
 /// Number of work queues whose counters share a page.
 pub const QUEUES_PER_PAGE: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
 
 /// Counters of ended operations of several work queues, modulo 2^32.
-#[repr(C, align(64))]
+#[cfg_attr(any(target_arch = "aarch64", target_arch = "powerpc64"), repr(C, align(128)))]
+#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "powerpc64")), repr(C, align(64)))]
 pub struct CreditPage {
     /// Operations whose completions were polled. Only the poller writes these.
     polled: [AtomicU32; QUEUES_PER_PAGE],

@@ -12,12 +12,14 @@ use std::ptr::{self, null_mut, without_provenance_mut};
 #[cfg(not(all(test, loom)))]
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 
+use dat_sync::CACHE_LINE;
 use dat_sync::biased::token_again;
 #[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 
 /// Announces one cell at a time. Records are reused and never freed.
-#[repr(align(64))]
+#[cfg_attr(any(target_arch = "aarch64", target_arch = "powerpc64"), repr(align(128)))]
+#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "powerpc64")), repr(align(64)))]
 pub(super) struct Record<T: 'static> {
     /// The pinned cell. While nothing is pinned it holds the token of the owning thread instead,
     /// which can never equal the address of a cell.
@@ -30,6 +32,8 @@ pub(super) struct Record<T: 'static> {
     /// The next record of its list; never changed after it was published.
     next: AtomicPtr<Record<T>>,
 }
+
+const _: () = assert!(align_of::<Record<()>>() == CACHE_LINE);
 
 const NO_OWNER: usize = 0;
 

@@ -10,8 +10,10 @@ use crate::lock::{ProcessLock, Rank};
 
 use super::{HUGE, Pages, Size};
 
-/// Size of a cache line in bytes.
-pub(crate) const CACHE_LINE: usize = 64;
+/// Distance, in bytes, at which words of different threads do not share a cache line. Some processors of arm64, and those
+/// of POWER, have lines of 128 bytes; on x86-64, the few words that need it are padded to pairs of lines where they are.
+pub const CACHE_LINE: usize =
+    if cfg!(any(target_arch = "aarch64", target_arch = "powerpc64")) { 128 } else { 64 };
 
 /// Maximum size of an object in cache lines.
 pub(crate) const MAX_LINES: usize = 64;
