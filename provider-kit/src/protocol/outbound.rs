@@ -23,6 +23,20 @@ pub(super) enum Rendezvous {
     Granted,
 }
 
+/// The wait of a request for a receive of the peer, if its time is limited. Requests have their sequence numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ReceiveWait {
+    /// No wait has begun.
+    #[default]
+    Nothing,
+    /// This request waits, which is to be reported.
+    Begun(u32),
+    /// The wait of this request was reported.
+    Reported(u32),
+    /// This request waits no more.
+    Expired(u32),
+}
+
 /// The requests to the peer, and what limits them.
 pub(crate) struct Outbound {
     /// Posted requests that are not complete.

@@ -1,35 +1,24 @@
 //! The wait of a request for a receive of the peer, if its time is limited.
 //!
-//! The owner of the queue pair has the clock: it learns of the beginning of a wait, and tells its end. Only the peer knows
-//! whether it has a receive, because it may not have reported the latest ones. So the request is sent then in any case, and
-//! the peer refuses it if it has none. A peer that shares its receives stores short messages without one, and never refuses
-//! them: their request fails on this side.
+//! The owner of the queue pair has the clock: the wait is reported to it when it begins, and it ends the wait. Only the
+//! peer knows whether it has a receive, because it may not have reported the latest ones. The request is therefore sent
+//! at the end of the time, and the peer refuses it if it has no receive. A peer that shares its receives stores short
+//! messages without one and never refuses them, so their request fails on this side.
 
 use dat_provider::status::DtoStatus;
 
-use super::outbound::Rendezvous;
+use super::outbound::{ReceiveWait, Rendezvous};
 use super::state::{EndCause, Protocol};
 use crate::frame::Reason;
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
-
-/// The wait for a receive. Requests have their sequence numbers.
-#[derive(Debug, Default)]
-pub(crate) struct ReceiveWait {
-    /// The request whose wait was reported.
-    reported: Option<u32>,
-    /// Its report is to be made.
-    is_news: bool,
-    /// The request that waits no more.
-    expired: Option<u32>,
-}
 
 impl Protocol {
     /// The oldest waiting request lacks a receive of the peer. Returns whether it has to wait.
     #[cold]
     pub(super) fn must_await_receive(&mut self, queues: &WorkQueues) -> bool {
         let number = self.outbound.sends.next_sequence();
-        let has_expired = self.receive_wait.expired == Some(number);
+        let has_expired = self.receive_wait == ReceiveWait::Expired(number);
         if !has_expired {
             self.note_receive_wait(number, queues);
         }
@@ -38,26 +27,29 @@ impl Protocol {
 
     /// A request waits, or may wait, for a receive.
     pub(super) fn note_receive_wait(&mut self, number: u32, queues: &WorkQueues) {
-        let wait = &mut self.receive_wait;
-        if queues.limits_receive_wait && wait.reported.is_none() {
-            (wait.reported, wait.is_news) = (Some(number), true);
+        let is_other =
+            matches!(self.receive_wait, ReceiveWait::Begun(_) | ReceiveWait::Reported(_));
+        if queues.limits_receive_wait && !is_other {
+            self.receive_wait = ReceiveWait::Begun(number);
         }
     }
 
     /// Takes the report of a wait: whether the peer shares its receives.
     #[inline]
     pub(crate) fn take_receive_wait(&mut self) -> Option<bool> {
-        let is_news = std::mem::take(&mut self.receive_wait.is_news);
-        is_news.then_some(self.outbound.peer_uses_srq)
+        let ReceiveWait::Begun(number) = self.receive_wait else { return None };
+        self.receive_wait = ReceiveWait::Reported(number);
+        Some(self.outbound.peer_uses_srq)
     }
 
     /// The time of the wait that was reported is over.
     pub(crate) fn end_receive_wait(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
-        let Some(number) = self.receive_wait.reported.take() else { return };
+        let ReceiveWait::Reported(number) = self.receive_wait else { return };
         if !self.outbound.peer_uses_srq {
-            self.receive_wait.expired = Some(number);
+            self.receive_wait = ReceiveWait::Expired(number);
             return;
         }
+        self.receive_wait = ReceiveWait::Nothing;
         self.complete(queues, upcalls);
         let outbound = &mut self.outbound;
         if outbound.unacked_eager.front() == Some(&number) {

@@ -4,16 +4,8 @@
 use dat_provider::status::Operation;
 use dat_provider::{Activity, Traffic, WaitCause};
 
+use super::last_look::LastLook;
 use super::state::{Completing, State, VerbsQp};
-
-/// What the last call has seen of the requests.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LastLook {
-    /// The oldest request then.
-    oldest: Option<u32>,
-    /// How often peers had no receive; see [`PortCounters::without_receive`](crate::port_counters::PortCounters).
-    without_receive: Option<u64>,
-}
 
 impl VerbsQp {
     /// What the completions that were taken so far show. Requests that ask for no completion are not counted until a later
@@ -64,13 +56,6 @@ impl VerbsQp {
             waits_for,
             ..Activity::default()
         }
-    }
-}
-
-impl LastLook {
-    /// Whether peers had no receive since the last call. The device counts for all queue pairs of the port.
-    fn is_refused(self, last: Self) -> bool {
-        self.without_receive.zip(last.without_receive).is_some_and(|(now, before)| now != before)
     }
 }
 

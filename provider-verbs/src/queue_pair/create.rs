@@ -11,7 +11,7 @@ use dat_provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupport
 use dat_provider_kit::errors::wrong_state;
 use dat_sync::Mutex;
 
-use super::activity::LastLook;
+use super::last_look::LastLook;
 use super::post::no_room;
 use super::state::{Link, Mode, PostQueue, Receiver, Sender, State, VerbsQp};
 use crate::completion_queue::{self, Attachment};

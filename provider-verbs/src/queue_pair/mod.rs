@@ -9,6 +9,7 @@ mod connect;
 mod create;
 mod datagram;
 mod fast_path;
+mod last_look;
 mod post;
 mod resolution;
 mod resolve;

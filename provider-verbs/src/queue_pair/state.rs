@@ -13,7 +13,7 @@ use dat_provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segm
 use dat_provider_kit::errors::wrong_state;
 use dat_sync::Mutex;
 
-use super::activity::LastLook;
+use super::last_look::LastLook;
 use super::resolution::Datagrams;
 use crate::cm;
 use crate::completion_queue::{Attachment, Queue};
