@@ -5,19 +5,21 @@ use std::alloc::{Layout, alloc};
 use std::ptr;
 use std::slice;
 #[cfg(not(all(test, loom)))]
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 #[cfg(all(test, loom))]
-use loom::sync::atomic::AtomicUsize;
+use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::cell::{self, Cell};
 
 /// Size of a chunk in bytes. The address of any chunk except the first is a multiple of it.
-const CHUNK: usize = 1 << 16;
+pub(super) const CHUNK: usize = 1 << 16;
 
 /// Number of cells in a chunk.
 pub(super) const CELLS: usize = CHUNK / cell::SIZE;
+
+/// Binary logarithm of the number of slots of the first index.
+const FIRST_BITS: u32 = if cfg!(all(test, loom)) { 2 } else { 4 };
 
 /// The addresses of all chunks except the first: open addressing, at most half full.
 pub(super) struct Index {
@@ -27,7 +29,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn new(bits: u32) -> Self {
+    fn new(bits: u32) -> Self {
         let slots = (0..1_usize << bits).map(|_| AtomicUsize::new(0)).collect();
         Self { bits, slots }
     }
@@ -39,7 +41,7 @@ impl Index {
     }
 
     #[inline(always)]
-    pub(super) fn contains(&self, chunk: usize) -> bool {
+    fn contains(&self, chunk: usize) -> bool {
         let mut at = self.first_slot(chunk);
         loop {
             // Acquire: pairs with `insert`. The holder of a handle got it from the thread that created the chunk, but a
@@ -52,7 +54,7 @@ impl Index {
         }
     }
 
-    pub(super) fn insert(&self, chunk: usize) {
+    fn insert(&self, chunk: usize) {
         let mut at = self.first_slot(chunk);
         while self.slots[at & (self.slots.len() - 1)].load(Ordering::Relaxed) != 0 {
             at += 1;
@@ -64,14 +66,20 @@ impl Index {
 /// The first chunk, which is the only one in most programs.
 static FIRST: [Cell; CELLS] = [const { Cell::new() }; CELLS];
 
+#[cfg(not(all(test, loom)))]
 static INDEX: AtomicPtr<Index> = AtomicPtr::new(ptr::null_mut());
+
+#[cfg(all(test, loom))]
+loom::lazy_static! {
+    static ref INDEX: AtomicPtr<Index> = AtomicPtr::new(ptr::null_mut());
+}
 
 /// The cell at an address, if it is that of a cell.
 #[inline(always)]
 pub(super) fn locate(address: usize) -> Option<&'static Cell> {
     // One comparison: the bits that must be 0 in an aligned address become the highest ones.
     let offset = address.wrapping_sub((&raw const FIRST).expose_provenance());
-    let is_ours = offset.rotate_right(cell::SIZE.ilog2()) < CELLS || is_indexed(address);
+    let is_ours = offset.rotate_right(cell::SIZE.ilog2()) < CELLS || is_indexed(&INDEX, address);
     if !is_ours {
         return None;
     }
@@ -86,9 +94,9 @@ pub(super) fn locate(address: usize) -> Option<&'static Cell> {
 /// Returns true if a cell in a chunk other than the first has this address. It is not a call: that
 /// would make every user of [`locate`] save the registers with its arguments.
 #[inline(always)]
-fn is_indexed(address: usize) -> bool {
+pub(super) fn is_indexed(index: &AtomicPtr<Index>, address: usize) -> bool {
     // SAFETY: an index that was published is never freed.
-    let index = unsafe { INDEX.load(Ordering::Acquire).as_ref() };
+    let index = unsafe { index.load(Ordering::Acquire).as_ref() };
     address % cell::SIZE == 0 && index.is_some_and(|index| index.contains(address & !(CHUNK - 1)))
 }
 
@@ -138,26 +146,26 @@ impl Chunks {
             unsafe { place.write(Cell::new()) };
         }
         let address = memory.expose_provenance();
-        self.publish(address);
+        self.publish(&INDEX, address);
         // SAFETY: all cells were written above, and the allocation is never freed.
         let cells = unsafe { slice::from_raw_parts::<'static>(memory, CELLS) };
         Some(cells.iter())
     }
 
-    fn publish(&mut self, chunk: usize) {
+    pub(super) fn publish(&mut self, published: &AtomicPtr<Index>, chunk: usize) {
         self.made.push(chunk);
         // SAFETY: an index that was published is never freed.
-        let index = unsafe { INDEX.load(Ordering::Relaxed).as_ref() };
+        let index = unsafe { published.load(Ordering::Relaxed).as_ref() };
         if let Some(index) = index.filter(|index| self.made.len() * 2 <= index.slots.len()) {
             index.insert(chunk);
             return;
         }
-        let larger = Box::new(Index::new(index.map_or(4, |index| index.bits + 1)));
+        let larger = Box::new(Index::new(index.map_or(FIRST_BITS, |index| index.bits + 1)));
         for chunk in &self.made {
             larger.insert(*chunk);
         }
         self.outgrown.extend(index);
         // Pairs with `is_indexed` and `for_each`.
-        INDEX.store(Box::into_raw(larger), Ordering::Release);
+        published.store(Box::into_raw(larger), Ordering::Release);
     }
 }

@@ -1,10 +1,13 @@
 //! Models of pins against frees: `.ci/loom` tries every interleaving.
 
+use std::ptr::null_mut;
+use std::sync::Arc;
+
 use loom::cell::UnsafeCell;
-use loom::sync::atomic::{AtomicBool, Ordering, fence};
+use loom::sync::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
 use loom::thread;
 
-use super::chunks::Index;
+use super::chunks::{CHUNK, Chunks, Index, is_indexed};
 use super::hazard::{Domain, Pin};
 
 /// The cell of a handle, whose object is read while it is live and taken when it is not in use.
@@ -159,22 +162,46 @@ fn a_thread_whose_slot_is_taken_gets_another_record() {
     });
 }
 
-#[test]
-fn a_made_up_value_is_found_in_a_new_chunk_only_with_its_cells() {
-    /// An address as that of a chunk.
-    const CHUNK: usize = 1 << 16;
-    model(|| {
-        let index: &'static Index = Box::leak(Box::new(Index::new(1)));
+/// Publishes two chunks while another thread looks for one of them, which some interleaving finds.
+fn find_during_growth(sought: usize) {
+    let found = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let is_found = Arc::clone(&found);
+    model(move || {
+        let index: &'static AtomicPtr<Index> = Box::leak(Box::new(AtomicPtr::new(null_mut())));
         let cell = Model::leaked();
         let creator = thread::spawn(move || {
-            // SAFETY: loom reports this write, that of the cells, if it races with a read.
-            cell.object.with_mut(|object| unsafe { *object = 2 });
-            index.insert(CHUNK);
+            let mut chunks = Chunks::new();
+            for chunk in [CHUNK, 2 * CHUNK] {
+                if chunk == sought {
+                    // SAFETY: loom reports this write, which takes the place of the write of the cells, if it races with a read.
+                    cell.object.with_mut(|object| unsafe { *object = 2 });
+                }
+                chunks.publish(index, chunk);
+            }
         });
-        if index.contains(CHUNK) {
-            // SAFETY: loom reports this read if it races with the write.
-            cell.object.with(|object| assert_eq!(unsafe { *object }, 2));
-        }
+        // The reader is a thread too, so that the first interleaving runs it after the creator. loom keeps only the last
+        // access of a word: if the reader ran first, the load of the creator would hide that the store after it may come
+        // before the reader.
+        let is_found = Arc::clone(&is_found);
+        let reader = thread::spawn(move || {
+            if is_indexed(index, sought) {
+                // SAFETY: loom reports this read if it races with the write.
+                cell.object.with(|object| assert_eq!(unsafe { *object }, 2));
+                is_found.store(true, Ordering::Relaxed);
+            }
+        });
         creator.join().unwrap();
+        reader.join().unwrap();
     });
+    assert!(found.load(Ordering::Relaxed), "an interleaving finds the chunk");
+}
+
+#[test]
+fn a_made_up_value_is_found_in_the_first_index_only_with_its_cells() {
+    find_during_growth(CHUNK);
+}
+
+#[test]
+fn a_made_up_value_is_found_in_a_new_chunk_only_with_its_cells() {
+    find_during_growth(2 * CHUNK);
 }
