@@ -3,10 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use dat_sync::descriptors::Private;
-use dat_sync::without_signals;
+use dat_sync::{Mutex, without_signals};
 
 use super::exposition::text;
 use super::layout::Record;
@@ -52,8 +51,9 @@ impl MetricsFile {
 
     fn replace(&self, text: &str) -> io::Result<()> {
         let written = without_signals(|| {
-            let create =
-                || File::options().write(true).create(true).truncate(true).open(&self.temporary);
+            // Others may write into the folder: what they put at this name is replaced, and a link is not followed.
+            let _ = fs::remove_file(&self.temporary);
+            let create = || File::create_new(&self.temporary);
             let file = Private::create(create)?;
             (&*file).write_all(text.as_bytes())?;
             drop(file);
@@ -71,17 +71,37 @@ impl MetricsFile {
             Ok(()) => String::new(),
             Err(error) => format!("cannot write the metrics file {}: {error}", self.path.display()),
         };
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        *self.trouble.lock() = trouble;
     }
 
     /// Why the last sample was not written; empty if it was.
     pub(super) fn trouble(&self) -> String {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.trouble.lock().clone()
     }
 }
 
 impl Drop for MetricsFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_at_the_temporary_name_is_not_followed() {
+        let folder = std::env::temp_dir().join(format!("dat-metrics-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a new folder");
+        let (other, path) = (folder.join("other"), folder.join("metrics"));
+        fs::write(&other, "of another").expect("it can be written");
+        let temporary = folder.join(format!("metrics.{}", std::process::id()));
+        std::os::unix::fs::symlink(&other, temporary).expect("a link");
+        let file = MetricsFile::create(&path).expect("it can be written");
+        assert_eq!(fs::read_to_string(&other).expect("it is there"), "of another");
+        assert!(!path.symlink_metadata().expect("it is there").is_symlink());
+        drop(file);
+        fs::remove_dir_all(&folder).expect("it is there");
     }
 }
