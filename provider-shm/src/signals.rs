@@ -311,6 +311,23 @@ mod loom_models {
         });
     }
 
+    /// A kept segment is withdrawn or claimed, and a side that claims it sees what was written before it was kept.
+    #[test]
+    fn a_kept_segment_has_one_user() {
+        loom::model(|| {
+            let shared = Arc::new((Signals::new(), AtomicU64::new(0)));
+            let far = Arc::clone(&shared);
+            let passive = thread::spawn(move || {
+                far.1.store(1, Ordering::Relaxed);
+                far.0.set_kept();
+                far.0.withdraw()
+            });
+            let is_claimed = shared.0.claim();
+            assert!(!is_claimed || shared.1.load(Ordering::Relaxed) == 1);
+            assert_ne!(is_claimed, passive.join().expect("no panic"));
+        });
+    }
+
     /// Space that is released while the producer starves is seen, or the bell rings.
     #[test]
     fn a_full_ring_is_not_slept_through() {
