@@ -2,7 +2,7 @@
 //! dat_ib_query_counters, dat_ib_print_counters, dat_ib_start_counter, dat_ib_stop_counter).
 //!
 //! An object counts only once it is started; until then counting costs it nothing. What the provider of an adapter counts
-//! by itself ([`DeviceCounters`](crate::provider::DeviceCounters)) goes on while the counters are stopped.
+//! by itself ([`DeviceCounters`](crate::provider::DeviceCounters)) shows as far as the counters were started.
 
 mod counter_set;
 mod device;

@@ -307,10 +307,13 @@ impl IaInner {
 
     /// Starts or stops the counters.
     pub(crate) fn set_counted(&self, is_counted: bool) {
-        self.counter_set.switch(is_counted);
         if is_counted {
+            self.counter_set.switch(true);
             self.device.start(self.device_counters());
             monitor::sample(self);
+        } else {
+            self.device.stop(self.device_counters(), &self.counter_set);
+            self.counter_set.switch(false);
         }
     }
 
