@@ -225,6 +225,8 @@ impl Protocol {
         // The peer may have executed later requests: the head of the frame that answers a read may count them, and the
         // rest of it be lost.
         let mut has_failed = self.outbound.has_failed;
+        // Without an uninitialised number, which the compiler compares before it checks that there is one.
+        let failed = failed.map_or((0, None), |(number, status)| (number, Some(status)));
         while let Some((request, extra, status)) = self.outbound.sends.pop_flushed(failed) {
             let status = match status {
                 _ if has_failed => DtoStatus::Flushed,

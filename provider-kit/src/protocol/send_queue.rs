@@ -196,26 +196,26 @@ impl SendQueue {
 
     /// Takes the oldest request of a connection that has ended, with the `extra` of its completion.
     pub(crate) fn pop_lost(&mut self) -> Option<(InFlight, u64)> {
-        self.pop_flushed(None).map(|(request, extra, _)| (request, extra))
+        self.pop_flushed((0, None)).map(|(request, extra, _)| (request, extra))
     }
 
     /// Takes the oldest request for the flush of all, with the `extra` and the status of its completion.
-    /// `failed` is the sequence number of the request that failed at the peer, and its status.
+    /// `failed` is the sequence number of the request that failed at the peer, and its status if there is one.
     pub(crate) fn pop_flushed(
         &mut self,
-        failed: Option<(u32, DtoStatus)>,
+        (failed, status): (u32, Option<DtoStatus>),
     ) -> Option<(InFlight, u64, DtoStatus)> {
-        let failure = failed.filter(|(number, _)| *number == self.first);
+        let failure = status.filter(|_| failed == self.first);
         let Some(oldest) = self.in_flight.front() else {
             let request = self.waiting.pop_front()?;
             let failure = failure.filter(|_| request.is_begun);
-            let status = failure.map_or(DtoStatus::Flushed, |(_, status)| status);
+            let status = failure.unwrap_or(DtoStatus::Flushed);
             self.first = self.first.wrapping_add(u32::from(request.is_begun));
             return Some((request.in_flight(), request.extra(), status));
         };
         let is_answered = !oldest.expects_answer || self.read_status() == Some(DtoStatus::Success);
         let status = match failure {
-            Some((_, status)) => status,
+            Some(status) => status,
             None if is_answered && self.is_executed(self.first) => DtoStatus::Success,
             None => DtoStatus::Flushed,
         };
