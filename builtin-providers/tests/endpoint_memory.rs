@@ -167,7 +167,7 @@ fn endpoints_and_connections_take_little_memory() {
     }
     // docs/provider-shm.md states the memory of its connections. 4 KiB of it are the page that both processes share.
     for (name, idle, used) in
-        [("loopback", 3000, 3500), ("shm", 12_200, 15_300), ("tcp-lo", 6900, 10_000)]
+        [("loopback", 3100, 3600), ("shm", 12_600, 15_700), ("tcp-lo", 7200, 10_500)]
     {
         let bytes = connection_bytes(name);
         println!("{name}: connection {bytes:?} bytes");
