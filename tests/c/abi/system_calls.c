@@ -211,7 +211,8 @@ int main(void)
         count_system_calls();
         for (number = 0; number < CYCLES; number++)
             cycle(LONG);
-        CHECK(system_calls == 0, "%d connections made %d system calls", CYCLES, (int)system_calls);
+        /* A sample of the monitor may hold a lock of an endpoint at that moment: a wait, and a wake-up. */
+        CHECK(system_calls <= 2, "%d connections made %d system calls", CYCLES, (int)system_calls);
         /* Handles are reclaimed from time to time, which needs a membarrier. */
         fences = 0;
         for (number = 0; number < REGIONS; number++)
