@@ -60,6 +60,19 @@ pub(super) struct Driver {
     pub(super) poll_lease: PollLease,
     /// Number of queue pairs whose held frames were sent.
     pub(super) sent: u32,
+    /// What becomes of the frames that posts have left to polls.
+    pub(super) held: HeldFrames,
+}
+
+/// What a pass does with the frames that posts have left to polls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeldFrames {
+    /// It sends them.
+    Send,
+    /// It leaves them to the consumer, which polls and sends them in a moment.
+    Leave,
+    /// It leaves them, and has found some.
+    Left,
 }
 
 /// An object whose descriptor is watched.
@@ -101,6 +114,7 @@ impl Driver {
             arrivals: 0,
             poll_lease: PollLease::default(),
             sent: 0,
+            held: HeldFrames::Send,
         }
     }
 
@@ -225,6 +239,10 @@ impl Driver {
                     self.watched.insert(token, Watched::QueuePair(queue_pair));
                 }
                 Job::Progress(queue_pair) => self.ready.push(queue_pair),
+                Job::SendHeld(queue_pair) if self.held != HeldFrames::Send => {
+                    self.held = HeldFrames::Left;
+                    self.shared.submit_without_wakeup(Job::SendHeld(queue_pair));
+                }
                 Job::SendHeld(queue_pair) => {
                     self.sent = self.sent.wrapping_add(1);
                     if let Some(queue_pair) = queue_pair.upgrade() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dat_sync::clock;
 
-use super::lease_history::{LeaseEnd, LeaseHistory, intervals};
+use super::lease_history::{LeaseEnd, LeaseHistory, MIN_CHECK_INTERVAL, intervals};
 
 /// The thread leaves its work to polls after this many consecutive wake-ups by a link, each preceded by a poll.
 const MIN_WAKE_UPS: u32 = 4;
@@ -64,6 +64,16 @@ impl PollLease {
         let is_polled = std::mem::replace(&mut self.polls_seen, polls) != polls;
         self.unpolled = if is_polled { 0 } else { self.unpolled + 1 };
         self.unpolled >= MAX_UNPOLLED
+    }
+
+    /// Returns true if there were polls before the last check, so that the next one soon sends what posts have left.
+    pub(super) const fn is_in_use(&self) -> bool {
+        self.due.is_some() && self.unpolled == 0
+    }
+
+    /// A check has left frames to the next poll: checks soon that there was one.
+    pub(super) fn check_soon(&mut self) {
+        self.due = self.due.map(|due| due.min(clock::now() + MIN_CHECK_INTERVAL));
     }
 
     /// The lease ends without polls; for `arrivals`, see [`begin`](Self::begin); `has_waited` is true if the thread

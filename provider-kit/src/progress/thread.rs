@@ -11,7 +11,7 @@ use dat_provider::{AdapterSink, LocalCause, WaiterProgress};
 use dat_sync::{Mutex, MutexGuard, clock};
 use rustix::thread::CpuSet;
 
-use super::driver::Driver;
+use super::driver::{Driver, HeldFrames};
 use super::failure::Successor;
 use super::lease_history::intervals;
 use super::owner::Owner;
@@ -147,7 +147,13 @@ impl ProgressThread {
         let is_taken_back = self.check_polls(&mut driver);
         let (arrivals, sent) = (driver.arrivals, driver.sent);
         let is_polled = self.shared.owner.get() == Owner::Polls;
+        // A post has left a frame a moment ago, and the thread would send it before the poll that follows.
+        let leaves_held = is_check && is_polled && driver.poll_lease.is_in_use();
+        driver.held = if leaves_held { HeldFrames::Leave } else { HeldFrames::Send };
         while driver.pass(descriptors) {}
+        if std::mem::replace(&mut driver.held, HeldFrames::Send) == HeldFrames::Left {
+            driver.poll_lease.check_soon();
+        }
         let total = driver.sent;
         if is_polled && total != sent && driver.poll_lease.note_late_send(total) {
             self.shared.owner.note_late();
