@@ -210,6 +210,7 @@ impl World {
         if kind == Kind::Stale && !is_unreliable {
             near.account.may_end = true;
             far.account.may_end = true;
+            far.account.may_refuse = true;
         }
         self.trace.line(|| format!("connection {index} side {number}: {posted:?}"));
         let local = match kind {

@@ -99,6 +99,8 @@ pub(super) struct Account {
     pub(super) is_flushing: bool,
     /// Something may end the connection.
     pub(super) may_end: bool,
+    /// The peer has posted a request that this side must refuse, which ends its own requests without a failed one.
+    pub(super) may_refuse: bool,
     /// Number of messages that this side has dropped, which must be the one that the adapter counts.
     pub(super) dropped: u64,
     /// The peer may send more messages than there are receives, or a fault has happened: messages may be dropped.
@@ -141,8 +143,8 @@ impl Account {
             status if self.is_flushing && status != DtoStatus::Flushed => {
                 Err(format!("request {cookie:#x} ends with {status:?} after a failure"))
             }
-            // The first one after a loss tells of it.
-            DtoStatus::Flushed if !self.is_flushing && !has_disconnected => {
+            // The first one after a loss has its status.
+            DtoStatus::Flushed if !self.is_flushing && !has_disconnected && !self.may_refuse => {
                 Err(format!("request {cookie:#x} is flushed before one has failed"))
             }
             _ => {
@@ -196,7 +198,7 @@ impl Account {
     /// The connection has begun again.
     pub(super) fn begin(&mut self) {
         self.phase = Phase::Connecting;
-        (self.is_flushing, self.may_end) = (false, false);
+        (self.is_flushing, self.may_end, self.may_refuse) = (false, false, false);
         self.earlier = self.inbound.len();
     }
 }
