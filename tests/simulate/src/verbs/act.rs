@@ -40,6 +40,8 @@ impl World {
         self.trace.line(|| format!("connection {index} begins"));
         for side in &mut *sides {
             side.account.begin();
+            // The message that was to invalidate it may not have arrived.
+            side.stale = None;
             side.account.may_drop |= side.account.is_unreliable && !*has_receives;
             side.attempt += 1;
         }
