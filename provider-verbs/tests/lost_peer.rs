@@ -279,8 +279,8 @@ impl Belongings {
         let mut threads: Vec<String> = list("/proc/self/task")
             .filter_map(|entry| std::fs::read_to_string(entry.path().join("comm")).ok())
             .map(|name| name.trim_end().to_owned())
-            // The timer thread stays once it was started (ARCHITECTURE.md).
-            .filter(|name| name != "dat-timer")
+            // The timer threads stay once they were started (ARCHITECTURE.md).
+            .filter(|name| !["dat-timer", "dat-soft-verbs"].contains(&name.as_str()))
             .collect();
         files.sort();
         threads.sort();
