@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::network::{Interface, interfaces};
@@ -14,6 +14,7 @@ use crate::errors::{internal, not_loaded};
 use crate::network;
 use crate::provider::no_such;
 use crate::sys;
+use crate::sysfs::{DEVICES, port_folder};
 use crate::verbs::{self, Context, Error as Failure, LinkLayer, PortState};
 
 /// A port, with what can be learned by opening its device briefly.
@@ -34,9 +35,6 @@ struct State {
     link_layer: &'static str,
     speed: String,
 }
-
-/// Where the kernel lists its devices; readable by all users and without any library.
-const DEVICES: &str = "/sys/class/infiniband";
 
 /// Returns true if there is a device with that name.
 pub(crate) fn is_there(device: &str) -> bool {
@@ -240,10 +238,6 @@ const fn state_name(state: PortState) -> &'static str {
         PortState::ActiveDeferred => "active, deferred",
         _ => "in an unknown state",
     }
-}
-
-fn port_folder(device: &str, port: u8) -> PathBuf {
-    PathBuf::from(format!("{DEVICES}/{device}/ports/{port}"))
 }
 
 /// The speed of a port, as the kernel describes it.

@@ -66,6 +66,7 @@ mod reject_data;
 mod segments;
 mod shared_receive;
 mod stall_watchdog;
+mod sysfs;
 mod ud_handshake;
 mod wc_status;
 mod window;

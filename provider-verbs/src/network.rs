@@ -1,18 +1,21 @@
 //! The network devices of this machine: their ports and addresses.
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dat_provider_kit::network::Interface;
+
+use crate::sysfs::port_folder;
 
 /// The names of the network devices that share a port: those of its GIDs, those of the same
 /// hardware, or, on iWARP, the one with its hardware address.
 pub(crate) fn of_port(device: &str, port: u8, network: &[Interface]) -> Vec<String> {
     /// Number of entries of the GID table that are read.
     const LOOKED_AT: u32 = 64;
-    let folder = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/ndevs");
+    let folder = port_folder(device, port);
+    let devices = folder.join("gid_attrs/ndevs");
     let mut names: Vec<String> = (0..LOOKED_AT)
-        .filter_map(|index| std::fs::read_to_string(format!("{folder}/{index}")).ok())
+        .filter_map(|index| std::fs::read_to_string(devices.join(index.to_string())).ok())
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .collect();
@@ -24,8 +27,8 @@ pub(crate) fn of_port(device: &str, port: u8, network: &[Interface]) -> Vec<Stri
     });
     names.extend(same_hardware.map(|interface| interface.name.clone()));
     if names.is_empty() {
-        let gids = PathBuf::from(format!("/sys/class/infiniband/{device}/ports/{port}/gids/0"));
-        let hardware = std::fs::read_to_string(gids).ok().and_then(|gid| hardware_address(&gid));
+        let first_gid = std::fs::read_to_string(folder.join("gids/0")).ok();
+        let hardware = first_gid.and_then(|gid| hardware_address(&gid));
         let has_it = |interface: &&Interface| {
             let place = Path::new("/sys/class/net").join(&interface.name).join("address");
             std::fs::read_to_string(place).is_ok_and(|own| Some(own.trim()) == hardware.as_deref())

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use dat_provider::DeviceCounters;
 
+use crate::sysfs::port_folder;
+
 /// Where a counter is, the first file that exists: names in the folders `counters` and `hw_counters` of the port, and in
 /// `hw_counters` of the device.
 type Names = &'static [&'static str];
@@ -56,7 +58,7 @@ pub(crate) struct PortCounters(PathBuf);
 
 impl PortCounters {
     pub(crate) fn of(device: &str, port: u8) -> Self {
-        Self(format!("/sys/class/infiniband/{device}/ports/{port}").into())
+        Self(port_folder(device, port))
     }
 
     /// The counts of the port, for all programs. What the device does not count is 0.
