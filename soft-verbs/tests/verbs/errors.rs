@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dat_provider::mem::Memory;
 use dat_soft_verbs::*;
 
-use crate::world::{Side, all_access, connected, pair, register};
+use crate::world::{Side, all_access, connected, connected_to, pair, register};
 
 #[test]
 fn a_bad_local_key_is_a_completion_and_the_rest_is_flushed() {
@@ -147,15 +147,20 @@ fn requests_complete_in_the_order_of_the_posts_when_the_queue_pair_is_flushed() 
     }
 }
 
-#[test]
-fn a_peer_that_does_not_exist_is_tried_for_about_a_second() {
-    let begun = Instant::now();
-    let [one, other] = [Side::new(QueuePairType::Rc), Side::new(QueuePairType::Rc)];
+/// Two sides, the first of which is connected to the queue pair that the second one had.
+fn towards_nobody(kind: QueuePairType) -> [Side; 2] {
+    let [one, other] = [Side::new(kind), Side::new(kind)];
     let number = other.qp.number();
     other.qp.destroy().expect("in use by nobody");
     one.init();
-    one.rtr(number);
-    one.rts();
+    connected_to(&one, number);
+    [one, other]
+}
+
+#[test]
+fn a_peer_that_does_not_exist_is_tried_for_about_a_second() {
+    let begun = Instant::now();
+    let [one, _other] = towards_nobody(QueuePairType::Rc);
     one.receive(1, one.sge(0, 64));
     one.post_with(2, SendOperation::Send, &[one.sge(0, 8)], SendFlags::empty()).expect("posted");
     one.post(3, SendOperation::Send, one.sge(0, 8));
@@ -168,12 +173,7 @@ fn a_peer_that_does_not_exist_is_tried_for_about_a_second() {
 
 #[test]
 fn requests_of_an_unreliable_connection_to_a_peer_that_does_not_exist_are_lost() {
-    let [one, other] = [Side::new(QueuePairType::Uc), Side::new(QueuePairType::Uc)];
-    let number = other.qp.number();
-    other.qp.destroy().expect("in use by nobody");
-    one.init();
-    one.rtr(number);
-    one.rts();
+    let [one, other] = towards_nobody(QueuePairType::Uc);
     one.receive(1, one.sge(0, 64));
     one.post(2, SendOperation::Send, one.sge(0, 8));
     one.post(3, SendOperation::Write(other.remote(0)), one.sge(0, 8));
