@@ -1,6 +1,5 @@
 //! What a failure causes: the queue pair gets into the state ERR, and the rest is flushed.
 
-use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -96,11 +95,8 @@ impl QueuePair {
         if self.kit.activity().received.requests != 0 {
             return self.note_arrival();
         }
-        let weak = Weak::clone(&self.weak_self);
-        self.later(interval, move || {
-            if let Some(queue_pair) = weak.upgrade() {
-                queue_pair.watch_for_arrival((interval * 2).min(LONGEST_LOOK));
-            }
+        self.later(interval, move |queue_pair| {
+            queue_pair.watch_for_arrival((interval * 2).min(LONGEST_LOOK));
         });
     }
 
@@ -169,11 +165,10 @@ impl QueuePair {
             return;
         }
         control.link.is_repeating = true;
-        let (round, weak) = (control.link.round, Weak::clone(&self.weak_self));
+        let round = control.link.round;
         drop(control);
         let Some(time) = time else { return };
-        self.later(time, move || {
-            let Some(queue_pair) = weak.upgrade() else { return };
+        self.later(time, move |queue_pair| {
             let control = queue_pair.control.lock();
             let is_same = control.link.round == round && control.link.phase == Phase::Lost;
             drop(control);

@@ -196,21 +196,21 @@ impl QueuePair {
         }
         if link.deadline.is_none_or(|deadline| clock::now() < deadline) {
             drop(control);
-            let weak = Weak::clone(&self.weak_self);
-            self.later(PAUSE, move || {
-                if let Some(queue_pair) = weak.upgrade() {
-                    queue_pair.dial();
-                }
-            });
-            return;
+            return self.later(PAUSE, Self::dial);
         }
         link.phase = Phase::Failed;
         drop(control);
         self.fail_held();
     }
 
-    pub(super) fn later(&self, delay: Duration, task: impl FnOnce() + Send + 'static) {
-        self.domain.context().engine.timer.after(delay, task);
+    /// Calls a function later, unless the queue pair is gone by then.
+    pub(super) fn later(&self, delay: Duration, task: impl FnOnce(&Self) + Send + 'static) {
+        let weak = Weak::clone(&self.weak_self);
+        self.domain.context().engine.timer.after(delay, move || {
+            if let Some(queue_pair) = weak.upgrade() {
+                task(&queue_pair);
+            }
+        });
     }
 
     /// A request waits for the connection, and is the first: it fails if the peer takes too long.
@@ -223,9 +223,8 @@ impl QueuePair {
         }
         let (round, patience) = (control.link.round, patience(self.kind(), &control.attributes));
         drop(control);
-        let (Some(patience), weak) = (patience, Weak::clone(&self.weak_self)) else { return };
-        self.later(patience, move || {
-            let Some(queue_pair) = weak.upgrade() else { return };
+        let Some(patience) = patience else { return };
+        self.later(patience, move |queue_pair| {
             let control = queue_pair.control.lock();
             let is_same = control.link.round == round && !control.link.phase.was_up();
             let still_waits = is_same && control.state == QueuePairState::Rts;

@@ -1,6 +1,5 @@
 //! The transitions between states.
 
-use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -133,11 +132,6 @@ impl QueuePair {
             return self.report(AsyncEventType::SendQueueDrained);
         }
         drop(control);
-        let weak = Weak::clone(&self.weak_self);
-        self.later(DRAIN_CHECK, move || {
-            if let Some(queue_pair) = weak.upgrade() {
-                queue_pair.report_if_drained();
-            }
-        });
+        self.later(DRAIN_CHECK, Self::report_if_drained);
     }
 }

@@ -1,7 +1,6 @@
 //! How long a request waits for a receive of the peer: as often as `rnr_retry` says, for the time that the peer asks for
 //! (`min_rnr_timer`).
 
-use std::sync::Weak;
 use std::time::Duration;
 
 use super::{Control, QueuePair, QueuePairAttributes};
@@ -52,9 +51,7 @@ impl QueuePair {
         if time.is_zero() {
             return self.kit.end_receive_wait();
         }
-        let weak = Weak::clone(&self.weak_self);
-        self.later(time, move || {
-            let Some(queue_pair) = weak.upgrade() else { return };
+        self.later(time, move |queue_pair| {
             let is_this = queue_pair.control.lock().link.is_attempt(attempt);
             if is_this {
                 queue_pair.kit.end_receive_wait();
@@ -69,7 +66,7 @@ impl QueuePair {
         if time.is_zero() {
             return twin.end_receive_wait();
         }
-        self.later(time, move || twin.end_receive_wait());
+        self.later(time, move |_| twin.end_receive_wait());
     }
 }
 
