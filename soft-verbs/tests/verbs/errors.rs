@@ -14,8 +14,7 @@ fn a_bad_local_key_is_a_completion_and_the_rest_is_flushed() {
     other.receive(1, other.sge(0, 64));
     one.post(1, SendOperation::Send, Sge { key: 1, ..one.sge(0, 8) });
     one.post(2, SendOperation::Send, one.sge(0, 8));
-    let mut done = one.brief(4);
-    done.sort_by_key(|(wr_id, _)| *wr_id);
+    let done = one.sorted(4);
     let flushed = WcStatus::WR_FLUSH_ERR;
     assert_eq!(done, [(1, WcStatus::LOC_PROT_ERR), (2, flushed), (10, flushed), (11, flushed)]);
     assert_eq!(one.qp.state(), QueuePairState::Err);
@@ -94,10 +93,9 @@ fn a_peer_that_is_gone_leaves_receives_and_fails_requests_after_their_retries() 
     one.post(3, SendOperation::Send, one.sge(0, 8));
     one.expect_nothing();
     assert_eq!(one.qp.state(), QueuePairState::Rts);
-    let mut done = one.brief(3);
+    let done = one.sorted(3);
     // A timeout of 14 is 67 ms, and there are 7 retries.
     assert!(begun.elapsed() >= Duration::from_millis(536), "{:?}", begun.elapsed());
-    done.sort_by_key(|(wr_id, _)| *wr_id);
     let flushed = WcStatus::WR_FLUSH_ERR;
     assert_eq!(done, [(1, flushed), (2, WcStatus::RETRY_EXC_ERR), (3, flushed)]);
     assert_eq!(one.qp.state(), QueuePairState::Err);
@@ -114,8 +112,7 @@ fn requests_to_a_peer_that_is_gone_are_flushed_in_the_error_state() {
     one.expect_nothing();
     one.move_to(QueuePairState::Err).expect("from every state");
     one.post(4, SendOperation::Send, one.sge(0, 8));
-    let mut done = one.brief(4);
-    done.sort_by_key(|(wr_id, _)| *wr_id);
+    let done = one.sorted(4);
     assert_eq!(done, [1, 2, 3, 4].map(|n| (n, WcStatus::WR_FLUSH_ERR)));
 }
 
@@ -164,8 +161,7 @@ fn a_peer_that_does_not_exist_is_tried_for_about_a_second() {
     one.receive(1, one.sge(0, 64));
     one.post_with(2, SendOperation::Send, &[one.sge(0, 8)], SendFlags::empty()).expect("posted");
     one.post(3, SendOperation::Send, one.sge(0, 8));
-    let mut done = one.brief(3);
-    done.sort_by_key(|(wr_id, _)| *wr_id);
+    let done = one.sorted(3);
     let flushed = WcStatus::WR_FLUSH_ERR;
     assert_eq!(done, [(1, flushed), (2, WcStatus::RETRY_EXC_ERR), (3, flushed)]);
     assert!(begun.elapsed() >= Duration::from_millis(500), "{:?}", begun.elapsed());

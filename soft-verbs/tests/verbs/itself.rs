@@ -19,8 +19,7 @@ fn messages_arrive_at_its_own_receives() {
             one.memory.write(0, &[round as u8 + 1; 8]).expect("in bounds");
             one.receive(round, one.sge(64, 64));
             one.post(10 + round, SendOperation::Send, one.sge(0, 8));
-            let mut done = one.brief(2);
-            done.sort_by_key(|(wr_id, _)| *wr_id);
+            let done = one.sorted(2);
             assert_eq!(done, [round, 10 + round].map(|n| (n, WcStatus::SUCCESS)), "{kind:?}");
             let mut found = [0; 8];
             one.memory.read(64, &mut found).expect("in bounds");
@@ -53,8 +52,7 @@ fn it_refuses_itself_what_it_does_not_grant() {
     one.receive(1, one.sge(0, 64));
     one.post(2, SendOperation::Write(one.remote(64)), one.sge(0, 8));
     one.post(3, SendOperation::Send, one.sge(0, 8));
-    let mut done = one.brief(3);
-    done.sort_by_key(|(wr_id, _)| *wr_id);
+    let done = one.sorted(3);
     let flushed = WcStatus::WR_FLUSH_ERR;
     assert_eq!(done, [(1, flushed), (2, WcStatus::REM_INV_REQ_ERR), (3, flushed)]);
     assert_eq!(one.event().kind, AsyncEventType::QueuePairRequestError);
@@ -70,16 +68,14 @@ fn it_is_flushed_and_connects_again_after_a_reset() {
         one.move_to(QueuePairState::Err).expect("from every state");
         one.post(2, SendOperation::Send, one.sge(0, 8));
         one.receive(3, one.sge(0, 8));
-        let mut done = one.brief(3);
-        done.sort_by_key(|(wr_id, _)| *wr_id);
+        let done = one.sorted(3);
         assert_eq!(done, [1, 2, 3].map(|n| (n, WcStatus::WR_FLUSH_ERR)));
         one.move_to(QueuePairState::Reset).expect("from every state");
         one.init();
         connected_to(&one, one.qp.number());
         one.receive(4, one.sge(64, 8));
         one.post(5, SendOperation::Send, one.sge(0, 8));
-        let mut done = one.brief(2);
-        done.sort_by_key(|(wr_id, _)| *wr_id);
+        let done = one.sorted(2);
         assert_eq!(done, [4, 5].map(|n| (n, WcStatus::SUCCESS)));
     }
 }

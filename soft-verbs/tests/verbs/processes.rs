@@ -73,8 +73,7 @@ fn all_operations_reach_another_process() {
         let (side, child, remote) = start(parameters);
         side.memory.write(1000, b"message!").expect("inside");
         side.post(20, SendOperation::Send, side.sge(1000, 8));
-        let mut done = side.brief(2);
-        done.sort_unstable_by_key(|(wr_id, _)| *wr_id);
+        let done = side.sorted(2);
         assert_eq!(done, [(1, WcStatus::SUCCESS), (20, WcStatus::SUCCESS)]);
         assert_eq!(side.memory.to_vec(0, 8).expect("inside"), b"message!");
         side.memory.write(2000, &7_u64.to_ne_bytes()).expect("inside");
@@ -149,8 +148,7 @@ fn a_stopped_process_delays_requests_and_fails_none() {
         side.expect_nothing();
         assert_eq!(side.qp.state(), QueuePairState::Rts);
         process::go_on(&child);
-        let mut done = side.brief(3);
-        done.sort_unstable_by_key(|(wr_id, _)| *wr_id);
+        let done = side.sorted(3);
         assert_eq!(done, [1, 20, 21].map(|n| (n, WcStatus::SUCCESS)), "{parameters}");
         end(child);
     }

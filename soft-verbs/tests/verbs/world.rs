@@ -202,6 +202,13 @@ impl Side {
         self.done(count).iter().map(|one| (one.wr_id, one.status)).collect()
     }
 
+    /// As [`brief`](Self::brief), in the order of the numbers: requests and receives complete independently.
+    pub(crate) fn sorted(&self, count: usize) -> Vec<(u64, WcStatus)> {
+        let mut done = self.brief(count);
+        done.sort_by_key(|(wr_id, _)| *wr_id);
+        done
+    }
+
     /// Nothing completes within some milliseconds.
     pub(crate) fn expect_nothing(&self) {
         let begun = Instant::now();
