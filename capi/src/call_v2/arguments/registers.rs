@@ -63,35 +63,38 @@ impl Arguments {
         unsafe { self.next_slot().read() }
     }
 
-    #[cfg(target_arch = "x86_64")]
     fn next_slot(&mut self) -> *const u64 {
+        // SAFETY: the creator of this guaranteed a valid list, and no other code uses it during the
+        // call.
+        let list = unsafe { &mut *self.0 };
+        list.next_register().unwrap_or_else(|| {
+            let slot = list.stack;
+            list.stack = slot.wrapping_add(1);
+            slot
+        })
+    }
+}
+
+impl List {
+    /// The place of the next argument that a register has carried.
+    #[cfg(target_arch = "x86_64")]
+    fn next_register(&mut self) -> Option<*mut u64> {
         /// Size in bytes of the six general registers that carry arguments.
         const REGISTERS: u32 = 6 * 8;
-        // SAFETY: the creator of this guaranteed a valid list, and no other code uses it during the
-        // call.
-        let list = unsafe { &mut *self.0 };
-        if list.general < REGISTERS {
-            let slot = list.saved.wrapping_add(list.general as usize);
-            list.general += 8;
-            return slot.cast();
-        }
-        let slot = list.stack;
-        list.stack = slot.wrapping_add(1);
-        slot
+        let at = self.general;
+        (at < REGISTERS).then(|| {
+            self.general += 8;
+            self.saved.wrapping_add(at as usize).cast()
+        })
     }
 
+    /// The place of the next argument that a register has carried.
     #[cfg(target_arch = "aarch64")]
-    fn next_slot(&mut self) -> *const u64 {
-        // SAFETY: the creator of this guaranteed a valid list, and no other code uses it during the
-        // call.
-        let list = unsafe { &mut *self.0 };
-        if list.general < 0 {
-            let slot = list.general_end.wrapping_offset(list.general as isize);
-            list.general += 8;
-            return slot.cast();
-        }
-        let slot = list.stack;
-        list.stack = slot.wrapping_add(1);
-        slot
+    fn next_register(&mut self) -> Option<*mut u64> {
+        let at = self.general;
+        (at < 0).then(|| {
+            self.general += 8;
+            self.general_end.wrapping_offset(at as isize).cast()
+        })
     }
 }
