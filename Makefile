@@ -59,8 +59,10 @@ DESCRIPTION_dat = DAT 1.2 (uDAPL): RDMA for programs
 DESCRIPTION_dat2 = DAT 2.0 (uDAPL): RDMA for programs
 
 TARGET = $(or $(CARGO_TARGET_DIR),target)
-# The profile of the C libraries is capi, except in tests; cargo puts what it builds with dev into the folder debug.
-PROFILE ?= capi
+# Tests build with PROFILE=dev, whose folder is debug. Otherwise the archives of the C libraries are optimized as a whole;
+# the crates below them are compiled once, for the command too.
+PROFILE ?= release
+WHOLE = $(if $(PROFILE:dev=),-C lto=fat)
 BUILD = $(TARGET)$(addprefix /,$(CARGO_BUILD_TARGET))/$(PROFILE:dev=debug)
 OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
@@ -83,7 +85,7 @@ tools: $(TARGET)/release/dat verbs
 # Cargo knows what is new. Where it can't be found (sudo make install), what was built will do.
 $(BUILD)/lib%.a: FORCE
 	@if command -v $(CARGO) >/dev/null; then \
-	    $(CARGO_BUILD) rustc --profile $(PROFILE) $(CARGOFLAGS) -p $(subst _,-,$*) --lib --crate-type staticlib -- \
+	    $(CARGO_BUILD) rustc --profile $(PROFILE) $(CARGOFLAGS) -p $(subst _,-,$*) --lib --crate-type staticlib -- $(WHOLE) \
 	        --print native-static-libs=$(abspath $(BUILD))/$*.libs; \
 	elif test -e $@; then echo "$(CARGO) is not found: $@ is used unchanged"; \
 	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
@@ -207,7 +209,7 @@ $(COST)/%.so: tests/cost/operations.c tests/c/examples/end.h all
 	    -L$(OUT) -l$* -Wl,-rpath,$(abspath $(OUT)) -pthread
 
 cost: $(foreach name,$(NAMES),$(COST)/$(name).so)
-	$(CARGO_BUILD) build --profile capi $(CARGOFLAGS) -p dat-cost
+	$(CARGO_BUILD) rustc --release $(CARGOFLAGS) -p dat-cost --bin dat-cost -- -C lto=fat
 
 # Each provider through libdat2: ADAPTERS=shm BATCHES=31. UCX and libfabric are measured alternately if their
 # headers are installed.

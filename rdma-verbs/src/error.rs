@@ -14,8 +14,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// would be undefined in C.
 ///
 /// Its text names the call, the object, the system's reason and, if there is one, a remedy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{call}{object}: {}{}", Reason(*self), Remedy(*self))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The name of the C function; `dlopen` if the libraries cannot be opened.
     pub call: &'static str,
@@ -53,6 +52,14 @@ impl fmt::Display for ErrorObject {
         }
     }
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}: {}{}", self.call, self.object, Reason(*self), Remedy(*self))
+    }
+}
+
+impl std::error::Error for Error {}
 
 impl Error {
     /// Creates the error of a call from its errno.

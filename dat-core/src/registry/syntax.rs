@@ -1,6 +1,7 @@
 //! The syntax of dat.conf: the fields of a line, syntax errors with their columns, and suggestions for misspelt words.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use strsim::osa_distance;
 
@@ -161,8 +162,7 @@ fn is_blank(byte: u8) -> bool {
 }
 
 /// A syntax error in a line of dat.conf; only that line is skipped.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: expected {expected}, found {found}{}", suffix(.hint))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     line: usize,
     column: usize,
@@ -258,10 +258,14 @@ impl SyntaxError {
     }
 }
 
-/// Formats the hint as the end of the message.
-fn suffix(hint: &Option<Box<str>>) -> String {
-    hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"))
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.message())?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "; {hint}"))
+    }
 }
+
+impl std::error::Error for SyntaxError {}
 
 /// Makes text safe to print: a control character, except the tab, becomes its Unicode picture.
 fn printable(bytes: &[u8]) -> String {

@@ -31,14 +31,21 @@ impl fmt::Debug for Libraries {
 }
 
 /// Why a library cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot use {library}: {reason}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
     /// The file name of the library.
     pub library: &'static str,
     /// The text of the dynamic linker.
     pub reason: String,
 }
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot use {}: {}", self.library, self.reason)
+    }
+}
+
+impl std::error::Error for LoadError {}
 
 /// Opens the libraries the first time, and returns the same result from then on.
 ///
