@@ -1,16 +1,30 @@
-//! Runs the suite over a C library. Arguments are filters, as for other tests. `DAT_TEST_IA`
-//! selects an adapter (default: loopback), `DAT_TEST_EXCLUDE` is a list of files with excluded
-//! cases, separated like PATH, and `DAT_TEST_ROUNDS` scales how often cases repeat a race, in
-//! percent.
+//! Runs the suite over a C library: libdat.so with the feature `c-1-2`, and libdat2.so without it.
+//! Arguments are filters, as for other tests. `DAT_TEST_IA` selects an adapter (default: loopback),
+//! `DAT_TEST_EXCLUDE` is a list of files with excluded cases, separated like PATH, and
+//! `DAT_TEST_ROUNDS` scales how often cases repeat a race, in percent.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::suite::report::{Totals, human_line, human_summary};
-use super::suite::{Exclusions, Outcome, Plan, Target, all, set_target};
+#[cfg(feature = "c-1-2")]
+use dat_conformance_c_v1 as suite;
+#[cfg(not(feature = "c-1-2"))]
+use dat_conformance_c_v2 as suite;
 use dat_core::Registry;
+use suite::report::{Totals, human_line, human_summary};
+use suite::{Exclusions, Outcome, Plan, Target, Verdict, all, set_target};
+
+/// Cases that can't be run through the library, with reasons.
+const EXCLUSIONS: [&str; 2] = [
+    include_str!("exclude/both.txt"),
+    if cfg!(feature = "c-1-2") {
+        include_str!("exclude/1.2.txt")
+    } else {
+        include_str!("exclude/2.0.txt")
+    },
+];
 
 /// The adapter that every library has.
 const LOOPBACK: &str = "loopback";
@@ -20,7 +34,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs all cases that are not excluded. Fails if a case fails or, over the software providers, is
 /// skipped.
-pub(crate) fn run(exclusions: &str) -> ExitCode {
+fn main() -> ExitCode {
     let filters: Vec<String> = env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let adapter = env::var("DAT_TEST_IA").unwrap_or_else(|_| LOOPBACK.to_owned());
     let mut target = Target::new(Registry::of_library(), adapter.clone());
@@ -28,7 +42,7 @@ pub(crate) fn run(exclusions: &str) -> ExitCode {
         target.rounds_percent = percent.parse().expect("DAT_TEST_ROUNDS is a percentage");
     }
     set_target(target);
-    let mut exclusions = exclusions.to_owned();
+    let mut exclusions = EXCLUSIONS.concat();
     let files = env::var_os("DAT_TEST_EXCLUDE");
     let files = files.iter().flat_map(env::split_paths);
     for file in files.filter(|file| !file.as_os_str().is_empty()) {
@@ -57,7 +71,7 @@ pub(crate) fn run(exclusions: &str) -> ExitCode {
     // They support everything. Cases that the API does not support are excluded by name.
     let is_software = [LOOPBACK, "shm"].contains(&adapter.as_str())
         || ["auto?", "tcp-"].iter().any(|link| adapter.starts_with(link));
-    let is_unexpected = |verdict: &&super::suite::Verdict| match &verdict.outcome {
+    let is_unexpected = |verdict: &&Verdict| match &verdict.outcome {
         Outcome::Skipped(_) => is_software,
         outcome => outcome.is_failure(),
     };
