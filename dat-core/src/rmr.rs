@@ -206,6 +206,7 @@ impl Rmr {
                 window: &*state.window,
                 region: (bind.triplet.length > 0).then_some(&*lmr.region),
                 address: bind.triplet.address,
+                remote_address: bind.triplet.address,
                 length: bind.triplet.length,
                 privileges: bind.privileges & Privileges::REMOTE,
                 key: None,

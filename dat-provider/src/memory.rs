@@ -17,6 +17,20 @@ pub trait ProtectionDomain: Downcast {
     /// range is not memory of the process.
     fn register(&self, span: Span, privileges: Privileges) -> Result<Registration>;
 
+    /// Registers memory whose first byte the peer names by `address`. The local key names it by its own addresses. The
+    /// remote key differs from the local one, unless `address` is its own.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register); `DAT_MODEL_NOT_SUPPORTED` if the provider has no other addresses (the default).
+    fn register_at(
+        &self,
+        _span: Span,
+        _address: u64,
+        _privileges: Privileges,
+    ) -> Result<Registration> {
+        Err(unsupported("registration of memory under other addresses"))
+    }
+
     /// Creates a memory window; its binds complete with `tag`.
     ///
     /// # Errors
@@ -55,8 +69,9 @@ pub trait MemoryRegion: Downcast {
     /// The error of the device; the memory may then still be in use.
     fn deregister(&self) -> Result<()>;
 
-    /// Registers other memory, in any domain of the adapter, under the same keys. This region is deregistered, also if
-    /// that fails. Until the return, the keys name nothing.
+    /// Registers other memory, in any domain of the adapter, under the same local key; the peer names its first byte by
+    /// `address`. The remote key equals the local one if `address` is the address of the memory. This region is
+    /// deregistered, also if that fails. Until the return, the keys name nothing.
     ///
     /// # Errors
     /// As [`deregister`](Self::deregister); `DAT_MODEL_NOT_SUPPORTED`, without effect, if the provider cannot keep keys
@@ -65,6 +80,7 @@ pub trait MemoryRegion: Downcast {
         &self,
         _domain: &dyn ProtectionDomain,
         _span: Span,
+        _address: u64,
         _privileges: Privileges,
     ) -> Result<Registration> {
         Err(unsupported("registration of other memory under the same keys"))

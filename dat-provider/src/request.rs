@@ -172,6 +172,8 @@ pub struct BindRequest<'a> {
     pub region: Option<&'a dyn MemoryRegion>,
     /// The first address that the peer may access.
     pub address: u64,
+    /// How the peer names that address: by itself, as for DAT, or by another one, such as 0.
+    pub remote_address: u64,
     /// Number of bytes that the peer may access; 0 closes the window.
     pub length: u64,
     /// The accesses that the peer may make.

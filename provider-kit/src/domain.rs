@@ -58,8 +58,22 @@ impl ProtectionDomain for DomainHandle {
     fn register(&self, span: Span, privileges: Privileges) -> Result<Registration> {
         let is_remote = privileges.intersects(Privileges::REMOTE);
         let region = self.0.region(span, privileges);
-        let key = regions::insert(region, is_remote).map_err(no_region)?;
-        Ok(Registered::registration(&self.0, key, is_remote))
+        let key = regions::insert(region.into(), is_remote).map_err(no_region)?;
+        Ok(Registered::new(&self.0, key, is_remote).registration())
+    }
+
+    fn register_at(
+        &self,
+        span: Span,
+        address: u64,
+        privileges: Privileges,
+    ) -> Result<Registration> {
+        if address == span.address() || !privileges.intersects(Privileges::REMOTE) {
+            return self.register(span, privileges);
+        }
+        let region = self.0.region(span, privileges - Privileges::REMOTE);
+        let key = regions::insert(region.into(), false).map_err(no_region)?;
+        Registered::new(&self.0, key, false).named_at(address, &region, privileges)
     }
 
     fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
@@ -127,33 +141,57 @@ impl Drop for Membership {
     }
 }
 
-/// Registered memory. Its key serves local and remote accesses, subject to its privileges.
+/// Registered memory. Its key serves local and remote accesses, subject to its privileges, unless the peer names the
+/// memory by other addresses.
 struct Registered {
     domain: Arc<Domain>,
     key: u32,
-    /// True if peers may access it.
-    is_remote: bool,
+    /// The key for peers, or 0.
+    remote_key: u32,
     registered: RegistrationTime,
     is_deregistered: AtomicBool,
 }
 
 impl Registered {
-    /// The registration of a key that names a region of a domain.
-    fn registration(domain: &Arc<Domain>, key: u32, is_remote: bool) -> Registration {
-        let region = Box::new(Self {
+    /// What a key names that is a region of a domain.
+    fn new(domain: &Arc<Domain>, key: u32, is_remote: bool) -> Self {
+        Self {
             domain: Arc::clone(domain),
             key,
-            is_remote,
+            remote_key: if is_remote { key } else { 0 },
             registered: RegistrationTime::now(),
             is_deregistered: AtomicBool::new(false),
-        });
-        Registration { region, local_key: key, remote_key: if is_remote { key } else { 0 } }
+        }
+    }
+
+    /// Adds a key by which peers name the memory with addresses that begin with this one.
+    fn named_at(
+        mut self,
+        address: u64,
+        memory: &Region,
+        privileges: Privileges,
+    ) -> Result<Registration> {
+        let placed = window::other_name(self.key, memory, address, privileges);
+        self.remote_key = regions::insert(placed, true).map_err(no_region)?;
+        Ok(self.registration())
+    }
+
+    fn registration(self) -> Registration {
+        let (local_key, remote_key) = (self.key, self.remote_key);
+        Registration { region: Box::new(self), local_key, remote_key }
+    }
+
+    /// Makes the key for peers invalid, if it is one of its own.
+    fn end_remote_key(&self) {
+        if self.remote_key != 0 && self.remote_key != self.key {
+            regions::remove(self.remote_key);
+        }
     }
 
     /// Waits until no transfer accesses the memory any more, whose key is invalid.
     fn end_accesses(&self) -> Result<()> {
         self.domain.wait_for_copies();
-        let is_accessible = self.is_remote || direct::has_offers();
+        let is_accessible = self.remote_key != 0 || direct::has_offers();
         if is_accessible && !direct::revoke(self.domain.id, self.registered) {
             return Err(still_accessed());
         }
@@ -177,6 +215,7 @@ impl MemoryRegion for Registered {
         if self.is_deregistered.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        self.end_remote_key();
         regions::remove(self.key);
         self.end_accesses()
     }
@@ -185,6 +224,7 @@ impl MemoryRegion for Registered {
         &self,
         domain: &dyn ProtectionDomain,
         span: Span,
+        address: u64,
         privileges: Privileges,
     ) -> Result<Registration> {
         let domain = downcast(domain)?;
@@ -192,13 +232,19 @@ impl MemoryRegion for Registered {
             return Err(Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleLmr)
                 .because("the region is deregistered"));
         }
+        self.end_remote_key();
         if let Err(error) = self.end_accesses() {
             regions::release(self.key);
             return Err(error);
         }
         let is_remote = privileges.intersects(Privileges::REMOTE);
+        if is_remote && address != span.address() {
+            let region = domain.region(span, privileges - Privileges::REMOTE);
+            regions::resume(self.key, region, false);
+            return Self::new(&domain, self.key, false).named_at(address, &region, privileges);
+        }
         regions::resume(self.key, domain.region(span, privileges), is_remote);
-        Ok(Self::registration(&domain, self.key, is_remote))
+        Ok(Self::new(&domain, self.key, is_remote).registration())
     }
 }
 

@@ -15,7 +15,7 @@ use dat_provider::{Epochs, Segment};
 use dat_sync::region_table::Region;
 
 use crate::fault;
-use crate::regions::regions;
+use crate::regions::{self, regions};
 use crate::window::Backing;
 
 /// The local memory of a posted operation.
@@ -309,10 +309,11 @@ pub fn remote_spans(
     if left == 0 {
         return true;
     }
-    if skip.saturating_add(left) > length || remote.segment(length, privilege).is_none() {
+    if skip.saturating_add(left) > length {
         return false;
     }
-    into.extend(span(remote.triplet.address + skip, left));
+    let Some(memory) = remote.segment(length, privilege) else { return false };
+    into.extend(span(memory.address + skip, left));
     true
 }
 
@@ -410,21 +411,27 @@ impl RemoteMemory<'_> {
                 && contains(backing.key, 0).is_some()
     }
 
-    /// Returns the memory, if it has this privilege. For a window, the underlying region must still exist.
+    /// Returns the memory, if it has this privilege.
     fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
         let RmrTriplet { address, context: key, .. } = *self.triplet;
-        let value = regions().find(key, self.domain, privilege.bits(), address, length)?;
-        if value != 0 {
-            let backing = Backing::unpack(value);
-            if backing.queue_pair != 0 && backing.queue_pair != self.queue_pair {
-                return None;
-            }
-            let region = regions().get(backing.key)?;
-            if region.owner != self.domain || !region.contains(address, length) {
-                return None;
-            }
+        match regions().find(key, self.domain, privilege.bits(), address, length)? {
+            0 => Some(Segment { address, length, key }),
+            _ => self.segment_behind(length, privilege),
         }
-        Some(Segment { address, length, key })
+    }
+
+    /// Returns the memory of a window, or of other addresses than its own. The underlying region must still exist.
+    fn segment_behind(self, length: u64, privilege: Privileges) -> Option<Segment> {
+        let RmrTriplet { address, context: key, .. } = *self.triplet;
+        let found = regions::locate(key, self.domain, privilege.bits(), (address, length));
+        let (value, address) = found?;
+        let backing = Backing::unpack(value);
+        if backing.queue_pair != 0 && backing.queue_pair != self.queue_pair {
+            return None;
+        }
+        let region = regions().get(backing.key)?;
+        let is_inside = region.owner == self.domain && region.contains(address, length);
+        is_inside.then_some(Segment { address, length, key })
     }
 }
 

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::flags::Privileges;
 use dat_provider::{BindRequest, MemoryWindow, WindowScope};
 use dat_sync::Mutex;
 use dat_sync::region_table::Region;
@@ -14,7 +15,7 @@ use dat_sync::region_table::Region;
 use crate::direct::{self, RegistrationTime};
 use crate::domain::{self, Domain};
 use crate::errors::{foreign_object, no_region};
-use crate::regions::{self, regions};
+use crate::regions::{self, Placed, regions};
 
 /// The part of a key that a bind chooses.
 const LAST_BYTE: u32 = 0xff;
@@ -83,13 +84,29 @@ impl Drop for WindowHandle {
     }
 }
 
-/// The backing of a bound window: its value in the region table.
+/// The backing of a bound window, or of a region that peers name by other addresses: its value in the region table.
 #[derive(Clone, Copy)]
 pub struct Backing {
     /// The key of the underlying region.
     pub key: u32,
     /// The id of the only queue pair that may access the window, or 0 for any.
     pub queue_pair: u32,
+}
+
+/// The access bit of an entry of the region table that has a backing and is not a window.
+const NO_WINDOW: u32 = 0x80;
+
+/// What the key is for by which peers name a region that begins at another address for them.
+pub(crate) fn other_name(
+    key: u32,
+    memory: &Region,
+    address: u64,
+    privileges: Privileges,
+) -> Placed {
+    let access = (privileges & Privileges::REMOTE).bits() | NO_WINDOW;
+    let value = Backing { key, queue_pair: 0 }.pack();
+    let shift = memory.address.wrapping_sub(address);
+    Placed { region: Region { address, value, access, ..*memory }, shift }
 }
 
 impl Backing {
@@ -117,6 +134,7 @@ pub fn is_bound(key: u32, domain: u32, queue_pair: u32) -> bool {
         let backing = Backing::unpack(region.value);
         region.owner == domain
             && backing.key != 0
+            && region.access & NO_WINDOW == 0
             && (backing.queue_pair == 0 || backing.queue_pair == queue_pair)
     })
 }
@@ -126,8 +144,10 @@ pub struct Bind {
     window: Arc<Window>,
     /// The new key until the bind executes; 0 if the bind unbinds the window.
     key: Cell<u32>,
+    /// The range of memory that the new key will name.
+    memory: (u64, u64),
     /// What the new key names, if it was chosen: it is not in the table before the bind executes.
-    chosen: Option<Region>,
+    chosen: Option<Placed>,
 }
 
 impl Bind {
@@ -145,33 +165,37 @@ impl Bind {
             WindowScope::QueuePair => queue_pair,
         };
         let bound = match request.region {
-            Some(region) if request.length > 0 => Some(Region {
-                address: request.address,
-                length: request.length,
-                owner: window.domain.id,
-                value: Backing { key: domain::key_of(region)?, queue_pair: scope }.pack(),
-                access: request.privileges.bits(),
+            Some(region) if request.length > 0 => Some(Placed {
+                region: Region {
+                    address: request.remote_address,
+                    length: request.length,
+                    owner: window.domain.id,
+                    value: Backing { key: domain::key_of(region)?, queue_pair: scope }.pack(),
+                    access: request.privileges.bits(),
+                },
+                shift: request.address.wrapping_sub(request.remote_address),
             }),
             _ => None,
         };
         let (key, chosen) = match (bound, request.key) {
             (None, _) => (0, None),
-            (Some(region), Some(key)) => {
+            (Some(placed), Some(key)) => {
                 let reserved = window.state.lock().reserved;
                 if reserved == 0 || key & !LAST_BYTE != reserved & !LAST_BYTE {
                     return Err(not_reserved(key));
                 }
-                (key, Some(region))
+                (key, Some(placed))
             }
-            (Some(region), None) => (regions::insert(region, true).map_err(no_region)?, None),
+            (Some(placed), None) => (regions::insert(placed, true).map_err(no_region)?, None),
         };
-        Ok(Self { window, key: Cell::new(key), chosen })
+        let memory = (request.address, request.length);
+        Ok(Self { window, key: Cell::new(key), memory, chosen })
     }
 
     /// Moves the bind out, so that it can be stored; dropping `self` then has no effect.
     pub fn take(&self) -> Self {
-        let chosen = self.chosen;
-        Self { window: Arc::clone(&self.window), key: Cell::new(self.key.take()), chosen }
+        let (window, key) = (Arc::clone(&self.window), Cell::new(self.key.take()));
+        Self { window, key, ..*self }
     }
 
     /// The new key, or 0.
@@ -194,18 +218,18 @@ impl Bind {
         let key = self.key.take();
         let old = std::mem::replace(&mut state.key, key);
         self.window.revoke(old);
-        self.chosen.is_none_or(|region| regions::set(key, region))
+        self.chosen.is_none_or(|placed| regions::set(key, placed))
     }
 
     fn is_backed(&self) -> bool {
         if self.key() == 0 {
             return true;
         }
-        let Some(bound) = self.chosen.or_else(|| regions().get(self.key())) else { return false };
+        let chosen = self.chosen.map(|placed| placed.region);
+        let Some(bound) = chosen.or_else(|| regions().get(self.key())) else { return false };
         let region = regions().get(Backing::unpack(bound.value).key);
-        region.is_some_and(|region| {
-            region.owner == bound.owner && region.contains(bound.address, bound.length)
-        })
+        let (address, length) = self.memory;
+        region.is_some_and(|region| region.owner == bound.owner && region.contains(address, length))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::in_use::{Use, UseCount};
 use crate::queue_pair::{QueuePair, QueuePairInit};
+use crate::region::Region;
 use crate::shared_receive::{SharedReceiveInit, SharedReceiveQueue};
 use crate::window::{Window, WindowType};
 
@@ -20,6 +21,8 @@ pub struct Domain {
     pub(crate) kit: Arc<dyn ProtectionDomain>,
     /// The windows, by the first three bytes of their keys.
     pub(crate) windows: Mutex<HashMap<u32, Weak<Window>>>,
+    /// The regions, by their local keys.
+    pub(crate) regions: Mutex<HashMap<u32, Weak<Region>>>,
     uses: UseCount,
 }
 
@@ -30,6 +33,7 @@ impl Domain {
             context: Arc::clone(context),
             kit,
             windows: Mutex::default(),
+            regions: Mutex::default(),
             uses: UseCount::default(),
         }))
     }

@@ -5,7 +5,7 @@
 //! except that [`WorkCompletion`] and [`Sge`] have the layout of theirs, so that nothing is copied at the edge.
 //!
 //! # What differs from hardware
-//! - Memory is accessed at its own addresses: an `iova` that is not the address, and zero-based regions, are refused.
+//! - A peer on the same machine does not access memory directly that has an `iova` of its own: this side copies.
 //! - A queue pair of type UC loses a message only if the peer has no receive for it, or is gone.
 //! - A message waits for a receive as long as all its retries take, and its memory is checked when it is sent.
 //!   If the peer shares its receives, the time is about a second longer.

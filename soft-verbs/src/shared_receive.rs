@@ -128,7 +128,7 @@ impl SharedReceiveQueue {
                 "the receive has more segments than the queue allows",
             ));
         }
-        let segments = segments_of(sges)?;
+        let segments = segments_of(sges, &self.domain)?;
         let flags = CompletionFlags::empty();
         let request =
             ReceiveRequest { segments: &segments, cookie: wr_id, flags, checked: Epoch::default() };
@@ -197,14 +197,20 @@ impl std::fmt::Debug for SharedReceiveQueue {
 ///
 /// # Errors
 /// `EINVAL` if there are too many.
-pub(crate) fn segments_of(sges: &[Sge]) -> Result<ArrayVec<Segment, MAX_SEGMENTS>> {
+pub(crate) fn segments_of(
+    sges: &[Sge],
+    domain: &Domain,
+) -> Result<ArrayVec<Segment, MAX_SEGMENTS>> {
     if sges.len() > MAX_SEGMENTS {
         return Err(Error::plain(
             libc::EINVAL,
             "the request has more segments than the queue allows",
         ));
     }
-    let segment =
-        |sge: &Sge| Segment { address: sge.address, length: u64::from(sge.length), key: sge.key };
+    let segment = |sge: &Sge| Segment {
+        address: domain.address_of(sge),
+        length: u64::from(sge.length),
+        key: sge.key,
+    };
     Ok(sges.iter().map(segment).collect())
 }

@@ -18,13 +18,16 @@ pub(super) struct Domain<H> {
 
 impl<H: Hooks> ProtectionDomain for Domain<H> {
     fn register(&self, span: Span, privileges: Privileges) -> Result<Registration> {
-        let object = self.layer.number(Kind::Region);
-        let call = Call::Register { bytes: span.len() as u64, privileges };
-        let registered =
-            self.layer.call(object, &call, || self.inner.register(span, privileges))?;
-        let layer = Arc::clone(&self.layer);
-        let region = Box::new(Region { inner: registered.region, layer, object });
-        Ok(Registration { region, ..registered })
+        self.registered(span, privileges, || self.inner.register(span, privileges))
+    }
+
+    fn register_at(
+        &self,
+        span: Span,
+        address: u64,
+        privileges: Privileges,
+    ) -> Result<Registration> {
+        self.registered(span, privileges, || self.inner.register_at(span, address, privileges))
     }
 
     fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
@@ -32,6 +35,22 @@ impl<H: Hooks> ProtectionDomain for Domain<H> {
         let create = || self.inner.create_window(tag, scope);
         let inner = self.layer.call(object, &Call::CreateWindow { scope }, create)?;
         Ok(Arc::new(Window::<H> { inner, _layer: PhantomData }))
+    }
+}
+
+impl<H: Hooks> Domain<H> {
+    fn registered(
+        &self,
+        span: Span,
+        privileges: Privileges,
+        register: impl FnOnce() -> Result<Registration>,
+    ) -> Result<Registration> {
+        let object = self.layer.number(Kind::Region);
+        let call = Call::Register { bytes: span.len() as u64, privileges };
+        let registered = self.layer.call(object, &call, register)?;
+        let layer = Arc::clone(&self.layer);
+        let region = Box::new(Region { inner: registered.region, layer, object });
+        Ok(Registration { region, ..registered })
     }
 }
 
@@ -56,11 +75,12 @@ impl<H: Hooks> MemoryRegion for Region<H> {
         &self,
         domain: &dyn ProtectionDomain,
         span: Span,
+        address: u64,
         privileges: Privileges,
     ) -> Result<Registration> {
         let below = domain.as_any().downcast_ref::<Domain<H>>().map_or(domain, |own| &*own.inner);
         let call = Call::Register { bytes: span.len() as u64, privileges };
-        let reregister = || self.inner.reregister(below, span, privileges);
+        let reregister = || self.inner.reregister(below, span, address, privileges);
         let registered = self.layer.call(self.object, &call, reregister)?;
         let (layer, object) = (Arc::clone(&self.layer), self.object);
         let region = Box::new(Self { inner: registered.region, layer, object });

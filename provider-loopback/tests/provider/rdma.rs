@@ -171,6 +171,7 @@ fn a_window_is_closed_by_length_zero_by_drop_and_with_its_region() {
             window: &*window,
             region: None,
             address: 0,
+            remote_address: 0,
             length: 0,
             privileges: Privileges::empty(),
             key: None,

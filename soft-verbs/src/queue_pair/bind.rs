@@ -72,10 +72,7 @@ impl QueuePair {
     ) -> Result<()> {
         let region = bind.region.filter(|_| bind.length != 0);
         let used = region.map(|region| region.add_window()).transpose()?;
-        // A range outside of the region lets the bind fail, as one of a region that permits no windows must.
-        let is_permitted = region.is_none_or(|region| may_bind(region));
-        let address = if is_permitted { bind.address } else { u64::MAX / 2 };
-        let bind = WindowBind { address, region, ..*bind };
+        let bind = WindowBind { region, ..*bind };
         self.post_special(window, Some(key), &bind, (request, SpecialKind::Bind))?;
         window.note_bound(used);
         Ok(())
@@ -101,10 +98,14 @@ impl QueuePair {
         let handle = window.kit.lock().clone();
         let handle = handle.ok_or_else(|| Error::invalid("the window is deallocated"))?;
         let flags = self.flags(request.flags);
+        // A range outside of the region lets the bind fail, as one of a region that permits no windows must.
+        let permitted = bind.region.filter(|region| may_bind(region));
+        let is_zero_based = bind.access.contains(Access::ZERO_BASED);
         let posted = BindRequest {
             window: &*handle,
             region: bind.region.map(|region| &*region.kit),
-            address: bind.address,
+            address: permitted.map_or(u64::MAX / 2, |region| region.memory_at(bind.address)),
+            remote_address: if is_zero_based { 0 } else { bind.address },
             length: bind.length,
             privileges: bind.access.privileges(),
             key,

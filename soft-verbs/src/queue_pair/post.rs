@@ -56,11 +56,11 @@ impl QueuePair {
         }
         let (flags, checked) = (CompletionFlags::empty(), Epoch::default());
         if let [sge] = sges {
-            let buffer = Buffer { address: sge.address, length: sge.length.into() };
+            let buffer = Buffer { address: self.domain.address_of(sge), length: sge.length.into() };
             let posted = self.kit.post_one_receive(buffer, sge.key, wr_id, flags, checked);
             return posted.map_err(Error::from);
         }
-        let segments = segments_of(sges)?;
+        let segments = segments_of(sges, &self.domain)?;
         let request = ReceiveRequest { segments: &segments, cookie: wr_id, flags, checked };
         self.kit.post_receive(&request).map_err(Error::from)
     }
@@ -143,10 +143,11 @@ impl QueuePair {
             return self.post_inline(kit, request, flags);
         };
         if self.kind() == QueuePairType::Ud {
-            return self.post_datagram(request, &segments_of(sges)?, flags);
+            return self.post_datagram(request, &segments_of(sges, &self.domain)?, flags);
         }
         let (cookie, checked) = (request.wr_id, Epoch::default());
-        if let [Sge { address, length, key }] = *sges {
+        if let [sge @ Sge { length, key, .. }] = *sges {
+            let address = self.domain.address_of(&sge);
             let buffer = Buffer { address, length: length.into() };
             let posted = match request.operation {
                 SendOperation::Send => kit.post_one_send(buffer, key, cookie, flags, checked),
@@ -160,7 +161,7 @@ impl QueuePair {
             };
             return posted.map_err(Error::from);
         }
-        self.post_segments(kit, request, &segments_of(sges)?, flags)
+        self.post_segments(kit, request, &segments_of(sges, &self.domain)?, flags)
     }
 
     #[inline]

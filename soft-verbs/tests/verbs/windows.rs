@@ -111,3 +111,35 @@ fn a_bind_that_is_not_permitted_fails() {
     assert_eq!(other.brief(1), [(1, WcStatus::MW_BIND_ERR)]);
     assert_eq!(other.qp.state(), QueuePairState::Err);
 }
+
+#[test]
+fn a_window_is_named_by_addresses_of_its_region_or_from_zero() {
+    let [one, other] = pair();
+    let region = {
+        let (address, length) = (other.memory.address(), other.memory.len() as u64);
+        // SAFETY: the memory outlives the region.
+        unsafe { other.domain.register(address, length, 0x1000, all_access()) }
+    };
+    let region = region.expect("memory of the process");
+    let window = other.domain.allocate_window(WindowType::One).expect("a window");
+    let bind = |access| {
+        let bind = WindowBind { region: Some(&region), address: 0x1040, length: 8, access };
+        let key = other.qp.bind_window(&window, 5, SendFlags::SIGNALED, &bind).expect("a bind");
+        other.done(1);
+        key
+    };
+    let write = |key, address| {
+        let remote = Remote { key, address };
+        one.post(60, SendOperation::Write(remote), one.sge(0, 8));
+        one.one().status
+    };
+    one.memory.write(0, b"for both").expect("inside");
+    let key = bind(Access::REMOTE_WRITE);
+    assert_eq!(write(key, 0x1040), WcStatus::SUCCESS);
+    let key = bind(Access::REMOTE_WRITE | Access::ZERO_BASED);
+    assert_eq!(write(key, 0), WcStatus::SUCCESS);
+    let mut bytes = [0; 16];
+    other.memory.read(0x40, &mut bytes).expect("inside");
+    assert_eq!(&bytes, b"for both\0\0\0\0\0\0\0\0");
+    assert_eq!(write(key, 1), WcStatus::REM_ACCESS_ERR);
+}

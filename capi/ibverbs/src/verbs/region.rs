@@ -5,9 +5,14 @@ use std::sync::Arc;
 
 use dat_soft_verbs::{Access, Region};
 use libc::size_t;
+use rdma_verbs::sys::domain_ex::{
+    IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+    IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH,
+};
 use rdma_verbs::sys::verbs::{ibv_mr, ibv_pd, ibv_sge};
 
 use super::domain;
+use super::post::segments;
 use crate::guard::{self, Failure, INVALID, Result, UNSUPPORTED};
 use crate::object::{self, fields_of};
 
@@ -122,8 +127,8 @@ pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     })
 }
 
-/// Registers a region again, with other memory, another domain or other accesses. Its keys stay. Returns 0, or
-/// one of the negative results of the manual page, with errno.
+/// Registers a region again, with other memory, another domain or other accesses. Its keys stay, unless it has an iova
+/// of its own. Returns 0, or one of the negative results of the manual page, with errno.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_rereg_mr(
     mr: *mut ibv_mr,
@@ -140,11 +145,13 @@ pub unsafe extern "C" fn ibv_rereg_mr(
         // SAFETY: the caller guarantees a live region, which no other thread uses meanwhile.
         let old = unsafe { &mut *mr.cast::<Mr>() };
         let (mut new_address, mut new_length) = (old.c.addr, old.c.length);
+        let mut iova = old.core.iova();
         if flags & CHANGE_TRANSLATION != 0 {
             if address.is_null() || length == 0 {
                 return Err(INVALID);
             }
             (new_address, new_length) = (address, length);
+            iova = address.addr() as u64;
         }
         let new_pd = if flags & CHANGE_PD != 0 { pd } else { old.c.pd };
         let new_access =
@@ -153,10 +160,12 @@ pub unsafe extern "C" fn ibv_rereg_mr(
         let new_access = self::access(new_access)?;
         // SAFETY: the caller guarantees a live domain.
         let domain = unsafe { domain::core(new_pd) };
+        let length = new_length as u64;
         // SAFETY: the caller guarantees the memory.
-        let again = unsafe { domain.reregister(&old.core, start, new_length as u64, new_access) };
+        let again = unsafe { domain.reregister(&old.core, start, length, iova, new_access) };
         old.core = again?;
         (old.c.addr, old.c.length, old.c.pd) = (new_address, new_length, new_pd);
+        (old.c.lkey, old.c.rkey) = (old.core.local_key(), old.core.remote_key());
         // SAFETY: the caller guarantees a live domain.
         old.c.context = unsafe { domain::context(new_pd) };
         Ok(())
@@ -170,18 +179,27 @@ pub unsafe extern "C" fn ibv_rereg_mr(
     }
 }
 
-/// The operation of `ibv_advise_mr`: memory is paged by the system, so advice changes nothing. Keys and ranges are
-/// checked by the operations that use them.
+/// The operation of `ibv_advise_mr`.
 pub(crate) unsafe extern "C" fn advise(
-    _pd: *mut ibv_pd,
+    pd: *mut ibv_pd,
     advice: c_int,
-    _flags: u32,
+    flags: u32,
     ranges: *mut ibv_sge,
     count: u32,
 ) -> c_int {
-    guard::status(|| match advice {
-        0..=2 if count > 0 && !ranges.is_null() => Ok(()),
-        0..=2 => Err(INVALID),
-        _ => Err(UNSUPPORTED),
+    guard::status(|| {
+        if !matches!(advice, IBV_ADVISE_MR_ADVICE_PREFETCH..=IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+        {
+            return Err(UNSUPPORTED);
+        }
+        if flags & !IBV_ADVISE_MR_FLAG_FLUSH != 0 || count == 0 {
+            return Err(INVALID);
+        }
+        let count = c_int::try_from(count).map_err(|_| INVALID)?;
+        // SAFETY: the caller guarantees the segments.
+        let segments = unsafe { segments(ranges, count) }?;
+        let is_written = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+        // SAFETY: the caller guarantees a live domain.
+        Ok(unsafe { domain::core(pd) }.advise(segments, is_written)?)
     })
 }

@@ -81,6 +81,7 @@ impl Side {
             window: &*self.place.window,
             region: Some(&*self.place.region),
             address: self.place.target(slot).address,
+            remote_address: self.place.target(slot).address,
             length: 16,
             privileges: Privileges::REMOTE_WRITE,
             key: None,

@@ -162,10 +162,12 @@ impl Side {
         privileges: Privileges,
         cookie: u64,
     ) -> u32 {
+        let address = buffer.memory.address() + offset as u64;
         let bind = BindRequest {
             window,
             region: Some(&*buffer.region),
-            address: buffer.memory.address() + offset as u64,
+            address,
+            remote_address: address,
             length: length as u64,
             privileges,
             key: None,

@@ -228,6 +228,7 @@ impl World {
                 window: &*near.window,
                 region: Some(&*near.region),
                 address: area.address,
+                remote_address: area.address,
                 length: area.length,
                 privileges: Privileges::ALL,
                 key: Some(key),
