@@ -205,9 +205,8 @@ pub trait ConnectionSink: Send + Sync {
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>);
 
     /// A request waits for a receive of the peer, and the queue pair
-    /// [limits](QueuePair::limit_receive_wait) the time. If the peer takes its receives from a queue that it shares
-    /// (`is_shared`), it may also just not have answered yet.
-    fn receive_awaited(&self, _attempt: u64, _is_shared: bool) {}
+    /// [limits](QueuePair::limit_receive_wait) the time.
+    fn receive_awaited(&self, _attempt: u64) {}
 }
 
 /// A listening point and its connection qualifier.

@@ -8,7 +8,6 @@
 //! - A peer on the same machine does not access memory directly that has an `iova` of its own: this side copies.
 //! - A queue pair of type UC loses a message only if the peer has no receive for it, or is gone.
 //! - A message waits for a receive as long as all its retries take, and its memory is checked when it is sent.
-//!   If the peer shares its receives, the time is about a second longer.
 //! - The path is chosen by the kernel: packet sequence numbers, service levels, the MTU and alternate paths have no effect.
 //! - A queue pair connects when it becomes ready to receive: the side with the larger number to the other one, whose
 //!   address is the GID and whose TCP port is in the number. Requests that are posted before wait, for about a second or

@@ -77,7 +77,7 @@ impl<H: Hooks> ConnectionSink for EventSink<H> {
         self.layer.hooks.event(&self.end, &self.outer, attempt, event);
     }
 
-    fn receive_awaited(&self, attempt: u64, is_shared: bool) {
-        self.outer.receive_awaited(attempt, is_shared);
+    fn receive_awaited(&self, attempt: u64) {
+        self.outer.receive_awaited(attempt);
     }
 }

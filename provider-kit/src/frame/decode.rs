@@ -56,6 +56,7 @@ const fn head_length(kind: u8) -> Option<usize> {
         | kind::MORE
         | kind::RTS
         | kind::CTS
+        | kind::NO_RECEIVE
         | kind::ACK
         | kind::END => Some(24),
         _ => None,
@@ -127,6 +128,7 @@ impl Fields {
             kind::MORE => Body::More { length, last },
             kind::RTS => Body::Rts { length },
             kind::CTS => Body::Cts,
+            kind::NO_RECEIVE => Body::NoReceive,
             kind::OFFER => self.offer()?,
             kind::ACK => Body::Ack,
             kind::END => Body::End { reason: self.reason()? },

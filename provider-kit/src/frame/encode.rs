@@ -25,6 +25,7 @@ pub(super) mod kind {
     pub(crate) const END: u8 = 27;
     pub(crate) const OFFER: u8 = 28;
     pub(crate) const SEND_IMMEDIATE: u8 = 29;
+    pub(crate) const NO_RECEIVE: u8 = 30;
 }
 
 pub(super) const SOLICITED: u8 = 1;
@@ -166,6 +167,7 @@ impl Body {
             }
             Self::Rts { length } => plain(kind::RTS, length),
             Self::Cts => plain(kind::CTS, 0),
+            Self::NoReceive => plain(kind::NO_RECEIVE, 0),
             Self::Offer { length, solicited, extents, epoch } => Fields {
                 flags: flag(solicited, SOLICITED),
                 remote: Some((Remote { context: extents, address: epoch }, 0)),

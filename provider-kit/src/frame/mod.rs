@@ -187,6 +187,8 @@ pub enum Body {
     },
     /// Rendezvous: the peer has a buffer for the announced message, or did not fetch the offered one.
     Cts,
+    /// The oldest message that the peer has not executed waits for a receive of its shared receive queue.
+    NoReceive,
     /// Offers a message that the receiver fetches from the memory of the sender. The payload lists the
     /// extents of the message. No request follows before the peer has executed it or sent `CTS`.
     Offer {

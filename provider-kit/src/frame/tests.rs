@@ -96,6 +96,7 @@ fn body() -> impl Strategy<Value = Body> {
         (piece, any::<bool>()).prop_map(|(length, last)| Body::More { length, last }),
         length.prop_map(|length| Body::Rts { length }),
         Just(Body::Cts),
+        Just(Body::NoReceive),
         (1..=MAX_TRANSFER, any::<bool>(), 1..=MAX_EXTENTS, any::<u64>()).prop_map(
             |(length, solicited, extents, epoch)| Body::Offer { length, solicited, extents, epoch }
         ),

@@ -122,6 +122,8 @@ pub(crate) struct Inbound {
     pub(super) announced: Announced,
     /// Eager messages that wait for a buffer of the shared receive queue.
     pub(super) unexpected: VecDeque<Unexpected>,
+    /// The peer knows that its oldest message waits for such a buffer.
+    pub(super) is_stall_reported: bool,
     /// Number of requests that were dropped and not counted yet.
     pub(crate) dropped: u32,
     /// A request of the peer failed. This ends the connection once earlier requests are answered.
@@ -142,6 +144,7 @@ impl Default for Inbound {
             offer_answer: None,
             announced: Announced::Nothing,
             unexpected: VecDeque::new(),
+            is_stall_reported: false,
             dropped: 0,
             failure: None,
             refusal: None,

@@ -51,6 +51,8 @@ pub(crate) struct Outbound {
     pub(super) peer_receives_used: u32,
     /// Sequence numbers of the eager messages that the peer has not acknowledged.
     pub(super) unacked_eager: VecDeque<u32>,
+    /// The latest message for which the peer has said that it has no receive to share.
+    pub(super) stalled: Option<u32>,
     pub(super) rendezvous: Rendezvous,
     /// Number of messages in a row that were offered and not fetched.
     unfetched_offers: u8,
@@ -71,6 +73,7 @@ impl Outbound {
             peer_posted: 0,
             peer_receives_used: 0,
             unacked_eager: VecDeque::new(),
+            stalled: None,
             rendezvous: Rendezvous::None,
             unfetched_offers: 0,
             is_unreliable: false,

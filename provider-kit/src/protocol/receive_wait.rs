@@ -3,7 +3,7 @@
 //! The owner of the queue pair has the clock: the wait is reported to it when it begins, and it ends the wait. Only the
 //! peer knows whether it has a receive, because it may not have reported the latest ones. The request is therefore sent
 //! at the end of the time, and the peer refuses it if it has no receive. A peer that shares its receives stores short
-//! messages without one and never refuses them, so their request fails on this side.
+//! messages without one and never refuses them: it says when it has no receive, and the request fails on this side.
 
 use dat_provider::status::DtoStatus;
 
@@ -25,8 +25,19 @@ impl Protocol {
         !has_expired
     }
 
-    /// A request waits, or may wait, for a receive.
-    pub(super) fn note_receive_wait(&mut self, number: u32, queues: &WorkQueues) {
+    /// The peer, which shares its receives, has none for the oldest message.
+    pub(super) fn note_no_receive(&mut self, queues: &WorkQueues) {
+        let outbound = &mut self.outbound;
+        let is_announced = outbound.rendezvous == Rendezvous::Announced;
+        let eager = outbound.unacked_eager.front().copied();
+        let number = eager.or_else(|| is_announced.then(|| outbound.sends.next_sequence()));
+        let Some(number) = number else { return };
+        outbound.stalled = Some(number);
+        self.note_receive_wait(number, queues);
+    }
+
+    /// A request waits for a receive.
+    fn note_receive_wait(&mut self, number: u32, queues: &WorkQueues) {
         let is_other =
             matches!(self.receive_wait, ReceiveWait::Begun(_) | ReceiveWait::Reported(_));
         if queues.limits_receive_wait && !is_other {
@@ -34,12 +45,12 @@ impl Protocol {
         }
     }
 
-    /// Takes the report of a wait: whether the peer shares its receives.
+    /// Takes the report of a wait: whether one has begun.
     #[inline]
-    pub(crate) fn take_receive_wait(&mut self) -> Option<bool> {
-        let ReceiveWait::Begun(number) = self.receive_wait else { return None };
+    pub(crate) fn take_receive_wait(&mut self) -> bool {
+        let ReceiveWait::Begun(number) = self.receive_wait else { return false };
         self.receive_wait = ReceiveWait::Reported(number);
-        Some(self.outbound.peer_uses_srq)
+        true
     }
 
     /// The time of the wait that was reported is over.
@@ -58,11 +69,17 @@ impl Protocol {
             let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
             return self.end(EndCause::Broken, Some(reason));
         }
-        let is_it = outbound.rendezvous == Rendezvous::Announced
-            && outbound.sends.next_sequence() == number;
-        if let Some(request) = outbound.sends.waiting.front_mut().filter(|_| is_it) {
-            request.local_status = Some(DtoStatus::ReceiverNotReady);
-        } else if let Some(&oldest) = self.outbound.unacked_eager.front() {
+        let is_announced = outbound.rendezvous == Rendezvous::Announced;
+        let announced = is_announced.then(|| outbound.sends.next_sequence());
+        if announced == Some(number) {
+            if let Some(request) = outbound.sends.waiting.front_mut() {
+                request.local_status = Some(DtoStatus::ReceiverNotReady);
+            }
+            return;
+        }
+        // Another message may wait by now, whose time begins here.
+        let oldest = outbound.unacked_eager.front().copied().or(announced);
+        if let Some(oldest) = oldest.filter(|oldest| outbound.stalled == Some(*oldest)) {
             self.note_receive_wait(oldest, queues);
         }
     }

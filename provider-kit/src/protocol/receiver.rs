@@ -265,7 +265,12 @@ impl<O: Transmit> Receiver<'_, O> {
     fn dispatch(&mut self, body: Body) -> Accepted {
         let is_first = !matches!(
             body,
-            Body::More { .. } | Body::Data { .. } | Body::Ack | Body::End { .. } | Body::Cts
+            Body::More { .. }
+                | Body::Data { .. }
+                | Body::Ack
+                | Body::End { .. }
+                | Body::Cts
+                | Body::NoReceive
         );
         if is_first && self.protocol.inbound.arriving.is_some() {
             return Err(Refused);
@@ -332,6 +337,11 @@ impl<O: Transmit> Receiver<'_, O> {
                 let outbound = &mut self.protocol.outbound;
                 let is_expected = outbound.withdraw_offer() || outbound.grant();
                 if is_expected { Ok(()) } else { Err(Refused) }
+            }
+            Body::NoReceive if !self.protocol.outbound.peer_uses_srq => Err(Refused),
+            Body::NoReceive => {
+                self.protocol.note_no_receive(self.queues);
+                Ok(())
             }
             Body::Ack => Ok(()),
             Body::End { reason } => {

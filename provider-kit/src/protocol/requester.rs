@@ -101,8 +101,6 @@ impl Protocol {
             if self.outbound.peer_uses_srq {
                 if self.outbound.rendezvous != Rendezvous::Granted {
                     self.announce(length, out);
-                    let number = self.outbound.sends.next_sequence();
-                    self.note_receive_wait(number, queues);
                     return false;
                 }
             } else if !self.outbound.is_unreliable
@@ -151,7 +149,6 @@ impl Protocol {
         let consumes_receive = request.consumes_receive();
         if is_first && is_eager {
             self.outbound.unacked_eager.push_back(sequence);
-            self.note_receive_wait(sequence, queues);
         } else if is_first && consumes_receive {
             self.outbound.note_begun();
         }

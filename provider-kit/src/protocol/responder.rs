@@ -30,22 +30,35 @@ impl Protocol {
                     return self.inbound.refuse(BreakCause::Access);
                 }
             }
-            let Some(receive) = queues.receives.take(upcalls) else { return };
+            let Some(receive) = queues.receives.take(upcalls) else {
+                return self.report_stall(out);
+            };
+            self.inbound.is_stall_reported = false;
             let Some(message) = self.inbound.unexpected.pop_front() else { return };
             if !self.store(queues, upcalls, receive, &message, length) {
                 return;
             }
         }
         if matches!(self.inbound.announced, Announced::Waiting) {
-            if let Some(receive) = queues.receives.take(upcalls) {
-                self.inbound.announced = Announced::Reserved(receive);
-            }
+            let Some(receive) = queues.receives.take(upcalls) else {
+                return self.report_stall(out);
+            };
+            self.inbound.is_stall_reported = false;
+            self.inbound.announced = Announced::Reserved(receive);
         }
         let is_reserved = matches!(self.inbound.announced, Announced::Reserved(_));
         if is_reserved && self.write(Body::Cts, &[], out) {
             if let Some(receive) = self.inbound.take_announced() {
                 self.inbound.announced = Announced::Granted(receive);
             }
+        }
+    }
+
+    /// Reports to the peer that its oldest message has no receive.
+    #[cold]
+    fn report_stall(&mut self, out: &mut impl Transmit) {
+        if !self.inbound.is_stall_reported {
+            self.inbound.is_stall_reported = self.write(Body::NoReceive, &[], out);
         }
     }
 

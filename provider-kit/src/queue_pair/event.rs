@@ -15,8 +15,8 @@ pub(super) enum Event {
     AcceptFailed(RefusalCause),
     Disconnected,
     Broken,
-    /// A request waits for a receive; whether the peer shares its receives.
-    ReceiveAwaited(bool),
+    /// A request waits for a receive.
+    ReceiveAwaited,
 }
 
 impl Event {
@@ -40,7 +40,7 @@ impl Event {
             Self::AcceptFailed(cause) => ConnectionUpcall::AcceptFailed { cause: *cause },
             Self::Disconnected => ConnectionUpcall::Disconnected,
             Self::Broken => ConnectionUpcall::Broken,
-            Self::ReceiveAwaited(is_shared) => return sink.receive_awaited(attempt, *is_shared),
+            Self::ReceiveAwaited => return sink.receive_awaited(attempt),
         };
         sink.connection_event(attempt, upcall);
     }

@@ -312,9 +312,9 @@ impl QpState {
             self.phase = Phase::Connected;
             self.push_event(Event::Established(established));
         }
-        let awaited = self.conn.as_mut().and_then(|conn| conn.protocol.take_receive_wait());
-        if let Some(is_shared) = awaited {
-            self.push_event(Event::ReceiveAwaited(is_shared));
+        let is_awaited = self.conn.as_mut().is_some_and(|conn| conn.protocol.take_receive_wait());
+        if is_awaited {
+            self.push_event(Event::ReceiveAwaited);
         }
         let Some(conn) = &mut self.conn else { return };
         if self.is_closing && conn.protocol.outbound.sends.is_empty() {

@@ -23,7 +23,7 @@ struct TwinSink(Weak<QueuePair>);
 impl ConnectionSink for TwinSink {
     fn connection_event(&self, _attempt: u64, _event: ConnectionUpcall<'_>) {}
 
-    fn receive_awaited(&self, _attempt: u64, _is_shared: bool) {
+    fn receive_awaited(&self, _attempt: u64) {
         if let Some(queue_pair) = self.0.upgrade() {
             queue_pair.note_receive_wait_of_twin();
         }

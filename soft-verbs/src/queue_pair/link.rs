@@ -99,9 +99,9 @@ impl ConnectionSink for LinkSink {
         }
     }
 
-    fn receive_awaited(&self, attempt: u64, is_shared: bool) {
+    fn receive_awaited(&self, attempt: u64) {
         if let Some(queue_pair) = self.0.get().and_then(Weak::upgrade) {
-            queue_pair.note_receive_wait(attempt, is_shared);
+            queue_pair.note_receive_wait(attempt);
         }
     }
 }

@@ -8,9 +8,6 @@ use super::{Control, QueuePair, QueuePairAttributes};
 /// The number of retries that has no end.
 const FOR_EVER: u8 = 7;
 
-/// A peer that shares its receives does not say that it has none. It is given this much more time to answer.
-const TIME_TO_ANSWER: Duration = Duration::from_secs(1);
-
 /// The times of `min_rnr_timer`, in units of 10 µs (InfiniBand, table of the RNR NAK timer field).
 const TIMES: [u16; 32] = [
     65_535, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536,
@@ -39,7 +36,7 @@ impl QueuePair {
     }
 
     /// A request waits for a receive of the peer.
-    pub(super) fn note_receive_wait(&self, attempt: u64, is_shared: bool) {
+    pub(super) fn note_receive_wait(&self, attempt: u64) {
         let control = self.control.lock();
         let is_this = control.link.is_attempt(attempt);
         let time = retry_time(&control);
@@ -47,7 +44,6 @@ impl QueuePair {
         if !is_this {
             return;
         }
-        let time = if is_shared { time + TIME_TO_ANSWER } else { time };
         if time.is_zero() {
             return self.kit.end_receive_wait();
         }

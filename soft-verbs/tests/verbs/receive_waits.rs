@@ -10,6 +10,7 @@ use crate::world::{Side, to_rtr, to_rts};
 /// The codes of the times that a test needs, in `min_rnr_timer`.
 const TEN_MICROSECONDS: u8 = 1;
 const FORTY_MILLISECONDS: u8 = 24;
+const HUNDRED_SIXTY_MILLISECONDS: u8 = 28;
 
 /// Connects two sides. The first one repeats a message `rnr_retry` times, which the second one asks for in intervals.
 fn connect(sides: [Side; 2], rnr_retry: u8, min_rnr_timer: u8) -> [Side; 2] {
@@ -137,8 +138,28 @@ fn a_shared_queue_without_receives_is_no_receive() {
         one.post(2, SendOperation::Send, one.sge(0, 8));
         expect_exceeded(&one, Duration::from_millis(80), begun);
         assert_eq!(other.qp.state(), QueuePairState::Rts);
-        // The message took no receive.
+        // The message takes no receive once the peer has read the end of the connection.
+        std::thread::sleep(Duration::from_millis(200));
         shared.post_receive(6, &[other.sge(0, 64)]).expect("space");
         other.expect_nothing();
     }
+}
+
+#[test]
+fn a_shared_queue_is_waited_for_with_each_message() {
+    let (other, shared) = sharing();
+    let [one, other] =
+        connect([Side::new(QueuePairType::Rc), other], 6, HUNDRED_SIXTY_MILLISECONDS);
+    one.post(0, SendOperation::Send, one.sge(0, 8));
+    one.post(1, SendOperation::Send, one.sge(0, 8));
+    for n in 0..2 {
+        one.expect_nothing();
+        shared.post_receive(n, &[other.sge(0, 64)]).expect("space");
+        assert_eq!(one.brief(1), [(n, WcStatus::SUCCESS)]);
+        assert_eq!(other.brief(1), [(n, WcStatus::SUCCESS)]);
+    }
+    let begun = Instant::now();
+    one.post(1, SendOperation::Send, one.sge(0, 8));
+    one.post(2, SendOperation::Send, one.sge(0, 8));
+    expect_exceeded(&one, Duration::from_millis(960), begun);
 }

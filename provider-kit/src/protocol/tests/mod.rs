@@ -16,6 +16,7 @@ mod losses;
 mod oracle;
 mod place;
 mod post;
+mod receive_wait;
 mod scenarios;
 mod script;
 mod side;

@@ -328,7 +328,8 @@ impl World {
             13 => Body::Data { length: any, last },
             14 => Body::More { length: any, last },
             15 => Body::Rts { length: any },
-            16 => Body::Cts,
+            16 if last => Body::Cts,
+            16 => Body::NoReceive,
             17 => {
                 let extents = input.byte().into();
                 Body::Offer { length: any, solicited, extents, epoch: 1 }

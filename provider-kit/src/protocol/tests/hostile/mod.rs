@@ -189,7 +189,7 @@ fn counts_that_go_back_or_cover_unsent_requests_are_refused() {
     ];
     for ((done, posted), is_possible) in cases {
         let [done, posted] = [done, posted].map(|count| first.wrapping_add(count));
-        for body in [Body::Ack, Body::Cts, Body::Rts { length: 1 }] {
+        for body in [Body::Ack, Body::Cts, Body::NoReceive, Body::Rts { length: 1 }] {
             let is_accepted = is_possible && body == Body::Ack;
             let frame = Frame { done, posted, ..Frame::new(body) };
             assert_eq!(send(stage, &places, &[frame]), is_accepted, "{frame:?}");
