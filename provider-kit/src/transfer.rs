@@ -266,14 +266,15 @@ pub fn checked_local_spans(
 pub fn checked_local_span(
     local: LocalMemory<'_>,
     (checked, epochs): (u64, &Epochs),
+    privilege: Privileges,
     length: u64,
 ) -> Option<Span> {
-    match local.segments {
-        [segment] if length <= segment.length && epochs.is_current(checked) => {
-            span(segment.address, length)
-        }
-        _ => None,
+    let &[segment] = local.segments else { return None };
+    let segment = CheckedSegment { segment, domain: local.domain, checked, epochs };
+    if length > segment.segment.length || !segment.permits(privilege) {
+        return None;
     }
+    span(segment.segment.address, length)
 }
 
 /// Appends the spans of `left` bytes of validated segments after the first `skip`. Returns false, without effect, if

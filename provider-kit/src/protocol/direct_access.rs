@@ -61,7 +61,8 @@ impl Protocol {
         }
         let local = LocalMemory { segments, domain: queues.domain };
         let checked = (checked.number(), &*queues.receives.epochs);
-        let span = transfer::checked_local_span(local, checked, length)?;
+        let span =
+            transfer::checked_local_span(local, checked, direction.local_privilege(), length)?;
         let accessed = out.writer().access(&Access { direction, remote, length, local: &[span] });
         if let AccessResult::Done = accessed {
             queues.credits.take_available();

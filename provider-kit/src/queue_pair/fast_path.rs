@@ -1,6 +1,6 @@
 //! The fast paths of posts and polls, which apply if no request waits and the link has space.
 
-use dat_provider::flags::CompletionFlags;
+use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::status::Operation;
 use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Request, Segment, Work};
@@ -100,10 +100,11 @@ impl SoftQp {
         let frame = Frame { quiet, ..protocol.frame(body) };
         link.polls_send = quiet && !attention.is_lent() && self.core.polls_send();
         let was_holding = link.is_holding();
-        let is_written = match transfer::checked_local_span(local, checked, length) {
-            Some(span) => protocol.write_frame(&frame, &[span], link),
-            None => protocol.write_segments(&frame, (local, checked), length, link),
-        };
+        let is_written =
+            match transfer::checked_local_span(local, checked, Privileges::LOCAL_READ, length) {
+                Some(span) => protocol.write_frame(&frame, &[span], link),
+                None => protocol.write_segments(&frame, (local, checked), length, link),
+            };
         if !is_written {
             return false;
         }
@@ -165,7 +166,11 @@ impl SoftQp {
         let local = LocalMemory { segments: &[segment], domain: queues.domain };
         let checked = (checked, &*queues.receives.epochs);
         let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
-        let Some(span) = transfer::checked_local_span(local, checked, length) else { return false };
+        let Some(span) =
+            transfer::checked_local_span(local, checked, Privileges::LOCAL_READ, length)
+        else {
+            return false;
+        };
         if !protocol.write_message(length, solicited, span, link) {
             return false;
         }

@@ -70,7 +70,12 @@ impl ReceiveQueue {
     pub(crate) fn front_span(&self, length: u64) -> Option<(PostedReceive, Span)> {
         let (posted, segments) = self.ring.front()?;
         let local = LocalMemory { segments, domain: self.domain };
-        let span = transfer::checked_local_span(local, (posted.checked, &self.epochs), length)?;
+        let span = transfer::checked_local_span(
+            local,
+            (posted.checked, &self.epochs),
+            Privileges::LOCAL_WRITE,
+            length,
+        )?;
         Some((*posted, span))
     }
 
