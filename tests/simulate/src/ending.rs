@@ -111,8 +111,6 @@ impl World {
         dat_core::simulated_timer::clear();
         let Self { processes, trace, .. } = self;
         trace.line(|| "all adapters are closed".to_owned());
-        let threads = network::with(|network| std::mem::take(&mut network.threads));
-        drop(processes);
-        threads::end_all(threads)
+        threads::end_after(processes)
     }
 }

@@ -5,6 +5,7 @@
 //!     dat-simulate --seed 17 --trace        shows what happens
 
 mod bounds;
+mod datagrams;
 mod descriptors;
 mod direct;
 mod ending;
@@ -20,6 +21,7 @@ mod process;
 mod queue;
 mod refusals;
 mod registrations;
+mod reports;
 mod ring;
 mod scheduler;
 mod stream;
@@ -96,8 +98,10 @@ fn main() -> ExitCode {
         let trace = trace::Trace::new(arguments.trace);
         let workload = arguments.workload.unwrap_or_else(|| Workload::of(seed));
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            if workload == Workload::Verbs {
-                return verbs::run(seed, arguments.steps, trace);
+            match workload {
+                Workload::Verbs => return verbs::run(seed, arguments.steps, trace),
+                Workload::Datagrams => return datagrams::run(seed, arguments.steps, trace),
+                _ => {}
             }
             world::World::new(seed, arguments.workload, &registry, trace).run(arguments.steps)
         }));

@@ -35,6 +35,8 @@ pub(crate) enum Workload {
     /// What soft-verbs uses of the engine and DAT does not: unreliable connections, receives that outlive a connection,
     /// immediate data, keys of windows.
     Verbs,
+    /// Datagrams of soft-verbs, by the sockets of the system. No seed decides for it.
+    Datagrams,
     /// The adapters themselves, with the sockets and the memory of the system. No seed decides for them.
     Shm,
     Tcp,
@@ -57,7 +59,7 @@ impl Workload {
     pub(crate) fn adapter(self) -> Option<&'static str> {
         match self {
             Self::Shm => Some("shm"),
-            Self::Tcp => Some("tcp-lo"),
+            Self::Tcp | Self::Datagrams => Some("tcp-lo"),
             Self::Auto => Some("auto?address=127.0.0.1"),
             _ => None,
         }
@@ -162,7 +164,7 @@ impl Plan {
     fn adapt(&mut self, random: &mut Rng) {
         match self.workload {
             Workload::Mixed | Workload::Refusals | Workload::Forks => {}
-            Workload::Shm | Workload::Tcp | Workload::Auto => {}
+            Workload::Datagrams | Workload::Shm | Workload::Tcp | Workload::Auto => {}
             Workload::Verbs => self.slot = self.slot.min(20 << 10),
             Workload::Bursts => {
                 (self.slot, self.slots) = if random.bool() { (600, 100) } else { (20 << 10, 24) };

@@ -1,10 +1,11 @@
 //! The threads of the adapters, which run some time after they are woken.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dat_provider_kit::engine::SimulatedThread;
 use dat_sync::clock;
 use dat_sync::epoll::simulated;
+use fastrand::Rng;
 
 use crate::network;
 use crate::world::{Outcome, WAKE_UP, World};
@@ -51,11 +52,48 @@ impl World {
     }
 }
 
+/// The threads that are woken run, some time later; `runs_at` is the time of each process.
+pub(crate) fn run_woken<M>(
+    machines: &mut [M],
+    runs_at: impl Fn(&mut M) -> &mut Option<Instant>,
+    random: &mut Rng,
+) {
+    let now = clock::now();
+    for index in 0..network::with(|network| network.threads.len()) {
+        let Some((process, mut thread)) =
+            network::with(|network| network.threads.get_mut(index).and_then(Option::take))
+        else {
+            continue;
+        };
+        let runs_at = runs_at(&mut machines[process]);
+        let is_due = thread.wakes_at().is_some_and(|at| at <= now);
+        if runs_at.is_none() && (is_due || thread.is_woken()) {
+            *runs_at = Some(now + Duration::from_nanos(random.u64(0..WAKE_UP)));
+        }
+        let mut is_alive = true;
+        if runs_at.is_some_and(|at| at <= now) {
+            *runs_at = None;
+            is_alive = thread.run();
+        }
+        network::with(|network| network.threads[index] = is_alive.then_some((process, thread)));
+    }
+}
+
+/// Drops the objects of all adapters, and runs the threads of these until they end.
+///
+/// # Errors
+/// One does not end.
+pub(crate) fn end_after<T>(objects: T) -> Outcome {
+    let threads = network::with(|network| std::mem::take(&mut network.threads));
+    drop(objects);
+    end_all(threads)
+}
+
 /// Runs the threads of adapters that are closed until they end.
 ///
 /// # Errors
 /// One does not end.
-pub(crate) fn end_all(mut threads: Vec<Option<(usize, SimulatedThread)>>) -> Outcome {
+fn end_all(mut threads: Vec<Option<(usize, SimulatedThread)>>) -> Outcome {
     // A link that its peer does not close lives for longer.
     for _ in 0..400 {
         network::deliver_all();

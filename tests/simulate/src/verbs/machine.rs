@@ -1,43 +1,18 @@
 //! A machine: its adapter, with what arrives there.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dat_core::provider::{
-    Adapter, AdapterSink, AsyncUpcall, Completion, CompletionPoller, CompletionQueue,
-    CompletionSink, ConnectionSink, ConnectionUpcall, IncomingRequest, ListenSink, Listener,
-    OpenRequest, ProtectionDomain, Provider,
+    Adapter, AdapterSink, Completion, CompletionPoller, CompletionQueue, CompletionSink,
+    ConnectionSink, ConnectionUpcall, IncomingRequest, ListenSink, Listener, OpenRequest,
+    ProtectionDomain, Provider,
 };
 use dat_provider_kit::engine;
-use dat_sync::clock;
-use fastrand::Rng;
 
 use crate::network::{self, Simulated};
-use crate::world::{Outcome, WAKE_UP};
-
-/// What the adapter reports. Nothing of it is expected.
-#[derive(Default)]
-pub(super) struct Reports(Mutex<Option<&'static str>>);
-
-impl Reports {
-    fn note(&self, what: &'static str) {
-        *self.0.lock().expect("one thread") = Some(what);
-    }
-}
-
-impl AdapterSink for Reports {
-    fn async_event(&self, _event: AsyncUpcall) {
-        self.note("an asynchronous event");
-    }
-}
-
-impl CompletionSink for Reports {
-    fn completion_ready(&self) {}
-
-    fn completion_overflow(&self) {
-        self.note("a completion queue overflows");
-    }
-}
+use crate::reports::Reports;
+use crate::world::Outcome;
 
 /// The requests of peers that were not answered.
 #[derive(Default)]
@@ -98,7 +73,7 @@ pub(super) struct Machine {
     _listener: Box<dyn Listener>,
     reports: Arc<Reports>,
     /// Its thread was woken, and runs at this time.
-    runs_at: Option<Instant>,
+    pub(super) runs_at: Option<Instant>,
 }
 
 impl Machine {
@@ -143,29 +118,6 @@ impl Machine {
     /// # Errors
     /// The adapter has reported something.
     pub(super) fn check(&self) -> Outcome {
-        self.reports.0.lock().expect("one thread").map_or(Ok(()), |what| Err(what.to_owned()))
-    }
-}
-
-/// The threads that are woken run, some time later.
-pub(super) fn run_threads(machines: &mut [Machine], random: &mut Rng) {
-    let now = clock::now();
-    for index in 0..network::with(|network| network.threads.len()) {
-        let Some((process, mut thread)) =
-            network::with(|network| network.threads.get_mut(index).and_then(Option::take))
-        else {
-            continue;
-        };
-        let runs_at = &mut machines[process].runs_at;
-        let is_due = thread.wakes_at().is_some_and(|at| at <= now);
-        if runs_at.is_none() && (is_due || thread.is_woken()) {
-            *runs_at = Some(now + Duration::from_nanos(random.u64(0..WAKE_UP)));
-        }
-        let mut is_alive = true;
-        if runs_at.is_some_and(|at| at <= now) {
-            *runs_at = None;
-            is_alive = thread.run();
-        }
-        network::with(|network| network.threads[index] = is_alive.then_some((process, thread)));
+        self.reports.check()
     }
 }

@@ -20,7 +20,7 @@ use crate::plan::{Plan, Workload};
 use crate::threads;
 use crate::trace::Trace;
 use crate::world::{Outcome, WAKE_UP};
-use machine::{Machine, run_threads};
+use machine::Machine;
 use model::Phase;
 use side::{Area, Side};
 
@@ -107,7 +107,7 @@ impl World {
 
     /// What follows from what has moved.
     fn advance(&mut self) -> Outcome {
-        run_threads(&mut self.machines, &mut self.random);
+        threads::run_woken(&mut self.machines, |machine| &mut machine.runs_at, &mut self.random);
         self.answer()?;
         self.note_changes()?;
         self.machines.iter().try_for_each(Machine::check)
@@ -177,10 +177,7 @@ impl World {
             side.queue_pair.shutdown();
             side.region.deregister().map_err(|error| format!("a region stays in use: {error}"))?;
         }
-        let threads = network::with(|network| std::mem::take(&mut network.threads));
-        drop(pairs);
-        drop(machines);
-        threads::end_all(threads)
+        threads::end_after((pairs, machines))
     }
 
     /// Additions are made once, and each message that did not arrive was counted.
