@@ -39,6 +39,8 @@ pub(crate) struct Engine {
     pub(crate) in_rtr: AtomicU32,
     gids: Gids,
     contexts: Arc<Contexts>,
+    /// The monitor of `dat top` has it, unless the variable excludes it.
+    is_shown: Mutex<bool>,
 }
 
 /// The open contexts, which get an event when the device is gone.
@@ -65,18 +67,30 @@ impl Engine {
     pub(crate) fn get() -> Result<&'static Self> {
         static ENGINES: PerProcess<Mutex<Option<&'static Engine>>> = PerProcess::new();
         let mut engine = ENGINES.get().lock();
-        if let Some(open) = *engine {
-            return Ok(open);
-        }
-        let parameters = parameters::of_adapter();
-        let opened: &'static Self = Box::leak(Box::new(Self::open(&parameters)?));
+        let opened = match *engine {
+            Some(opened) => opened,
+            None => Box::leak(Box::new(Self::open(&parameters::of_adapter())?)),
+        };
         *engine = Some(opened);
         drop(engine);
-        monitor::show(opened, &parameters).map_err(|error| {
-            let why = format!("{}: {error}", parameters::VARIABLE);
-            Error::new(libc::EINVAL, why)
-        })?;
+        opened.show()?;
         Ok(opened)
+    }
+
+    /// Adds the engine to what `dat top` shows, once.
+    ///
+    /// # Errors
+    /// `EINVAL` if the variable is wrong, in each call.
+    fn show(&'static self) -> Result<()> {
+        let mut is_shown = self.is_shown.lock();
+        if !*is_shown {
+            monitor::show(self, &parameters::of_adapter()).map_err(|error| {
+                let why = format!("{}: {error}", parameters::VARIABLE);
+                Error::new(libc::EINVAL, why)
+            })?;
+            *is_shown = true;
+        }
+        Ok(())
     }
 
     fn open(parameters: &str) -> Result<Self> {
@@ -107,6 +121,7 @@ impl Engine {
             in_rtr: AtomicU32::new(0),
             gids: Gids::default(),
             contexts,
+            is_shown: Mutex::new(false),
         })
     }
 

@@ -87,6 +87,12 @@ impl Numbers {
         self.0.lock().queue_pairs.get(&number)?.upgrade()
     }
 
+    /// Number of queue pairs of connections.
+    pub(crate) fn count(&self) -> usize {
+        let table = self.0.lock();
+        table.queue_pairs.values().filter(|one| one.strong_count() != 0).count()
+    }
+
     /// All queue pairs of connections.
     pub(crate) fn all(&self) -> Vec<Arc<QueuePair>> {
         self.0.lock().queue_pairs.values().filter_map(Weak::upgrade).collect()

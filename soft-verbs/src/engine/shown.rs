@@ -15,7 +15,7 @@ impl Device for Engine {
     }
 
     fn endpoints(&self) -> u64 {
-        self.numbers.all().len() as u64
+        self.numbers.count() as u64
     }
 
     fn connections(&self) -> Vec<Observation> {

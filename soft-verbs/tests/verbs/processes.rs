@@ -209,3 +209,23 @@ fn a_connection_may_be_established_while_the_attributes_change() {
         end(child);
     }
 }
+
+/// A process with a wrong value of the variable.
+#[test]
+#[ignore = "the other process of the test below"]
+fn misled() {
+    for attempt in 0..3 {
+        let error = devices()[0].open().expect_err("the variable is wrong");
+        assert_eq!(error.errno, libc::EINVAL, "attempt {attempt}: {error}");
+    }
+    process::announce(3);
+}
+
+#[test]
+fn a_wrong_variable_fails_each_open() {
+    let mut command = process::command("processes::misled");
+    command.env(VARIABLE, "monitor=nonsense");
+    let (mut child, refused) = process::started(&mut command);
+    assert_eq!(refused, Some(3));
+    child.wait().expect("a child");
+}
