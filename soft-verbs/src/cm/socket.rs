@@ -35,7 +35,8 @@ fn open(address: SocketAddr) -> io::Result<Socket> {
 /// Binds a socket to an address, whose port may be 0, and reserves it unless it may be shared. A reserved socket listens.
 ///
 /// # Errors
-/// `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES` for a port below 1024, or a shortage of descriptors.
+/// `EADDRINUSE`, or `EADDRNOTAVAIL` for a port of the unspecified address that is in use; `EADDRNOTAVAIL` for an address
+/// of another machine; `EACCES` for a port below 1024; or a shortage of descriptors.
 pub(super) fn bind(address: SocketAddr, options: BindOptions) -> Result<(Socket, SocketAddr)> {
     let attempt = || {
         let socket = open(address)?;
@@ -51,7 +52,12 @@ pub(super) fn bind(address: SocketAddr, options: BindOptions) -> Result<(Socket,
         let bound = local(&socket)?;
         Ok((socket, bound))
     };
-    attempt().map_err(|error| failed(&format!("bind to {address}"), &error))
+    attempt().map_err(|error| {
+        let failed = failed(&format!("bind to {address}"), &error);
+        // The connection manager of the kernel has this errno for a port of all addresses.
+        let is_in_use = address.ip().is_unspecified() && failed.errno == libc::EADDRINUSE;
+        if is_in_use { Error::new(libc::EADDRNOTAVAIL, failed.to_string()) } else { failed }
+    })
 }
 
 /// Lets a bound socket listen.
@@ -191,6 +197,9 @@ mod tests {
         assert_ne!(at.port(), 0);
         let taken = bind(at, BindOptions::default()).expect_err("taken");
         assert_eq!(taken.errno, libc::EADDRINUSE);
+        let everywhere = SocketAddr::from(([0, 0, 0, 0], at.port()));
+        let taken = bind(everywhere, BindOptions::default()).expect_err("taken at one address");
+        assert_eq!(taken.errno, libc::EADDRNOTAVAIL);
         let options = BindOptions { may_share: true, ..BindOptions::default() };
         let (first, at) = bind(lo(), options).expect("a free port");
         let (second, _) = bind(at, options).expect("shared");
