@@ -128,20 +128,24 @@ impl QueuePair {
 
     /// The connection has ended: because of an error of this queue pair, or because the peer is lost.
     pub(super) fn note_end(&self) {
-        let event = match self.kit.break_cause() {
+        match self.kit.break_cause() {
             // A peer that tries for too long to send without a receive of this side fails alone.
             None | Some(BreakCause::NoReceive) => return self.note_lost(),
-            Some(BreakCause::Access) => Some(AsyncEventType::QueuePairAccessError),
-            Some(BreakCause::Operation) => Some(AsyncEventType::QueuePairRequestError),
             // A completion has the reason. A failed request of an unreliable queue pair stops only requests.
             Some(BreakCause::Request) if self.kind() != QueuePairType::Rc => {
                 return self.note_lost();
             }
-            Some(_) => None,
-        };
-        self.enter_error();
-        if let Some(event) = event {
-            self.report(event);
+            Some(_) => self.enter_error(),
+        }
+        self.report_refusal();
+    }
+
+    /// Reports that the queue pair has refused a request of its peer, if that has broken the connection.
+    pub(super) fn report_refusal(&self) {
+        match self.kit.break_cause() {
+            Some(BreakCause::Access) => self.report(AsyncEventType::QueuePairAccessError),
+            Some(BreakCause::Operation) => self.report(AsyncEventType::QueuePairRequestError),
+            _ => {}
         }
     }
 

@@ -50,6 +50,8 @@ pub(super) struct Link {
     pub(super) phase: Phase,
     /// The number of the latest attempt.
     attempt: u64,
+    /// The number of the attempt or connection that was forgotten last.
+    forgotten: u64,
     /// The `min_rnr_timer` of the peer.
     pub(super) peer_timer: u8,
     /// How often the link was forgotten.
@@ -76,8 +78,8 @@ impl Link {
 
     /// Ends the attempt or connection: its events are of no interest any more.
     pub(super) fn forget(&mut self) {
-        let (attempt, round) = (self.attempt + 1, self.round + 1);
-        *self = Self { attempt, round, ..Self::default() };
+        let (attempt, round, forgotten) = (self.attempt + 1, self.round + 1, self.attempt);
+        *self = Self { attempt, round, forgotten, ..Self::default() };
     }
 }
 
@@ -280,6 +282,12 @@ impl QueuePair {
     fn note_event(&self, attempt: u64, event: &ConnectionUpcall<'_>) {
         let mut control = self.control.lock();
         if control.link.attempt != attempt {
+            // A completion may have moved a queue pair that is connected to itself to the state ERR before.
+            let is_late = control.state == QueuePairState::Err && control.link.forgotten == attempt;
+            drop(control);
+            if is_late && matches!(event, ConnectionUpcall::Broken) {
+                self.report_refusal();
+            }
             return;
         }
         match event {

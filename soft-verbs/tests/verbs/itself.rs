@@ -35,7 +35,9 @@ fn it_reads_and_writes_its_own_memory() {
     one.post(1, SendOperation::Write(one.remote(64)), one.sge(0, 8));
     one.post(2, SendOperation::Read(one.remote(64)), one.sge(128, 8));
     let add = SendOperation::FetchAdd { remote: one.remote(64), add: 1 };
-    one.post(3, add, one.sge(192, 8));
+    // Without a fence, an atomic may be executed before the answer of an earlier read is made.
+    let flags = SendFlags::SIGNALED | SendFlags::FENCE;
+    one.post_with(3, add, &[one.sge(192, 8)], flags).expect("posted");
     assert_eq!(one.brief(3), [1, 2, 3].map(|n| (n, WcStatus::SUCCESS)));
     for (at, expected) in [(128, 5), (192, 5), (64, 6)] {
         let mut found = [0; 1];
