@@ -7,6 +7,11 @@
  */
 
 #define _GNU_SOURCE
+/*
+ * So that <pthread.h> has the C library keep the clean-up handlers. It calls them even if the unwinder stops before it
+ * reaches their frames, at an interrupted instruction without an unwind table; a procedure linkage table has none on arm64.
+ */
+#undef __EXCEPTIONS
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
