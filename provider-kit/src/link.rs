@@ -192,6 +192,9 @@ pub struct LinkReport {
     /// Number of bytes that were written, with the heads of the frames and what the link adds to them, and those that
     /// were written to the memory of the peer directly, or that it was offered; `None` if the link does not count them.
     pub written: Option<u64>,
+    /// Number of bytes that were read, counted as those written; `None` if this half of the link does not know it, so that
+    /// [`Reader::bytes_read`] is asked.
+    pub read: Option<u64>,
     /// Number of bytes that were read from the memory of the peer directly.
     pub pulled: u64,
     /// True if the peer has not read everything that was written, as far as the link knows.
@@ -204,7 +207,14 @@ impl LinkReport {
     /// The report of a link that knows nothing but its kind.
     #[must_use]
     pub const fn of(transport: &'static str) -> Self {
-        Self { transport, written: None, pulled: 0, is_unread: false, peer_process: None }
+        Self {
+            transport,
+            written: None,
+            read: None,
+            pulled: 0,
+            is_unread: false,
+            peer_process: None,
+        }
     }
 }
 
@@ -292,7 +302,7 @@ pub trait Reader: Send {
         false
     }
 
-    /// Number of bytes that were read, counted as [`LinkReport::written`]; `None` if the link does not count them.
+    /// The count of [`LinkReport::read`], of a link that keeps it in this half; `None` otherwise.
     fn bytes_read(&self) -> Option<u64> {
         None
     }

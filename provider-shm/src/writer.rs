@@ -205,6 +205,7 @@ impl Writer for RingWriter {
         LinkReport {
             transport: "shm",
             written: Some(producer.map_or(0, Producer::bytes_written) + self.pushed),
+            read: None,
             pulled: self.pulled,
             is_unread: producer.is_some_and(Producer::is_unread),
             peer_process: self.link.peer_process(),

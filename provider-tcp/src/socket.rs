@@ -216,13 +216,10 @@ impl Stream for Socket {
         let info = TcpInfo::of(&self.socket);
         LinkReport {
             written: info.acknowledged(),
+            read: info.received(),
             is_unread: info.is_backed_up(),
             ..LinkReport::of("tcp")
         }
-    }
-
-    fn bytes_read(&self) -> Option<u64> {
-        TcpInfo::of(&self.socket).received()
     }
 
     fn liveness(self: &Arc<Self>) -> Option<Weak<dyn Liveness>> {

@@ -54,7 +54,8 @@ impl Connection {
         activity.credits = protocol.outbound.credits();
         activity.completions = queues.untaken_completions(requests);
         activity.sent = Traffic { requests: queues.credits.posted(), bytes: report.written };
-        let read = self.reader.bytes_read().map(|read| read + report.pulled);
+        let read =
+            report.read.or_else(|| self.reader.bytes_read()).map(|read| read + report.pulled);
         activity.received = Traffic { requests: protocol.inbound.executed, bytes: read };
         let oldest = protocol.oldest_request(queues);
         activity.progress = match oldest {

@@ -44,11 +44,6 @@ pub trait Stream: Send + Sync {
         LinkReport::of("stream")
     }
 
-    /// The count of [`Reader::bytes_read`].
-    fn bytes_read(&self) -> Option<u64> {
-        None
-    }
-
     /// The check of [`Reader::liveness`]; by default, there is none.
     fn liveness(self: &Arc<Self>) -> Option<Weak<dyn Liveness>>
     where

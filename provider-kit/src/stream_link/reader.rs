@@ -235,8 +235,4 @@ impl<S: Stream> Reader for StreamReader<S> {
     fn liveness(&self) -> Option<Weak<dyn Liveness>> {
         self.stream.liveness()
     }
-
-    fn bytes_read(&self) -> Option<u64> {
-        self.stream.bytes_read()
-    }
 }
