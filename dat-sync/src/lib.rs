@@ -63,7 +63,7 @@ pub use lock::{
     Condvar, Mutex, MutexGuard, ProcessGuard, ProcessLock, Rank, ReentrantMutex, RwLock,
 };
 pub use pages::per_process::PerProcess;
-pub use pages::slab::{CACHE_LINE, slab_bytes};
+pub use pages::slab::{CACHE_LINE, CacheLineAligned, slab_bytes};
 pub use prefetch::{prefetch, prefetch_address};
 pub use process::Process;
 pub use signals::without_signals;

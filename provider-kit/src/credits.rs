@@ -5,17 +5,15 @@
 
 use std::sync::{Arc, Weak};
 
-use dat_sync::CACHE_LINE;
+use dat_sync::CacheLineAligned;
 
 use crate::completion_queue::Cq;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The number of completions that the poller of a completion queue has taken, on a cache line that
 /// producers do not write.
-#[cfg_attr(any(target_arch = "aarch64", target_arch = "powerpc64"), repr(align(128)))]
-#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "powerpc64")), repr(align(64)))]
 #[derive(Default)]
-pub struct PollCount(AtomicU64);
+pub struct PollCount(AtomicU64, CacheLineAligned);
 
 impl PollCount {
     /// Returns the count. The caller sees all stores of the poller before it published the count.
@@ -31,16 +29,13 @@ impl PollCount {
     }
 }
 
-const _: () = assert!(align_of::<PollCount>() == CACHE_LINE);
-const _: () = assert!(align_of::<CreditPage>() == CACHE_LINE);
-
 /// Number of work queues whose counters share a page.
 pub const QUEUES_PER_PAGE: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
 
 /// Counters of ended operations of several work queues, modulo 2^32.
-#[cfg_attr(any(target_arch = "aarch64", target_arch = "powerpc64"), repr(C, align(128)))]
-#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "powerpc64")), repr(C, align(64)))]
+#[repr(C)]
 pub struct CreditPage {
+    _aligned: CacheLineAligned,
     /// Operations whose completions were polled. Only the poller writes these.
     polled: [AtomicU32; QUEUES_PER_PAGE],
     /// Operations whose completions are never polled.
@@ -59,6 +54,7 @@ impl CreditPage {
     /// A new page of a completion queue.
     pub fn new(queue: &Arc<Cq>, poll_count: &Arc<PollCount>) -> Self {
         Self {
+            _aligned: CacheLineAligned,
             polled: std::array::from_fn(|_| AtomicU32::new(0)),
             dropped: std::array::from_fn(|_| AtomicU32::new(0)),
             poll_count: Arc::clone(poll_count),

@@ -12,15 +12,14 @@ use std::ptr::{self, null_mut, without_provenance_mut};
 #[cfg(not(all(test, loom)))]
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 
-use dat_sync::CACHE_LINE;
+use dat_sync::CacheLineAligned;
 use dat_sync::biased::token_again;
 #[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 
 /// Announces one cell at a time. Records are reused and never freed.
-#[cfg_attr(any(target_arch = "aarch64", target_arch = "powerpc64"), repr(align(128)))]
-#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "powerpc64")), repr(align(64)))]
 pub(super) struct Record<T: 'static> {
+    _aligned: CacheLineAligned,
     /// The pinned cell. While nothing is pinned it holds the token of the owning thread instead,
     /// which can never equal the address of a cell.
     pin: AtomicPtr<T>,
@@ -33,8 +32,6 @@ pub(super) struct Record<T: 'static> {
     next: AtomicPtr<Record<T>>,
 }
 
-const _: () = assert!(align_of::<Record<()>>() == CACHE_LINE);
-
 const NO_OWNER: usize = 0;
 
 /// Number of hazard slots: records that threads find by their token alone, without thread-local
@@ -44,6 +41,7 @@ const SLOTS: usize = if cfg!(all(test, loom)) { 1 } else { 128 };
 impl<T> Record<T> {
     fn new(cell: *mut T, owner: usize) -> Self {
         Self {
+            _aligned: CacheLineAligned,
             pin: AtomicPtr::new(cell),
             owner: AtomicUsize::new(owner),
             found_empty: AtomicPtr::new(null_mut()),
@@ -55,6 +53,7 @@ impl<T> Record<T> {
     #[cfg(not(all(test, loom)))]
     const fn vacant() -> Self {
         Self {
+            _aligned: CacheLineAligned,
             pin: AtomicPtr::new(null_mut()),
             owner: AtomicUsize::new(NO_OWNER),
             found_empty: AtomicPtr::new(null_mut()),

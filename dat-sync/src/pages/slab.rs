@@ -15,6 +15,15 @@ use super::{HUGE, Pages, Size};
 pub const CACHE_LINE: usize =
     if cfg!(any(target_arch = "aarch64", target_arch = "powerpc64")) { 128 } else { 64 };
 
+/// A field without a size, which aligns its struct to [`CACHE_LINE`].
+#[cfg_attr(any(target_arch = "aarch64", target_arch = "powerpc64"), repr(align(128)))]
+#[cfg_attr(not(any(target_arch = "aarch64", target_arch = "powerpc64")), repr(align(64)))]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CacheLineAligned;
+
+const _: () = assert!(align_of::<CacheLineAligned>() == CACHE_LINE);
+const _: () = assert!(size_of::<CacheLineAligned>() == 0);
+
 /// Maximum size of an object in cache lines.
 pub(crate) const MAX_LINES: usize = 64;
 
