@@ -4,7 +4,6 @@ use super::outbound::Rendezvous;
 use super::state::Protocol;
 use super::{Outbound, SendQueue};
 use crate::work_queues::WorkQueues;
-use dat_provider::flags::CompletionFlags;
 
 /// The state of the oldest request that is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +29,8 @@ impl Protocol {
             return (!outbound.sends.is_empty()).then_some(OldestRequest::Unanswered);
         };
         if outbound.sends.has_in_flight() {
-            let max_reads = outbound.max_reads.min(queues.max_reads.1.max(1));
-            let is_limit = waiting.expects_answer() && outbound.sends.unanswered >= max_reads;
-            let is_behind = is_limit || waiting.flags.contains(CompletionFlags::BARRIER_FENCE);
-            return Some(if is_behind {
+            let max_reads = || outbound.max_reads.min(queues.max_reads.1.max(1));
+            return Some(if waiting.waits_for_reads(outbound.sends.unanswered, max_reads) {
                 OldestRequest::BehindReads
             } else {
                 OldestRequest::Unanswered

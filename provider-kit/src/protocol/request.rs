@@ -64,6 +64,14 @@ impl PostedRequest {
         self.answer_length().is_some()
     }
 
+    /// Whether it has to wait until reads before it are answered: `unanswered` of them are not, and the peer takes
+    /// `max_reads` at once.
+    #[inline(always)]
+    pub(super) fn waits_for_reads(&self, unanswered: u32, max_reads: impl Fn() -> u32) -> bool {
+        (self.flags.contains(CompletionFlags::BARRIER_FENCE) && unanswered > 0)
+            || (!self.is_begun && self.expects_answer() && unanswered >= max_reads())
+    }
+
     /// Length in bytes of its answer, if one is expected.
     pub(crate) fn answer_length(&self) -> Option<u64> {
         match &self.task {

@@ -74,19 +74,11 @@ impl Protocol {
                 Some(if bound { DtoStatus::Success } else { DtoStatus::RmrFailed });
             return true;
         }
-        if request.flags.contains(CompletionFlags::BARRIER_FENCE)
-            && self.outbound.sends.unanswered > 0
-        {
+        let max_reads = || self.outbound.max_reads.min(queues.max_reads.1.max(1));
+        if request.waits_for_reads(self.outbound.sends.unanswered, max_reads) {
             return false;
         }
         let is_first = !request.is_begun;
-        if is_first
-            && request.expects_answer()
-            && self.outbound.sends.unanswered
-                >= self.outbound.max_reads.min(queues.max_reads.1.max(1))
-        {
-            return false;
-        }
         let is_eager =
             self.outbound.peer_uses_srq && request.is_message() && request.length <= MAX_EAGER;
         if is_first && is_eager {
@@ -227,7 +219,7 @@ impl Protocol {
         while let Some((request, extra, status)) = self.outbound.sends.pop_flushed(failed) {
             let status = match status {
                 _ if has_failed => DtoStatus::Flushed,
-                // An unreliable connection does not tell.
+                // An unreliable connection does not report that its peer is lost.
                 DtoStatus::Flushed
                     if keeps_receives && self.has_lost_peer && self.is_unreliable() =>
                 {

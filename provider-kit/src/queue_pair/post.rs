@@ -36,7 +36,7 @@ impl QpState {
     /// The status of a request that is posted after the end of a connection; `None` if it stays.
     fn status_without_connection(&self) -> Option<DtoStatus> {
         match self.phase {
-            // An unreliable connection does not tell.
+            // An unreliable connection does not report that its peer is lost.
             Phase::Lost { .. } if self.queues.is_unreliable => Some(DtoStatus::Success),
             Phase::Lost { keeps: true } => None,
             _ => Some(DtoStatus::Flushed),
