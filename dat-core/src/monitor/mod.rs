@@ -32,6 +32,6 @@ pub use session::{Stall, stalls};
 pub(crate) use session::{join, leave, sample, stall};
 #[doc(hidden)]
 pub use session::{sample_devices, show};
-#[doc(hidden)]
-pub use view::view_of;
 pub use view::{AdapterView, ConnectionView, DispatcherView, ProcessView, SizesView, TrafficView};
+#[doc(hidden)]
+pub use view::{SLOT_LENGTH, view_of};

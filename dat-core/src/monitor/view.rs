@@ -137,6 +137,10 @@ impl From<Totals> for TrafficView {
     }
 }
 
+/// Length of a slot, in bytes; for tests/fuzz-targets.
+#[doc(hidden)]
+pub const SLOT_LENGTH: usize = SLOT * size_of::<u64>();
+
 /// What the slots of a page say, whatever is in them; for tests/fuzz-targets.
 #[doc(hidden)]
 #[must_use]
@@ -152,7 +156,7 @@ pub fn view_of(slots: &[u8]) -> ProcessView {
         omitted: 0,
     };
     let mut places = Places::default();
-    for slot in slots.chunks_exact(SLOT * size_of::<u64>()) {
+    for slot in slots.chunks_exact(SLOT_LENGTH) {
         let words: Vec<u64> = slot.chunks_exact(size_of::<u64>()).map(word_of).collect();
         match Record::decode(&words) {
             Some(Record::Adapter(AdapterRecord { ia, name, endpoints, trouble })) => {

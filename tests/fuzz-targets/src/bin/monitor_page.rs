@@ -6,14 +6,11 @@
 use std::collections::HashSet;
 
 use dat_core::counters::Sizes;
-use dat_core::monitor::view_of;
-
-/// Length of a slot, in bytes.
-const SLOT: usize = 256;
+use dat_core::monitor::{SLOT_LENGTH, view_of};
 
 fn run(bytes: &[u8]) {
     let view = view_of(bytes);
-    let slots = bytes.len() / SLOT;
+    let slots = bytes.len() / SLOT_LENGTH;
     let adapters = &view.adapters;
     let rows = adapters.len() + view.connections.len() + view.dispatchers.len();
     assert!(rows <= slots, "{rows} rows of {slots} slots");
