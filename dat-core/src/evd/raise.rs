@@ -54,6 +54,11 @@ impl EvdInner {
             let overflow = queue.is_full();
             (queue.raise(event, true), overflow)
         };
+        self.announce_connection(raised, overflow);
+    }
+
+    /// An event of a connection was raised; `overflow` says that the queue was full.
+    fn announce_connection(&self, raised: Raised, overflow: bool) {
         if overflow || raised == Raised::Full {
             self.notifier.overflow();
         }
@@ -83,13 +88,7 @@ impl EvdInner {
         // Without memory for the event, it is dropped, which refuses the request.
         let raised = queue.raise(event(request), true);
         drop(queue);
-        match raised {
-            Raised::Queued => {
-                self.counter_set.count(EvdCounter::ConnCallback);
-                self.notifier.notify();
-            }
-            Raised::Full | Raised::Dead => self.notifier.overflow(),
-        }
+        self.announce_connection(raised, false);
         Ok(())
     }
 
