@@ -23,6 +23,15 @@ pub(super) fn store(memory: &Memory, size: u64, last: u8) -> Result<(), CliError
     Ok(memory.write(size as usize - 1, &[last])?)
 }
 
+/// A check for [`await_mark`] that fails once the time has passed.
+pub(super) fn time_limit(timeout: Duration) -> impl Fn() -> Result<(), CliError> {
+    let start = Instant::now();
+    move || match start.elapsed() > timeout {
+        true => Err(CliError::timed_out("write into memory", timeout)),
+        false => Ok(()),
+    }
+}
+
 /// Spins until a message of `size` bytes, at the beginning of the memory, has this last byte: it arrives after all
 /// others. `is_over` is called for each millisecond in which nothing arrives. Returns false if it returned true.
 pub(super) fn await_mark(

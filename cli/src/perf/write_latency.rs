@@ -2,11 +2,11 @@
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dat_core::{CompletionFlags, Event};
 
-use super::arrival::mark;
+use super::arrival::{mark, time_limit};
 use super::buffers::Buffers;
 use super::latency::{Latency, sample};
 use crate::error::CliError;
@@ -61,11 +61,9 @@ fn mirror(there: &Buffers<'_>, back: &Buffers<'_>, is_over: &AtomicBool) -> Resu
 }
 
 fn await_answer(back: &Buffers<'_>, turn: u64, is_over: &AtomicBool) -> Result<(), CliError> {
-    let (start, timeout) = (Instant::now(), back.fixture.pair.timeout);
+    let in_time = time_limit(back.fixture.pair.timeout);
     let has_arrived = back.await_mark(mark(turn), || {
-        if start.elapsed() > timeout {
-            return Err(CliError::timed_out("write into memory", timeout));
-        }
+        in_time()?;
         Ok(is_over.load(Ordering::Relaxed))
     })?;
     if has_arrived {

@@ -1,7 +1,5 @@
 //! The client's half of a measurement: its memory, and the connections to the listener.
 
-use std::time::Instant;
-
 use dat_core::{
     Close, CompletionFlags, ConnectionEventKind, DtoStatus, Event, LmrTriplet, RmrTriplet,
 };
@@ -213,14 +211,9 @@ impl Lane<'_> {
     /// Spins until the answer to the message of a turn is in memory.
     #[inline]
     pub(super) fn mirrored(&self, turn: u64) -> Result<(), CliError> {
-        let (start, timeout) = (Instant::now(), self.side.timeout);
+        let in_time = arrival::time_limit(self.side.timeout);
         let awaited = (self.cell.size, arrival::mark(turn));
-        arrival::await_mark(&self.cell.back.memory, awaited, || {
-            if start.elapsed() > timeout {
-                return Err(CliError::timed_out("write into memory", timeout));
-            }
-            Ok(false)
-        })?;
+        arrival::await_mark(&self.cell.back.memory, awaited, || in_time().map(|()| false))?;
         Ok(())
     }
 
