@@ -92,6 +92,27 @@ static void find_nothing(DAT_EVD_HANDLE evd)
     CHECK(strstr(dat_error_detail(), "dat_ep_free") != NULL, "\"%s\"", dat_error_detail());
 }
 
+/* A wait that times out says what a request waits for, in the words of `dat top`. */
+static void stall(void)
+{
+    static const char words[] = ": no receive is posted at the peer; ";
+    DAT_EVENT event;
+    DAT_COUNT more;
+
+    MUST(dat_ep_post_send(asking, 1, &segment, cookie(3), DAT_COMPLETION_DEFAULT_FLAG));
+    /* The library checks the requests every second, or less often while there is much to do. */
+    for (int second = 0; second < 60; second++) {
+        CHECK(DAT_GET_TYPE(dat_evd_wait(set[KIND_EVD], 1000000, 1, &event, &more)) == DAT_TIMEOUT_EXPIRED, "an event");
+        if (strstr(dat_error_detail(), words) != NULL)
+            break;
+    }
+    has("a request that is stalled", " has waited for ");
+    has("a request that is stalled", words);
+    MUST(dat_ep_post_recv(peer, 1, &segment, cookie(4), DAT_COMPLETION_DEFAULT_FLAG));
+    for (int side = 0; side < 2; side++)
+        CHECK(next().event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS, "a failure");
+}
+
 /* A write that the peer refuses breaks the connection, and flushes a receive. */
 static void fail(void)
 {
@@ -181,6 +202,7 @@ int main(void)
     CHECK(pthread_create(&thread, NULL, find_nothing_elsewhere, completions) == 0 &&
               pthread_join(thread, NULL) == 0, "no thread");
     find_nothing(completions);
+    stall();
     fail();
     forget();
     ask_nobody();
