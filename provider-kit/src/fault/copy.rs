@@ -135,3 +135,74 @@ mod tests {
         assert_eq!(word, 99);
     }
 }
+
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_pointer_width = "64",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
+    not(miri)
+))]
+mod fault_tests {
+    use super::*;
+    use crate::fault::handler;
+
+    /// Two pages, of which the second one is not accessible.
+    fn half_accessible(page: usize) -> *mut u8 {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: new memory, at an address of the system's choice.
+        let pages = unsafe { libc::mmap(std::ptr::null_mut(), 2 * page, protection, flags, -1, 0) };
+        assert_ne!(pages, libc::MAP_FAILED);
+        // SAFETY: the page was mapped above, and nothing refers to it.
+        let is_protected =
+            unsafe { libc::mprotect(pages.wrapping_byte_add(page), page, libc::PROT_NONE) };
+        assert_eq!(is_protected, 0);
+        pages.cast()
+    }
+
+    #[test]
+    fn memory_that_is_not_accessible_is_a_fault_at_its_address() {
+        type Copy = unsafe fn(*const u8, *mut u8, usize) -> Result<(), Fault>;
+        handler::install();
+        // The largest page of these processors.
+        let page = 1 << 16;
+        let pages = half_accessible(page);
+        let end = pages.wrapping_add(page);
+        let mut other = vec![0_u8; 6000];
+        let is_there = |fault: Fault| fault.is_in(end.addr() as u64, page as u64);
+        for copy in [copy as Copy, copy_in_order as Copy, copy_last_apart as Copy] {
+            for length in (1..300).chain([4095, 5000]) {
+                for inside in [0, 1, 7, 8, 31, 200, length - 1, length] {
+                    let at = end.wrapping_sub(inside.min(length));
+                    let (from, to) = (other.as_ptr(), other.as_mut_ptr());
+                    // SAFETY: the handler is installed, and all of the range is mapped, though not accessible.
+                    let read = unsafe { copy(at, to, length) };
+                    // SAFETY: as above.
+                    let written = unsafe { copy(from, at, length) };
+                    let results = [read, written];
+                    for result in results {
+                        let is_right = if inside >= length {
+                            result == Ok(())
+                        } else {
+                            result.is_err_and(is_there)
+                        };
+                        assert!(
+                            is_right,
+                            "{length} bytes, of which {inside} are accessible: {result:?}"
+                        );
+                    }
+                }
+            }
+        }
+        let word = end.cast();
+        // SAFETY: as above.
+        let added = unsafe { fetch_add(word, 1) };
+        // SAFETY: as above.
+        let swapped = unsafe { compare_swap(word, 0, 1) };
+        let results = [added, swapped];
+        assert!(results.into_iter().all(|result| result.is_err_and(is_there)), "{results:?}");
+        // SAFETY: the pages were mapped by this test, which does not use them any more.
+        assert_eq!(unsafe { libc::munmap(pages.cast(), 2 * page) }, 0);
+    }
+}
