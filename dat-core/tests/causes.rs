@@ -3,19 +3,26 @@
 mod altered_stub;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
-use altered_stub::AlteredStub;
-use dat_core::provider::ConnectionUpcall;
+use altered_stub::{AlteredStub, Attempts};
+use dat_core::provider::{ConnectionSink, ConnectionUpcall};
 use dat_core::{
     Connect, ConnectionEventKind, DatagramEventKind, EpAttributes, EpSpec, EvdFlags, EvdOptions,
     Event, Ia, LocalCause, PathCause, RefusalCause, Timeout, WaitResult,
 };
 use nix::errno::Errno;
 
+const LIMIT: Timeout = Timeout::After(Duration::from_secs(20));
+
 /// The event of an attempt that the provider ends in that way.
 fn outcome(end: ConnectionUpcall<'static>, datagrams: bool, to: Option<IpAddr>) -> Event {
-    let ia = altered_stub::open(Arc::new(AlteredStub { end: Some(end), ..AlteredStub::default() }));
+    let ia = altered_stub::open(Arc::new(AlteredStub {
+        attempts: Some(Arc::new(end)),
+        ..AlteredStub::default()
+    }));
     let own = ia.attributes().address;
     attempt(&ia, datagrams, to.map_or(Connect::to(own, 1), |to| Connect::to(to, 1)))
 }
@@ -32,7 +39,7 @@ fn attempt(ia: &Ia, datagrams: bool, to: Connect<'_>) -> Event {
     let ep = ia.ep_create(&spec.attributes(&attributes)).expect("an endpoint");
     ep.connect(&to).expect("an attempt");
     let mut event = Event::default();
-    let waited = evd.wait(Timeout::ZERO, 1, &mut event).expect("an event");
+    let waited = evd.wait(LIMIT, 1, &mut event).expect("an event");
     assert!(matches!(waited, WaitResult::Event { .. }));
     event
 }
@@ -95,4 +102,46 @@ fn an_address_of_another_family_explains_that_it_is_not_resolved() {
     let end = ConnectionUpcall::NoPath { cause };
     let Event::Connection(event) = outcome(end, false, Some(to)) else { panic!("no event") };
     assert_eq!(event.cause, RefusalCause::Path(cause));
+}
+
+/// Attempts that take long to begin, and what becomes of them.
+#[derive(Default)]
+struct Slow(Mutex<Vec<&'static str>>);
+
+impl Slow {
+    fn note(&self, what: &'static str) {
+        self.0.lock().expect("no panic").push(what);
+    }
+
+    fn notes(&self) -> Vec<&'static str> {
+        self.0.lock().expect("no panic").clone()
+    }
+}
+
+impl Attempts for Slow {
+    fn connect(&self, _attempt: u64, _: &dyn ConnectionSink) {
+        thread::sleep(Duration::from_millis(50));
+        self.note("begun");
+    }
+
+    fn abandon(&self, _attempt: u64) {
+        self.note("abandoned");
+    }
+}
+
+/// Otherwise the provider would know nothing of the attempt yet, and would keep it.
+#[test]
+fn an_attempt_whose_time_out_expires_while_it_begins_is_abandoned_afterwards() {
+    let slow = Arc::new(Slow::default());
+    let attempts: Arc<dyn Attempts> = Arc::clone(&slow) as _;
+    let stub = AlteredStub { attempts: Some(attempts), ..AlteredStub::default() };
+    let ia = altered_stub::open(Arc::new(stub));
+    let to =
+        Connect { timeout: Timeout::from_micros(1000), ..Connect::to(ia.attributes().address, 1) };
+    let Event::Datagram(event) = attempt(&ia, true, to) else { panic!("another event") };
+    assert_eq!((event.kind, event.cause), (DatagramEventKind::Error, RefusalCause::TimedOut));
+    while slow.notes().len() < 2 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(slow.notes(), ["begun", "abandoned"]);
 }

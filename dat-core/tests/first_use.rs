@@ -14,9 +14,9 @@ const NONE: CompletionFlags = CompletionFlags::empty();
 /// An adapter on which this many queue pairs cannot be created.
 fn open(refusals: u32) -> (Ia, Arc<AtomicU32>) {
     let refusals = Arc::new(AtomicU32::new(refusals));
-    let end = Some(ConnectionUpcall::Unreachable);
-    let parts =
-        AlteredStub { end, refusals: Some(Arc::clone(&refusals)), ..AlteredStub::default() };
+    let attempts = Some(Arc::new(ConnectionUpcall::Unreachable) as _);
+    let counted = Some(Arc::clone(&refusals));
+    let parts = AlteredStub { attempts, refusals: counted, ..AlteredStub::default() };
     (altered_stub::open(Arc::new(parts)), refusals)
 }
 

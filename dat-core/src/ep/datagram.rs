@@ -187,8 +187,11 @@ impl EpInner {
 
     /// The time-out of an attempt expired.
     pub(super) fn resolution_timed_out(&self, attempt: u64) {
+        // The provider can end the attempt only when the call that begins it has returned.
+        let call = self.call.lock();
         let mut control = self.control();
         let Some(resolving) = control.resolving().remove(&attempt) else { return };
+        drop(call);
         let event = DatagramEvent {
             kind: DatagramEventKind::Error,
             ep: self.base.id,

@@ -20,8 +20,8 @@ type CreateQueue = Arc<dyn Fn(Arc<dyn CompletionSink>) -> CompletionQueueParts +
 pub(crate) struct AlteredStub {
     pub(crate) create_queue: Option<CreateQueue>,
     pub(crate) progress: Option<Arc<dyn WaiterProgress>>,
-    /// How every attempt to connect ends, also for datagrams.
-    pub(crate) end: Option<ConnectionUpcall<'static>>,
+    /// Attempts to connect, also for datagrams.
+    pub(crate) attempts: Option<Arc<dyn Attempts>>,
     /// The first use of an endpoint creates its queue pair, and this many creations fail.
     pub(crate) refusals: Option<Arc<AtomicU32>>,
 }
@@ -59,7 +59,7 @@ impl Provider for AlteredStub {
 impl Adapter for AlteredAdapter {
     fn attributes(&self) -> AdapterAttributes {
         let mut attributes = self.stub.attributes();
-        attributes.provider.datagrams_supported |= self.parts.end.is_some();
+        attributes.provider.datagrams_supported |= self.parts.attempts.is_some();
         attributes
     }
 
@@ -85,10 +85,12 @@ impl Adapter for AlteredAdapter {
                 return Err(Error::no_memory("the endpoint"));
             }
         }
-        let Some(end) = self.parts.end else { return self.stub.create_queue_pair(spec) };
+        let Some(attempts) = self.parts.attempts.clone() else {
+            return self.stub.create_queue_pair(spec);
+        };
         let sink = Arc::clone(&spec.sink);
         let stub = self.stub.create_queue_pair(spec)?;
-        Ok(Box::new(Failing { stub, end, sink }))
+        Ok(Box::new(Connecting { stub, attempts, sink }))
     }
 
     fn defers_queue_pairs(&self) -> dat_core::Result<bool> {
@@ -108,14 +110,30 @@ impl Adapter for AlteredAdapter {
     }
 }
 
-/// A queue pair whose attempts end at once.
-struct Failing {
+/// The attempts to connect of queue pairs.
+pub(crate) trait Attempts: Send + Sync {
+    /// An attempt with this number begins.
+    fn connect(&self, attempt: u64, sink: &dyn ConnectionSink);
+
+    /// The core has ended an attempt.
+    fn abandon(&self, _attempt: u64) {}
+}
+
+/// Every attempt ends so at once.
+impl Attempts for ConnectionUpcall<'static> {
+    fn connect(&self, attempt: u64, sink: &dyn ConnectionSink) {
+        sink.connection_event(attempt, *self);
+    }
+}
+
+/// A queue pair with these attempts.
+struct Connecting {
     stub: Box<dyn QueuePair>,
-    end: ConnectionUpcall<'static>,
+    attempts: Arc<dyn Attempts>,
     sink: Arc<dyn ConnectionSink>,
 }
 
-impl QueuePair for Failing {
+impl QueuePair for Connecting {
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> dat_core::Result<()> {
         self.stub.post_receive(receive)
     }
@@ -125,8 +143,12 @@ impl QueuePair for Failing {
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> dat_core::Result<()> {
-        self.sink.connection_event(request.attempt, self.end);
+        self.attempts.connect(request.attempt, &*self.sink);
         Ok(())
+    }
+
+    fn abandon(&self, attempt: u64) {
+        self.attempts.abandon(attempt);
     }
 
     fn disconnect(&self, how: Close) {
