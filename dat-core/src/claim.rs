@@ -9,19 +9,21 @@ use dat_sync::descriptors::Beacon;
 
 use crate::blocking::SleepResult;
 use crate::provider::WaiterProgress;
-use crate::sync::await_readable;
+use crate::sync::{Mutex, await_readable};
 
 /// The progress of an adapter that waiters can claim.
 pub(crate) struct ClaimableProgress {
     progress: Arc<dyn WaiterProgress>,
     /// The wake-up object of the waiter that has the claim, besides the connections of the adapter.
     wake: Arc<Beacon>,
+    /// Wake-up objects of waiters without the claim that sleep on a connection; none of them is in use.
+    spare: Mutex<Vec<Arc<Beacon>>>,
     /// True if the adapter had a proxy agent. An agent is called by the thread that makes progress,
     /// and the waiter may hold locks that the agent needs.
     has_agents: AtomicBool,
 }
 
-/// A sleep with a claim lasts no longer, so that a waiter whose descriptors the program has closed finds that out: no
+/// A sleep on connections lasts no longer, so that a waiter whose descriptors the program has closed finds that out: no
 /// call can wake it any more.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
@@ -32,7 +34,19 @@ impl ClaimableProgress {
     /// `None` if the process has no descriptor left.
     pub(crate) fn new(progress: Arc<dyn WaiterProgress>) -> Option<Arc<Self>> {
         let wake = Arc::new(Beacon::new().ok()?);
-        Some(Arc::new(Self { progress, wake, has_agents: AtomicBool::new(false) }))
+        let (spare, has_agents) = (Mutex::default(), AtomicBool::new(false));
+        Some(Arc::new(Self { progress, wake, spare, has_agents }))
+    }
+
+    /// A wake-up object for a waiter that sleeps on a connection; `None` if the process has no descriptor left.
+    pub(crate) fn take_wake(&self) -> Option<Arc<Beacon>> {
+        let spare = self.spare.lock().pop();
+        spare.or_else(|| Beacon::new().ok().map(Arc::new))
+    }
+
+    /// Keeps a wake-up object that no thread uses any more and that is not readable.
+    pub(crate) fn return_wake(&self, wake: Arc<Beacon>) {
+        self.spare.lock().push(wake);
     }
 
     /// A poll of a dispatcher for connection events has found nothing.
@@ -73,18 +87,7 @@ impl Claim {
         if outcome == SleepResult::Unavailable || !held.advance() {
             *claim = None;
         }
-        match outcome {
-            _ if time_left == Some(Duration::ZERO) => SleepResult::TimedOut,
-            // Only the sleep has ended.
-            SleepResult::TimedOut => SleepResult::Woken,
-            outcome => outcome,
-        }
-    }
-
-    /// Maximum time of a sleep with or without a claim, of a waiter with this time left.
-    pub(crate) fn limit(claim: Option<&Self>, time_left: Option<Duration>) -> Option<Duration> {
-        let is_later = claim.is_some() && time_left.is_none_or(|left| left > LONGEST_SLEEP);
-        if is_later { Some(LONGEST_SLEEP) } else { time_left }
+        outcome_after(outcome, time_left)
     }
 
     /// The descriptor that another thread makes readable to wake the waiter.
@@ -105,8 +108,24 @@ impl Claim {
     }
 }
 
-/// The end of a sleep with a claim. A model has no clock, so that its sleeps end at once or not at all.
-fn bounded(deadline: Option<Instant>) -> Option<Instant> {
+/// How a sleep on connections ended, after which the waiter has this time left.
+pub(crate) fn outcome_after(outcome: SleepResult, time_left: Option<Duration>) -> SleepResult {
+    match outcome {
+        _ if time_left == Some(Duration::ZERO) => SleepResult::TimedOut,
+        // Only the sleep has ended.
+        SleepResult::TimedOut => SleepResult::Woken,
+        outcome => outcome,
+    }
+}
+
+/// Maximum time of a sleep of a waiter with this time left, which sleeps on connections or not.
+pub(crate) fn limit(is_on_connections: bool, time_left: Option<Duration>) -> Option<Duration> {
+    let is_later = is_on_connections && time_left.is_none_or(|left| left > LONGEST_SLEEP);
+    if is_later { Some(LONGEST_SLEEP) } else { time_left }
+}
+
+/// The end of a sleep on connections. A model has no clock, so that its sleeps end at once or not at all.
+pub(crate) fn bounded(deadline: Option<Instant>) -> Option<Instant> {
     if cfg!(all(test, loom)) {
         return deadline;
     }

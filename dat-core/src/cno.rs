@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 #[cfg(not(all(test, loom)))]
 use crate::blocking::SleepOn;
 use crate::blocking::{SleepResult, WaitStep, time_left};
-use crate::claim::Claim;
+use crate::claim::{self, Claim};
 use crate::deferred_upcalls;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{Evd, EvdInner};
@@ -363,7 +363,7 @@ impl BlockedCnoWait {
     /// Maximum time to sleep; `None` means without limit.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
-        Claim::limit(self.claim.as_ref(), time_left(self.deadline))
+        claim::limit(self.claim.is_some(), time_left(self.deadline))
     }
 
     /// Begins the sleep: returns what to sleep on, or `None` if the thread must not sleep.

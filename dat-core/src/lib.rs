@@ -87,6 +87,7 @@ mod ia;
 mod id_allocator;
 mod kind;
 mod lifecycle;
+mod link_sleep;
 mod lmr;
 #[cfg(all(test, loom))]
 mod loom_models;

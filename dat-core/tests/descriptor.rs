@@ -1,25 +1,22 @@
 //! Waits on a dispatcher whose completion queue has a descriptor: what wakes the waiter.
 
 mod altered_stub;
+mod sleeper;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use altered_stub::AlteredStub;
 use dat_core::provider::{
-    Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
-    CompletionSink, Notify, Provider,
+    Completion, CompletionDescriptor, CompletionPoller, CompletionSink, Notify,
 };
-use dat_core::{Close, Evd, EvdFlags, EvdOptions, Event, Ia, ReturnType, Timeout, WaitResult};
-use dat_provider_hooks::faults::{FaultPlan, FaultyProvider};
-use dat_provider_hooks::trace::{TraceRing, TracingProvider};
+use dat_core::{Close, EvdFlags, Event, ReturnType, WaitResult};
 use dat_sync::Mutex;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use sleeper::{AROUND, Device as _, LIMIT, Node, SHORT, broken_descriptor, stub, take};
 
-const LIMIT: Timeout = Timeout::After(Duration::from_secs(20));
-const SHORT: Timeout = Timeout::After(Duration::from_millis(5));
+const FLAGS: EvdFlags = EvdFlags::SOFTWARE.union(EvdFlags::DTO);
 
 /// A completion queue that the tests fill.
 struct Device {
@@ -59,33 +56,30 @@ impl Device {
         }
     }
 
-    /// Waits until a waiter is about to sleep.
-    fn await_watch(&self, count: u32) {
-        while self.state.lock().watches < count {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-
     fn upcalls(&self) -> u32 {
         self.state.lock().upcalls
     }
 }
 
-struct Half;
+impl sleeper::Device for Device {
+    fn poller(self: Arc<Self>) -> Box<dyn CompletionPoller> {
+        Box::new(Poller(self))
+    }
 
-impl CompletionQueue for Half {}
+    fn sink(&self) -> &OnceLock<Arc<dyn CompletionSink>> {
+        &self.sink
+    }
+
+    fn sleeps(&self) -> u32 {
+        self.state.lock().watches
+    }
+}
 
 struct Poller(Arc<Device>);
 
 impl CompletionPoller for Poller {
     fn poll(&mut self, into: &mut [Completion]) -> usize {
-        let mut state = self.0.state.lock();
-        let count = state.waiting.len().min(into.len());
-        for (place, completion) in into.iter_mut().zip(state.waiting.drain(..count)) {
-            *place = completion;
-        }
-        count
+        take(&mut self.0.state.lock().waiting, into)
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
@@ -113,60 +107,22 @@ impl CompletionPoller for Poller {
     }
 }
 
-/// The stub with that completion queue.
-fn showing(device: &Arc<Device>) -> Arc<dyn Provider> {
-    let device = Arc::clone(device);
-    let create_queue = move |sink| {
-        assert!(device.sink.set(sink).is_ok(), "each test makes one");
-        let poller = Box::new(Poller(Arc::clone(&device)));
-        CompletionQueueParts { queue: Arc::new(Half), poller }
-    };
-    let create_queue = Some(Arc::new(create_queue) as _);
-    Arc::new(AlteredStub { create_queue, ..AlteredStub::default() })
-}
-
-struct Node {
-    ia: Ia,
-    evd: Evd,
-    device: Arc<Device>,
-}
-
-fn node_over(provider: Arc<dyn Provider>, device: Arc<Device>) -> Node {
-    let ia = altered_stub::open(provider);
-    let flags = EvdFlags::SOFTWARE | EvdFlags::DTO;
-    let evd = ia.evd_create(&EvdOptions::new(8, flags)).expect("a dispatcher");
-    Node { ia, evd, device }
-}
-
-fn node() -> Node {
+fn node() -> Node<Device> {
     let device = Device::new(None);
-    node_over(showing(&device), device)
-}
-
-/// Calls `act` once the waiter sleeps.
-fn while_asleep(node: &Node, act: impl FnOnce(&Node) + Send) -> dat_core::Result<WaitResult> {
-    std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| node.evd.wait(LIMIT, 1, &mut Event::default()));
-        node.device.await_watch(1);
-        act(node);
-        waiter.join().expect("no panic")
-    })
+    Node::over(stub(&device, None), device, FLAGS)
 }
 
 #[test]
 fn a_completion_wakes_the_waiter_without_an_upcall() {
     let node = node();
-    assert_eq!(
-        while_asleep(&node, |node| node.device.arrive(1)),
-        Ok(WaitResult::Event { more: 0 })
-    );
+    assert_eq!(node.while_asleep(|node| node.device.arrive(1)), Ok(WaitResult::Event { more: 0 }));
     assert_eq!(node.device.upcalls(), 0);
 }
 
 #[test]
 fn other_events_wake_it_as_well_and_keep_their_order() {
     let node = node();
-    let waited = while_asleep(&node, |node| {
+    let waited = node.while_asleep(|node| {
         node.evd.post_software_event(1).expect("room");
         node.device.arrive(2);
     });
@@ -182,7 +138,7 @@ fn the_waiter_sleeps_again_until_the_threshold() {
     let waited = std::thread::scope(|scope| {
         let waiter = scope.spawn(|| node.evd.wait(LIMIT, 3, &mut Event::default()));
         for round in 1..=3 {
-            node.device.await_watch(round);
+            node.device.await_sleep(round);
             node.device.arrive(round.into());
         }
         waiter.join().expect("no panic")
@@ -194,10 +150,10 @@ fn the_waiter_sleeps_again_until_the_threshold() {
 #[test]
 fn set_unwaitable_ends_the_wait() {
     let node = node();
-    let told = while_asleep(&node, |node| node.evd.set_unwaitable().expect("live"));
+    let told = node.while_asleep(|node| node.evd.set_unwaitable().expect("live"));
     assert!(told.expect_err("no event").is(ReturnType::InvalidState));
     let node = self::node();
-    let closed = while_asleep(&node, |node| node.ia.close(Close::Abrupt).expect("open"));
+    let closed = node.while_asleep(|node| node.ia.close(Close::Abrupt).expect("open"));
     assert!(closed.expect_err("no event").is(ReturnType::Abort));
 }
 
@@ -211,7 +167,7 @@ fn the_time_out_passes() {
 #[test]
 fn without_a_waiter_arrivals_make_upcalls_again() {
     let node = node();
-    while_asleep(&node, |node| node.device.arrive(1)).expect("an event");
+    node.while_asleep(|node| node.device.arrive(1)).expect("an event");
     node.device.arrive(2);
     assert_eq!(node.device.upcalls(), 0, "no upcall was requested");
     node.evd.dequeue(&mut Event::default()).expect("no thread waits");
@@ -222,11 +178,9 @@ fn without_a_waiter_arrivals_make_upcalls_again() {
 
 #[test]
 fn a_waiter_does_without_a_broken_descriptor() {
-    let (reader, writer) = nix::unistd::pipe().expect("a pipe");
-    drop(writer);
-    let device = Device::new(Some(Arc::new(reader)));
-    let node = node_over(showing(&device), device);
-    let waited = while_asleep(&node, |node| {
+    let device = Device::new(Some(broken_descriptor()));
+    let node = Node::over(stub(&device, None), device, FLAGS);
+    let waited = node.while_asleep(|node| {
         while node.device.state.lock().watched {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -238,15 +192,10 @@ fn a_waiter_does_without_a_broken_descriptor() {
 
 #[test]
 fn providers_around_another_one_pass_the_descriptor_on() {
-    type Around = fn(Arc<dyn Provider>) -> Arc<dyn Provider>;
-    let around: [Around; 2] = [
-        |inner| Arc::new(FaultyProvider::new(inner, FaultPlan::new())),
-        |inner| Arc::new(TracingProvider::new(inner, Arc::new(TraceRing::new(99)))),
-    ];
-    for around in around {
+    for around in AROUND {
         let device = Device::new(None);
-        let node = node_over(around(showing(&device)), device);
-        assert!(while_asleep(&node, |node| node.device.arrive(1)).is_ok_and(WaitResult::is_event));
+        let node = Node::over(around(stub(&device, None)), device, FLAGS);
+        assert!(node.while_asleep(|node| node.device.arrive(1)).is_ok_and(WaitResult::is_event));
         assert_eq!(node.device.upcalls(), 0);
     }
 }
@@ -255,7 +204,7 @@ fn providers_around_another_one_pass_the_descriptor_on() {
 fn the_descriptor_outlives_the_queue_for_the_waiter() {
     let node = node();
     let shown = Arc::clone(&node.device.shown);
-    let closed = while_asleep(&node, |node| node.ia.close(Close::Abrupt).expect("open"));
+    let closed = node.while_asleep(|node| node.ia.close(Close::Abrupt).expect("open"));
     assert!(closed.is_err());
     assert!(shown.as_fd().try_clone_to_owned().is_ok());
 }

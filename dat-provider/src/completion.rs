@@ -154,6 +154,18 @@ pub trait CompletionPoller: Send {
         self.notify(Notify::Signalled);
     }
 
+    /// A waiter is about to call [`notify`](Self::notify), to poll, and then to sleep. Returns a descriptor on which it
+    /// may sleep besides its upcalls, if the provider would otherwise wake a thread of its own for an arrival: until
+    /// [`end_sleep`](Self::end_sleep), a completion that no poll has found makes the descriptor readable or makes an
+    /// upcall. It may be readable without a completion. The waiter calls this again before each of its sleeps; if there is
+    /// none then, that ends the former sleep as [`end_sleep`](Self::end_sleep) does. None by default.
+    fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
+        None
+    }
+
+    /// The waiter sleeps no more on the descriptor that [`begin_sleep`](Self::begin_sleep) has returned.
+    fn end_sleep(&mut self) {}
+
     /// Resizes the queue to hold at least `depth` completions; none is lost.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use dat_provider::CompletionDescriptor;
 use dat_provider::mem::Span;
 
 use crate::direct::{Access, AccessResult, Gate, Offer};
@@ -280,6 +281,12 @@ pub trait Reader: Send {
     /// is unread, and writable when [`Writer::flush`] can send, unless
     /// [`Reader::is_readable_for_room`] says that it becomes readable instead.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The same descriptor for a waiter that sleeps on it and reads the link itself, if that is faster than a wake-up of
+    /// the driver. By default, it is not.
+    fn waiter_descriptor(&self) -> Option<CompletionDescriptor> {
+        None
+    }
 
     /// The check for a peer that vanishes without notice, if the link needs one. By default, it does not.
     fn liveness(&self) -> Option<Weak<dyn Liveness>> {

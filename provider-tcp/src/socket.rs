@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use dat_provider::CompletionDescriptor;
 use dat_provider::mem::Span;
 use dat_provider_kit::link::{End, LinkReport, Liveness};
 use dat_provider_kit::stream_link::Stream;
@@ -212,6 +213,11 @@ impl Stream for Socket {
         Some(self.socket.as_fd())
     }
 
+    fn waiter_descriptor(self: &Arc<Self>) -> Option<CompletionDescriptor> {
+        let descriptor: CompletionDescriptor = Arc::clone(self) as _;
+        Some(descriptor)
+    }
+
     fn report(&self) -> LinkReport {
         let info = TcpInfo::of(&self.socket);
         LinkReport {
@@ -225,6 +231,12 @@ impl Stream for Socket {
     fn liveness(self: &Arc<Self>) -> Option<Weak<dyn Liveness>> {
         let weak: Weak<Self> = Arc::downgrade(self);
         Some(weak)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -1,7 +1,10 @@
 //! A wait on an event dispatcher that has to sleep.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use dat_sync::descriptors::Beacon;
 
 use super::Evd;
 use super::queue::Queue;
@@ -10,10 +13,11 @@ use super::wait::WaitResult;
 #[cfg(not(all(test, loom)))]
 use crate::blocking::SleepOn;
 use crate::blocking::{SleepResult, WaitStep, time_left};
-use crate::claim::Claim;
+use crate::claim::{self, Claim};
 use crate::counters::EvdCounter;
 use crate::error::Result;
 use crate::event::Event;
+use crate::link_sleep::LinkSleep;
 
 /// A wait whose thread owns the dispatcher and has to sleep; see [`blocking`](crate::blocking).
 /// Dropping it abandons the wait: another thread may then wait, and no event is lost.
@@ -26,6 +30,8 @@ pub struct BlockedEvdWait {
     pub(super) beside_device: bool,
     /// The progress of the adapter, if the thread makes it itself.
     pub(super) claim: Option<Claim>,
+    /// The connection that the thread sleeps on and then reads. Only without a claim.
+    pub(super) link: Option<LinkSleep>,
     /// The sleep in progress.
     pub(super) asleep: Option<Asleep>,
     /// True if the dispatcher still has this waiter recorded.
@@ -46,8 +52,8 @@ enum Announced {
     No,
     /// As one on the wake word.
     Word,
-    /// As one on the descriptor of the claim.
-    Claim,
+    /// As one on a descriptor of the claim or of the sleep on a connection.
+    Descriptor,
 }
 
 impl std::fmt::Debug for BlockedEvdWait {
@@ -61,15 +67,20 @@ impl BlockedEvdWait {
     /// Maximum time to sleep; `None` means without limit.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
-        Claim::limit(self.claim.as_ref(), time_left(self.deadline))
+        let is_on_connections = self.claim.is_some() || self.link.is_some();
+        claim::limit(is_on_connections, time_left(self.deadline))
     }
 
     /// Begins the sleep: returns what to sleep on, or `None` if the thread must not sleep.
     #[cfg(not(all(test, loom)))]
     pub fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
         if let Some(claim) = &self.claim {
-            self.asleep = Some(self.begin_claimed_sleep(claim)?);
+            self.asleep = Some(self.begin_sleep_on(claim.wake())?);
             return self.claim.as_ref().map(|claim| SleepOn::Descriptors(claim.descriptors()));
+        }
+        if let Some(link) = &self.link {
+            self.asleep = Some(self.begin_sleep_on(link.wake())?);
+            return self.link.as_ref().map(|link| SleepOn::Descriptors(link.descriptors()));
         }
         let (announced, seen) = match self.descriptors() {
             Some(_) => (Announced::No, None),
@@ -83,10 +94,10 @@ impl BlockedEvdWait {
         }
     }
 
-    /// Announces a sleep on the connections of the adapter too, unless the thread must not sleep.
-    fn begin_claimed_sleep(&self, claim: &Claim) -> Option<Asleep> {
-        let may_sleep = self.evd.inner().notifier.wakeup.begin_sleep_on(claim.wake());
-        may_sleep.then(|| self.fall_asleep(Announced::Claim))
+    /// Announces a sleep on connections and on the descriptor that wakes the thread, unless it must not sleep.
+    fn begin_sleep_on(&self, wake: &Arc<Beacon>) -> Option<Asleep> {
+        let may_sleep = self.evd.inner().notifier.wakeup.begin_sleep_on(wake);
+        may_sleep.then(|| self.fall_asleep(Announced::Descriptor))
     }
 
     /// The descriptors of the wakeup and of the device, if they are to be polled.
@@ -106,8 +117,13 @@ impl BlockedEvdWait {
     /// Sleeps until a wake-up or the deadline.
     pub(super) fn sleep(&mut self) -> SleepResult {
         if let Some(claim) = &self.claim {
-            self.asleep = self.begin_claimed_sleep(claim);
+            self.asleep = self.begin_sleep_on(claim.wake());
             let slept = self.asleep.map(|_| claim.sleep(self.deadline));
+            return slept.unwrap_or(SleepResult::Woken);
+        }
+        if let Some(link) = &self.link {
+            self.asleep = self.begin_sleep_on(link.wake());
+            let slept = self.asleep.map(|_| link.sleep(self.deadline));
             return slept.unwrap_or(SleepResult::Woken);
         }
         self.asleep = Some(self.fall_asleep(Announced::No));
@@ -130,7 +146,10 @@ impl BlockedEvdWait {
         let asleep = self.wake_up();
         self.evd.inner().counter_set().count(EvdCounter::WaitNotify);
         let time_left = self.time_left();
-        let outcome = Claim::advance_after(&mut self.claim, outcome, time_left);
+        let outcome = match &self.link {
+            Some(_) => claim::outcome_after(outcome, time_left),
+            None => Claim::advance_after(&mut self.claim, outcome, time_left),
+        };
         self.check(Some((outcome, asleep)), event)
     }
 
@@ -141,7 +160,7 @@ impl BlockedEvdWait {
         match asleep.announced {
             Announced::No => {}
             Announced::Word => _ = wakeup.end_sleep(),
-            Announced::Claim => wakeup.end_sleep_on(),
+            Announced::Descriptor => wakeup.end_sleep_on(),
         }
         asleep.since.elapsed()
     }
@@ -156,6 +175,10 @@ impl BlockedEvdWait {
         let inner = &**self.evd.inner();
         let threshold = self.threshold as usize;
         let mut queue = inner.queue.lock();
+        if woken.is_some() && self.link.is_some() {
+            // This thread reads the connection, and needs no upcall until it sleeps again.
+            queue.notify(inner.notifier.wanted_besides_waiter(self.mode));
+        }
         let mut queued = queue.collect();
         let mut is_late = false;
         match woken {
@@ -163,8 +186,11 @@ impl BlockedEvdWait {
                 queue.spin_policy.learn_of_sleep(asleep);
             }
             Some((SleepResult::TimedOut, _)) => is_late = true,
-            // Most likely the device is gone; upcalls still report whatever arrives.
-            Some((SleepResult::Unavailable, _)) => self.beside_device = false,
+            // Most likely the device or the connection is gone; upcalls still report whatever arrives.
+            Some((SleepResult::Unavailable, _)) => {
+                self.beside_device = false;
+                end_link_sleep(&mut self.link, &mut queue);
+            }
             Some((SleepResult::Woken, _)) | None => {}
         }
         while queued < threshold && !queue.has_to_go() && !is_late {
@@ -172,6 +198,7 @@ impl BlockedEvdWait {
             if self.beside_device {
                 queue.arm_descriptor();
             } else {
+                sleep_on_link_again(&mut self.link, &mut queue);
                 queue.notify(inner.notifier.wanted(self.mode));
             }
             queued = queue.collect();
@@ -186,10 +213,27 @@ impl BlockedEvdWait {
         }
         let is_evicted = queue.is_evicted();
         self.is_announced = false;
+        end_link_sleep(&mut self.link, &mut queue);
         withdraw(&self.evd, self.mode, &mut queue);
         let waited = inner.end_wait(&mut queue, self.threshold, queued, is_evicted, event);
         drop(queue);
         waited.map(WaitStep::Done)
+    }
+}
+
+/// Prepares the next sleep on the connection, if the thread may still sleep on one. It keeps the wake-up object.
+fn sleep_on_link_again(link: &mut Option<LinkSleep>, queue: &mut Queue) {
+    let Some(sleep) = link else { return };
+    match queue.begin_sleep() {
+        Some(descriptor) => sleep.set_link(descriptor),
+        None => *link = None,
+    }
+}
+
+/// The thread sleeps no more on the connection.
+fn end_link_sleep(link: &mut Option<LinkSleep>, queue: &mut Queue) {
+    if link.take().is_some() {
+        queue.end_sleep();
     }
 }
 
@@ -203,7 +247,9 @@ impl Drop for BlockedEvdWait {
     fn drop(&mut self) {
         self.wake_up();
         if self.is_announced {
-            withdraw(&self.evd, self.mode, &mut self.evd.inner().queue.lock());
+            let mut queue = self.evd.inner().queue.lock();
+            end_link_sleep(&mut self.link, &mut queue);
+            withdraw(&self.evd, self.mode, &mut queue);
         }
     }
 }

@@ -135,11 +135,24 @@ impl Notifier {
     pub(super) fn wanted(&self, mode: Mode) -> Notify {
         self.state.lock().wanted(mode)
     }
+
+    /// As [`wanted`](Self::wanted), while the waiter is awake and takes what arrives itself.
+    pub(super) fn wanted_besides_waiter(&self, mode: Mode) -> Notify {
+        let state = self.state.lock();
+        State::wanted_if(state.listens_besides_waiter(), mode)
+    }
 }
 
 impl State {
     fn wanted(&self, mode: Mode) -> Notify {
-        let listening = self.waiting || self.armed || (self.enabled && self.cno.is_some());
+        Self::wanted_if(self.waiting || self.listens_besides_waiter(), mode)
+    }
+
+    fn listens_besides_waiter(&self) -> bool {
+        self.armed || (self.enabled && self.cno.is_some())
+    }
+
+    fn wanted_if(listening: bool, mode: Mode) -> Notify {
         match mode {
             _ if !listening => Notify::Off,
             Mode::Solicited => Notify::Solicited,

@@ -1,16 +1,19 @@
 //! Waiting on an event dispatcher, and arming its descriptor.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use super::blocked::BlockedEvdWait;
 use super::queue::Queue;
 use super::streams::Mode;
 use super::{Evd, EvdInner};
 use crate::blocking::{WaitDeadline, WaitStep};
-use crate::claim::Claim;
+use crate::claim::{Claim, ClaimableProgress};
 use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
+use crate::flags::EvdFlags;
+use crate::link_sleep::LinkSleep;
 use crate::provider::plain_success::PlainSuccess;
 use crate::timeout::Timeout;
 
@@ -140,12 +143,13 @@ impl Evd {
         };
         queue.set_waiter(true);
         inner.notifier.begin_wait();
-        drop(queue);
         let beside_device = inner.arrivals(mode).is_some();
         // In the other modes not every completion that the progress brings ends the wait.
         let may_claim = mode == Mode::Threshold && !beside_device;
         let progress = inner.base.ia.progress.as_ref().filter(|_| may_claim);
-        let claim = Claim::new(progress);
+        let link = progress.and_then(|progress| inner.sleep_on_link(progress, &mut queue));
+        drop(queue);
+        let claim = Claim::new(progress.filter(|_| link.is_none()));
         if let Some(claim) = claim.as_ref().filter(|_| inner.may_spin_with_progress()) {
             inner.spin_with_progress(claim, deadline.timeout(), threshold as usize);
         }
@@ -156,6 +160,7 @@ impl Evd {
             deadline: deadline.instant(),
             beside_device,
             claim,
+            link,
             asleep: None,
             is_announced: true,
         };
@@ -243,6 +248,23 @@ impl EvdInner {
         }
         let descriptor = self.descriptor.as_deref()?.as_fd();
         self.notifier.wakeup.fd().is_ok().then_some(descriptor)
+    }
+
+    /// The connection on which a waiter may sleep, if its dispatcher has one only, and completions alone. Events of
+    /// connections come from the progress of the adapter.
+    fn sleep_on_link(
+        &self,
+        progress: &Arc<ClaimableProgress>,
+        queue: &mut Queue,
+    ) -> Option<LinkSleep> {
+        let has_connections =
+            self.flags.intersects(EvdFlags::CONNECTION | EvdFlags::CONNECTION_REQUEST);
+        let link = if has_connections { None } else { queue.begin_sleep() }?;
+        let sleep = LinkSleep::new(progress, link);
+        if sleep.is_none() {
+            queue.end_sleep();
+        }
+        sleep
     }
 
     /// The result of a wait that ends with `queued` events.

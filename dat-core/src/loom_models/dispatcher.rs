@@ -6,7 +6,9 @@ use std::time::Duration;
 use loom::thread;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::provider::{Completions, claiming_dispatcher, dispatcher, open, showing_dispatcher};
+use super::provider::{
+    Completions, claiming_dispatcher, dispatcher, linked_dispatcher, open, showing_dispatcher,
+};
 use super::{large_model, model};
 use crate::{Close, Evd, EvdFlags, EvdOptions, Event, ReturnType, Timeout, WaitResult};
 
@@ -91,6 +93,26 @@ fn a_wait_with_the_claim_wakes_on_a_completion() {
 #[test]
 fn a_wait_with_the_claim_counts_events_of_both_kinds() {
     counts_both_kinds(claiming_dispatcher);
+}
+
+#[test]
+fn a_wait_on_the_connection_wakes_on_an_event() {
+    wakes_on_an_event(linked_dispatcher);
+}
+
+#[test]
+fn a_wait_on_the_connection_wakes_on_a_completion() {
+    wakes_on_a_completion(linked_dispatcher);
+}
+
+#[test]
+fn a_wait_on_the_connection_counts_events_of_both_kinds() {
+    counts_both_kinds(linked_dispatcher);
+}
+
+#[test]
+fn a_change_of_notification_during_a_wait_on_the_connection_loses_nothing() {
+    change_notification_during_a_wait(linked_dispatcher);
 }
 
 #[test]

@@ -36,6 +36,8 @@ enum Sleeps {
     OnCompletions,
     /// The progress of the adapter, which one of them claims.
     OnProgress,
+    /// The only connection of their dispatcher.
+    OnLink,
 }
 
 impl Provider for ModelProvider {
@@ -106,21 +108,24 @@ impl Adapter for ModelAdapter {
         _depth: usize,
         sink: Arc<dyn CompletionSink>,
     ) -> Result<CompletionQueueParts> {
-        let descriptor = (self.sleeps == Sleeps::OnCompletions).then(|| Arc::new(eventfd()));
-        let shared = Arc::new(Shared { state: Mutex::default(), descriptor, sink });
+        let own = |sleeps| (self.sleeps == sleeps).then(|| Arc::new(eventfd()));
+        let (descriptor, link) = (own(Sleeps::OnCompletions), own(Sleeps::OnLink));
+        let shared = Arc::new(Shared { state: Mutex::default(), descriptor, link, sink });
         let _ = self.made.queue.set(Completions(Arc::clone(&shared)));
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller: Box::new(Poller(shared)) })
     }
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
         let links = || NoLinks { is_claimed: Mutex::new(false), never_readable: eventfd() };
-        (self.sleeps == Sleeps::OnProgress).then(|| Arc::new(links()) as _)
+        [Sleeps::OnProgress, Sleeps::OnLink].contains(&self.sleeps).then(|| Arc::new(links()) as _)
     }
 }
 
 struct Shared {
     state: Mutex<State>,
     descriptor: Option<Arc<EventFd>>,
+    /// Readable while there are completions that a waiter must find.
+    link: Option<Arc<EventFd>>,
     sink: Arc<dyn CompletionSink>,
 }
 
@@ -130,6 +135,8 @@ struct State {
     notify: Notify,
     /// A waiter sleeps on the descriptor, which has not been made readable since.
     watched: bool,
+    /// A waiter sleeps on the connection, which no other thread reads.
+    is_slept_on: bool,
 }
 
 struct Half;
@@ -144,6 +151,9 @@ impl CompletionPoller for Poller {
         let count = state.waiting.len().min(into.len());
         for (place, completion) in into.iter_mut().zip(state.waiting.drain(..count)) {
             *place = completion;
+        }
+        if let Some(link) = self.0.link.as_ref().filter(|_| state.waiting.is_empty()) {
+            let _ = link.read();
         }
         count
     }
@@ -168,6 +178,20 @@ impl CompletionPoller for Poller {
         }
     }
 
+    fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
+        let link = self.0.link.clone()?;
+        let mut state = self.0.state.lock();
+        state.is_slept_on = true;
+        if !state.waiting.is_empty() {
+            link.write(1).expect("room");
+        }
+        Some(link)
+    }
+
+    fn end_sleep(&mut self) {
+        self.0.state.lock().is_slept_on = false;
+    }
+
     fn resize(&mut self, _depth: usize) -> Result<()> {
         Ok(())
     }
@@ -186,6 +210,11 @@ impl Completions {
             state.waiting.push_back(Completion { cookie, ..Completion::default() });
             let wanted = state.notify.wants(CompletionFeatures::default());
             match &self.0.descriptor {
+                _ if state.is_slept_on => {
+                    let link = self.0.link.as_ref().expect("it is slept on");
+                    link.write(1).expect("room");
+                    false
+                }
                 Some(descriptor) if wanted && state.watched => {
                     state.watched = false;
                     state.notify = Notify::Off;
@@ -234,6 +263,11 @@ pub(super) fn showing_dispatcher() -> (Evd, Completions) {
 /// As [`dispatcher`], but its waiter claims the progress of the adapter.
 pub(super) fn claiming_dispatcher() -> (Evd, Completions) {
     dispatcher_of(open_with_progress())
+}
+
+/// As [`dispatcher`], but its waiter sleeps on the connection.
+pub(super) fn linked_dispatcher() -> (Evd, Completions) {
+    dispatcher_of(open_with(Sleeps::OnLink))
 }
 
 fn dispatcher_of((ia, completions): (Ia, impl FnOnce() -> Completions)) -> (Evd, Completions) {

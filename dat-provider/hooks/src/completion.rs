@@ -69,6 +69,14 @@ impl<H: Hooks> CompletionPoller for Poller<H> {
         self.layer.note(self.object, &Call::ArmDescriptor);
     }
 
+    fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
+        self.inner.begin_sleep()
+    }
+
+    fn end_sleep(&mut self) {
+        self.inner.end_sleep();
+    }
+
     fn resize(&mut self, depth: usize) -> Result<()> {
         let call = Call::Resize { depth: depth as u64 };
         self.layer.call(self.object, &call, || self.inner.resize(depth))

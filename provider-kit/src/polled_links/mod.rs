@@ -8,6 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use dat_provider::CompletionDescriptor;
 use dat_sync::Mutex;
 
 use crate::doorbell::Doorbell;
@@ -30,6 +31,16 @@ pub trait PolledLink: Send + Sync {
 
     /// Returns the link to the thread of the engine, because the poller is about to sleep.
     fn give_back(&self);
+
+    /// A waiter is about to sleep. Returns the descriptor of the link if the waiter may sleep on it and then read the
+    /// link, which no other thread is woken for until [`end_sleep`](Self::end_sleep). `is_again` is true if the same
+    /// waiter had a descriptor for its last sleep.
+    fn begin_sleep(&self, _is_again: bool) -> Option<CompletionDescriptor> {
+        None
+    }
+
+    /// The waiter sleeps no more on the descriptor of the link. The caller need not hold the lock of the list.
+    fn end_sleep(&self) {}
 
     /// How a poller detects data on the link; `None` while there is no link.
     fn signal(&self) -> Option<Signal>;
@@ -115,7 +126,10 @@ impl PolledLinks {
     /// Removes a queue pair. No poll reads it when this call returns.
     pub fn remove(&self, key: usize) {
         let link = self.list.lock().remove(key);
-        drop(link);
+        // A waiter may sleep on it.
+        if let Some(link) = link {
+            link.end_sleep();
+        }
     }
 
     /// The number of the completion queue, for [`PollInfo`].
@@ -204,6 +218,24 @@ impl PolledLinks {
     /// Takes a link back from the poller. The caller holds the lock of the queue pair.
     pub fn take_back(&self) {
         self.leases.take_back();
+    }
+
+    /// A waiter is about to sleep; see [`PolledLink::begin_sleep`]. It can sleep on one link only.
+    pub fn begin_sleep(&self, is_again: bool) -> Option<CompletionDescriptor> {
+        if self.is_selective() {
+            return None;
+        }
+        let list = self.list.lock();
+        let mut links = list.links();
+        match (links.next(), links.next()) {
+            (Some(only), None) => only.begin_sleep(is_again),
+            _ => None,
+        }
+    }
+
+    /// The waiter sleeps no more on a link.
+    pub fn end_sleep(&self) {
+        self.list.lock().links().for_each(PolledLink::end_sleep);
     }
 
     /// A waiter is about to sleep, or has woken up. Before it sleeps, all links return to the thread of

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dat_sync::{clock, epoll};
 
@@ -19,7 +19,7 @@ use super::liveness::LivenessChecks;
 use super::pending_handshake::PendingHandshake;
 use super::poll_lease::PollLease;
 use super::ready_list::ReadyList;
-use super::shared::{Job, Shared};
+use super::shared::{Job, REPLY_CHECK_INTERVAL, Shared};
 use crate::protocol::REPLY_PATIENCE;
 
 /// Objects by token. Tokens are numbers of our own, so the hasher needs no random seed, and the order of iteration is
@@ -46,6 +46,8 @@ pub(super) struct Driver {
     next_closing_check: Instant,
     /// Until then the checks continue even without a closing link.
     checks_closing_until: Instant,
+    /// Until then the thread takes the jobs of waiters that await replies at short intervals, so that they need not wake it.
+    checks_replies_until: Instant,
     /// Number of closing links.
     lingering: usize,
     /// Number of links in the handshake.
@@ -87,6 +89,9 @@ pub(super) enum TimedLink {
     Lingering(LingeringLink),
 }
 
+/// The thread continues the checks of [`REPLY_CHECK_INTERVAL`] for this time after the last job that awaits a reply.
+const REPLY_CHECKS: Duration = Duration::from_millis(20);
+
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 pub(crate) const IN: epoll::EventFlags = epoll::EventFlags::IN;
@@ -106,6 +111,7 @@ impl Driver {
             liveness: LivenessChecks::default(),
             next_closing_check: now,
             checks_closing_until: now,
+            checks_replies_until: now,
             lingering: 0,
             pending_handshakes: 0,
             order: EventOrder::default(),
@@ -202,9 +208,11 @@ impl Driver {
         } else {
             (now < self.checks_closing_until).then(|| now + CLOSING_CHECK_INTERVAL)
         };
+        let replies_check = (now < self.checks_replies_until).then(|| now + REPLY_CHECK_INTERVAL);
         let reply = self.await_reply.front().map(|(due, _)| *due);
         let retry = self.retries.iter().map(|(due, _)| *due).min();
         let checks = self.lent.due().into_iter().chain(reply).chain(retry).chain(closing_check);
+        let checks = checks.chain(replies_check);
         let checks = checks.chain(self.liveness.due()).chain(self.poll_lease.due());
         self.timed.values().map(TimedLink::deadline).chain(checks).min()
     }
@@ -217,7 +225,7 @@ impl Driver {
         }
         self.liveness.check(now);
         let due = self.due(now);
-        if !self.shared.begin_sleep(due.is_some_and(|due| due <= now + CLOSING_CHECK_INTERVAL)) {
+        if !self.shared.begin_sleep(due, now) {
             return Some(now);
         }
         self.thread_wakes_at = due;
@@ -248,6 +256,11 @@ impl Driver {
                     if let Some(queue_pair) = queue_pair.upgrade() {
                         queue_pair.send_held(&mut self.order);
                     }
+                }
+                Job::AwaitReply(due, queue_pair) => {
+                    self.checks_replies_until = clock::now() + REPLY_CHECKS;
+                    let at = self.await_reply.partition_point(|(other, _)| *other <= due);
+                    self.await_reply.insert(at, (due, queue_pair));
                 }
                 Job::CheckLease(queue_pair, first_check) => {
                     self.lent.add(&queue_pair, first_check, self.shared.is_busy());

@@ -81,6 +81,11 @@ impl LeaseHistory {
         }
     }
 
+    /// Returns true if the link may be lent at all.
+    pub(crate) const fn has_leases(&self) -> bool {
+        self.has_leases
+    }
+
     /// Returns true if the link must not be lent now.
     pub(crate) fn forbids_lease(&mut self) -> bool {
         let Some(until) = self.paused_until else { return !self.has_leases };

@@ -19,11 +19,12 @@ use rustix::io::Errno;
 use super::driven::Driven;
 use super::failure::{Failure, Successor};
 use super::incoming::ListenerState;
-use super::lingering::{Closing, LingeringLink, WatchedIn};
+use super::lingering::{CLOSING_CHECK_INTERVAL, Closing, LingeringLink, WatchedIn};
 use super::owner::{Owner, Ownership};
 use crate::fork::OwnerProcess;
 use crate::link::{Liveness, Reader};
 use crate::progress_mode::ProgressMode;
+use crate::protocol::REPLY_PATIENCE;
 use crate::transport::Transport;
 use crate::upcalls::Upcalls;
 
@@ -64,9 +65,10 @@ const CLOSING_SET: usize = 2;
 #[derive(Default)]
 struct Jobs {
     list: Vec<Job>,
-    /// True if the thread takes jobs within [`CLOSING_CHECK_INTERVAL`](super::lingering::CLOSING_CHECK_INTERVAL)
-    /// anyway.
-    is_polled: bool,
+    /// When the thread takes jobs anyway; `None` if it sleeps without a limit.
+    thread_due: Option<Instant>,
+    /// When the thread must take them.
+    take_by: Option<Instant>,
 }
 
 /// A task for the driver. Tokens identify the descriptors that it watches.
@@ -75,6 +77,8 @@ pub(crate) enum Job {
     Watch(u64, Weak<dyn Driven>, Option<Weak<dyn Liveness>>),
     /// Progress a queue pair whose link holds received frames that have not been read.
     Progress(Weak<dyn Driven>),
+    /// Acknowledge at this time the requests of the peer that a waiter has executed, unless a reply has done so.
+    AwaitReply(Instant, Weak<dyn Driven>),
     /// Send the frames that a queue pair holds.
     SendHeld(Weak<dyn Driven>),
     /// Check after this time that the consumer of a queue pair still polls.
@@ -105,6 +109,10 @@ pub(crate) enum WakeUp {
 /// The token of the wake-up descriptor.
 const WAKEUP: u64 = 0;
 const LINKS: u64 = 1;
+
+/// How often the thread takes the jobs of waiters that await replies: an acknowledgement whose reply does not come is sent
+/// this much later.
+pub(super) const REPLY_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Maximum sleep of the thread, after which it checks whether the program has closed its descriptors.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
@@ -279,26 +287,41 @@ impl Shared {
         }
     }
 
-    /// Submits a link that is being closed, whose descriptor is watched. Wakes the thread only if it would take no job
-    /// for longer than [`CLOSING_CHECK_INTERVAL`](super::lingering::CLOSING_CHECK_INTERVAL).
+    /// Submits a link that is being closed, whose descriptor is watched.
     fn submit_lingering(&self, token: u64, lingering: LingeringLink) {
+        let by = clock::now() + CLOSING_CHECK_INTERVAL;
+        self.submit_by(Job::Linger(token, lingering), by);
+    }
+
+    /// Submits a queue pair whose acknowledgements wait for the reply of its consumer.
+    pub(crate) fn submit_reply_check(&self, queue_pair: Weak<dyn Driven>) {
+        let now = clock::now();
+        self.submit_by(
+            Job::AwaitReply(now + REPLY_PATIENCE, queue_pair),
+            now + REPLY_CHECK_INTERVAL,
+        );
+    }
+
+    /// Submits a job that the thread must take by this time. Wakes the thread only if it would take it later.
+    fn submit_by(&self, job: Job, by: Instant) {
         if self.owner_process.is_current() {
             let mut jobs = self.jobs.lock();
-            jobs.list.push(Job::Linger(token, lingering));
-            let is_polled = jobs.is_polled;
+            jobs.list.push(job);
+            jobs.take_by = Some(jobs.take_by.map_or(by, |other| other.min(by)));
+            let is_in_time = jobs.thread_due.is_some_and(|due| due <= by);
             drop(jobs);
-            if !is_polled {
+            if !is_in_time {
                 self.wake();
             }
         }
     }
 
-    /// The thread is about to sleep; for `is_polled`, see [`Jobs::is_polled`]. Returns false if it must first take
-    /// jobs.
-    pub(crate) fn begin_sleep(&self, is_polled: bool) -> bool {
+    /// The thread is about to sleep until `due`. Returns false if it must first take jobs.
+    pub(crate) fn begin_sleep(&self, due: Option<Instant>, now: Instant) -> bool {
         let mut jobs = self.jobs.lock();
-        jobs.is_polled = is_polled;
-        is_polled || jobs.list.is_empty()
+        jobs.thread_due = due;
+        let latest = jobs.take_by.unwrap_or(now + CLOSING_CHECK_INTERVAL);
+        jobs.list.is_empty() || due.is_some_and(|due| due <= latest)
     }
 
     /// Sleeps until the deadline, a wake-up, or a ready link on which no waiter sleeps. Returns the cause.
@@ -374,7 +397,9 @@ impl Shared {
 
     /// Takes the jobs submitted since the last call.
     pub(crate) fn take_jobs(&self) -> Vec<Job> {
-        std::mem::take(&mut self.jobs.lock().list)
+        let mut jobs = self.jobs.lock();
+        jobs.take_by = None;
+        std::mem::take(&mut jobs.list)
     }
 
     /// Returns true if all objects are gone and all jobs are taken.

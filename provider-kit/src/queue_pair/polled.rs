@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use dat_provider::CompletionDescriptor;
 use dat_sync::biased::BiasedGuard;
 use dat_sync::epoll::{self, EventFlags};
 use rustix::io::Errno;
@@ -99,12 +100,50 @@ impl SoftQp {
                 self.core.submit(Job::CheckLease(self.driven(), first_check));
             }
         }
-        let may_wait = attention.is_lent() || conn.protocol.ack_delay.awaits_reply();
+        if attention.is_slept_on() && requests != 0 {
+            self.await_reply(conn);
+        }
+        let may_wait = conn.attention.is_lent() || conn.protocol.ack_delay.awaits_reply();
         state.advance(&self.core, &mut upcalls, may_wait && !is_due);
         self.update_interest(&mut state);
         let outcome = state.conn.as_ref().map_or(ended, |conn| conn.outcome());
         self.unlock_and_defer(state, upcalls);
         outcome
+    }
+
+    /// A waiter has executed requests of the peer: it usually replies soon, and the reply acknowledges them. If it does
+    /// not, the thread does so.
+    fn await_reply(&self, conn: &mut Connection) {
+        if conn.protocol.note_driver_requests() && conn.protocol.replies.await_reply() {
+            self.core.submit_reply_check(self.driven());
+        }
+    }
+
+    /// Changes the reader of the link of a connection. `change` returns true if it did.
+    fn change_reader(&self, change: impl FnOnce(&mut Connection, &WorkQueues) -> bool) {
+        if !self.core.owner_process.is_current() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if state.conn.as_mut().is_some_and(|conn| change(conn, &state.queues)) {
+            self.update_interest(state);
+        }
+    }
+
+    /// Ends the lease of the link, because a waiter is about to sleep as the event says. Returns false, without effect, if
+    /// there is none. Not inlined, so that writing an acknowledgement stays inlined where polls do it.
+    #[inline(never)]
+    fn end_lease(conn: &mut Connection, queues: &WorkQueues, event: Event) -> bool {
+        let Some(lease) = conn.attention.lease() else { return false };
+        let activity = conn.activity();
+        // A consumer that sleeps until its requests are complete gets the next lease later.
+        let end = if lease == Lease::Borrowed { LeaseEnd::Late } else { LeaseEnd::Polled };
+        conn.attention.end_lease(lease, end, activity);
+        conn.attention.note(event, queues);
+        conn.acknowledge(false);
+        conn.send_held();
+        true
     }
 }
 
@@ -152,22 +191,31 @@ impl PolledLink for SoftQp {
     }
 
     fn give_back(&self) {
+        self.change_reader(|conn, queues| Self::end_lease(conn, queues, Event::ConsumerSleeps));
+    }
+
+    fn begin_sleep(&self, is_again: bool) -> Option<CompletionDescriptor> {
         if !self.core.owner_process.is_current() {
-            return;
+            return None;
         }
         let mut state = self.state.lock();
         let state = &mut *state;
-        let Some(conn) = &mut state.conn else { return };
-        if let Some(lease) = conn.attention.lease() {
-            let activity = conn.activity();
-            // A consumer that sleeps until its requests are complete gets the next lease later.
-            let end = if lease == Lease::Borrowed { LeaseEnd::Late } else { LeaseEnd::Polled };
-            conn.attention.end_lease(lease, end, activity);
-            conn.attention.note(Event::ConsumerSleeps, &state.queues);
-            conn.acknowledge(false);
-            conn.send_held();
-            self.update_interest(state);
+        let conn = state.conn.as_mut()?;
+        let is_free = is_again || !conn.attention.is_slept_on();
+        let may_sleep = is_free && conn.attention.permits_waiter();
+        if !may_sleep || !conn.protocol.is_open() || conn.is_ending() || conn.has_unread {
+            return None;
         }
+        let descriptor = conn.reader.waiter_descriptor()?;
+        if !Self::end_lease(conn, &state.queues, Event::WaiterSleeps) {
+            conn.attention.note(Event::WaiterSleeps, &state.queues);
+        }
+        self.update_interest(state);
+        Some(descriptor)
+    }
+
+    fn end_sleep(&self) {
+        self.change_reader(|conn, queues| conn.attention.note(Event::WaiterLeaves, queues));
     }
 
     fn signal(&self) -> Option<Signal> {

@@ -8,6 +8,7 @@ mod writer;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 
+use dat_provider::CompletionDescriptor;
 use dat_provider::mem::Span;
 
 use crate::link::{End, LinkReport, Liveness, Reader, Writer};
@@ -38,6 +39,14 @@ pub trait Stream: Send + Sync {
 
     /// The descriptor to wait on, if any.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The descriptor of [`Reader::waiter_descriptor`]; by default, there is none.
+    fn waiter_descriptor(self: &Arc<Self>) -> Option<CompletionDescriptor>
+    where
+        Self: Sized,
+    {
+        None
+    }
 
     /// The report of [`Writer::report`].
     fn report(&self) -> LinkReport {

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 
+use dat_provider::CompletionDescriptor;
+
 use super::Stream;
 use crate::bytes;
 use crate::frame::{self, Frame};
@@ -230,6 +232,10 @@ impl<S: Stream> Reader for StreamReader<S> {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.stream.descriptor()
+    }
+
+    fn waiter_descriptor(&self) -> Option<CompletionDescriptor> {
+        self.stream.waiter_descriptor()
     }
 
     fn liveness(&self) -> Option<Weak<dyn Liveness>> {

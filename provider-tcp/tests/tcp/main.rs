@@ -10,6 +10,7 @@ mod secret;
 mod silence;
 mod starved;
 mod strangers;
+mod waiter;
 mod wire;
 mod write_order;
 

@@ -61,7 +61,7 @@ pub(crate) struct Wait {
     pub(crate) state: State,
     /// When it ends without an event; never if it has no time-out.
     pub(crate) deadline: Option<Instant>,
-    /// It sleeps on a word of memory, of which the simulation does not see when it changes.
+    /// Its last sleep was on a word of memory, of which the simulation does not see when it changes.
     pub(crate) is_blind: bool,
 }
 

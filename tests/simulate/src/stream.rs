@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use dat_core::provider::CompletionDescriptor;
 use dat_core::provider::mem::Span;
 use dat_provider_kit::bytes;
 use dat_provider_kit::link::End;
@@ -139,6 +140,11 @@ impl Stream for StreamEnd {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.descriptor.as_fd())
+    }
+
+    fn waiter_descriptor(self: &Arc<Self>) -> Option<CompletionDescriptor> {
+        let descriptor: CompletionDescriptor = Arc::clone(&self.descriptor) as _;
+        Some(descriptor)
     }
 }
 

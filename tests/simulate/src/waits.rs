@@ -87,6 +87,7 @@ impl World {
                     let asleep_since = clock::now_without_pauses();
                     wait.state = match wait.blocked.begin_sleep() {
                         Some(SleepOn::Descriptors(both)) => {
+                            wait.is_blind = false;
                             State::Asleep(Some(both.map(|one| one.as_raw_fd())), asleep_since)
                         }
                         Some(SleepOn::Word { .. }) => {
@@ -131,13 +132,18 @@ impl World {
                 let mut event = Event::default();
                 let step = blocked.resume(outcome, &mut event);
                 self.trace.line(|| format!("process {process} wakes up: {event:?}"));
-                self.go_on(process, (queue, wait.deadline), step, event)
+                self.go_on(process, (queue, wait.deadline), step, event)?;
             }
             Blocked::Notification(blocked) => {
                 let step = blocked.resume(outcome);
-                self.go_on_notified(process, wait.deadline, step)
+                self.go_on_notified(process, wait.deadline, step)?;
             }
         }
+        // A waiter whose connection is not its only one any more sleeps on a word from then on.
+        if let Some(again) = &mut self.processes[process].wait {
+            again.is_blind = wait.is_blind;
+        }
+        Ok(())
     }
 
     /// Ends a wait of a consumer that gives up.

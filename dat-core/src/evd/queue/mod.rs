@@ -12,7 +12,7 @@ use super::streams::Mode;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::provider::plain_success::{PlainSuccess, TakeResult};
-use crate::provider::{Completion, CompletionPoller, Notify};
+use crate::provider::{Completion, CompletionDescriptor, CompletionPoller, Notify};
 use crate::timeout::Timeout;
 
 /// With more events than these, a failure to allocate space for further ones is handled; less space is never
@@ -330,6 +330,16 @@ impl Queue {
     /// Makes arrivals show at the descriptor of the completion queue.
     pub(super) fn arm_descriptor(&mut self) {
         self.poller().arm_descriptor();
+    }
+
+    /// A descriptor on which the waiter may sleep besides its wakeup; see [`CompletionPoller::begin_sleep`].
+    pub(super) fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
+        self.poller().begin_sleep()
+    }
+
+    /// The waiter sleeps no more on that descriptor.
+    pub(super) fn end_sleep(&mut self) {
+        self.poller().end_sleep();
     }
 
     pub(super) fn resize(&mut self, capacity: usize) -> Result<()> {

@@ -171,6 +171,16 @@ impl CompletionPoller for Poller {
         }
     }
 
+    fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
+        self.0.state.lock().inner.as_mut()?.begin_sleep()
+    }
+
+    fn end_sleep(&mut self) {
+        if let Some(inner) = &mut self.0.state.lock().inner {
+            inner.end_sleep();
+        }
+    }
+
     fn resize(&mut self, depth: usize) -> Result<()> {
         let mut state = self.0.state.lock();
         let held = state.held.len();

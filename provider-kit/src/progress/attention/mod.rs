@@ -122,6 +122,16 @@ impl Attention {
         self.state == State::Borrowed
     }
 
+    /// Returns true if a waiter sleeps on the link, or is about to, or has just woken up.
+    pub(crate) fn is_slept_on(&self) -> bool {
+        self.state == State::Waiter
+    }
+
+    /// Returns true if a waiter may sleep on the link and read it, which a thread that spins reads itself.
+    pub(crate) const fn permits_waiter(&self) -> bool {
+        self.leases.has_leases() && !matches!(self.state, State::NextPass | State::Closed)
+    }
+
     /// Returns true if every poll reads the link.
     #[inline]
     pub(crate) fn is_read_by_every_poll(&self) -> bool {
@@ -150,7 +160,8 @@ impl Attention {
 
     /// Returns the events of the descriptor that the driver must await, if they have changed and it watches the link.
     pub(crate) fn changed_interest(&mut self, link: &LinkState) -> Option<EventFlags> {
-        let readable = if self.is_lent() { EventFlags::empty() } else { EventFlags::IN };
+        let is_read_otherwise = self.is_lent() || self.is_slept_on();
+        let readable = if is_read_otherwise { EventFlags::empty() } else { EventFlags::IN };
         let writable = if link.has_unsent() { self.space_event } else { EventFlags::empty() };
         let interest = readable | writable;
         let is_changed = self.watched.is_some_and(|watched| watched != interest);
@@ -307,7 +318,8 @@ impl Attention {
         let polls = queues.polls();
         let count = polls.wrapping_sub(std::mem::replace(&mut self.polls_seen, polls));
         let is_trusted = self.free_polls >= MIN_FREE_POLLS || !self.leases.awaits_returns();
-        let may_lend = count != 0 && is_trusted && !self.leases.forbids_lease();
+        let is_wanted = count != 0 && is_trusted && !self.is_slept_on();
+        let may_lend = is_wanted && !self.leases.forbids_lease();
         if !may_lend || !self.is_borrowed() && !count_lease(queues) {
             return false;
         }
@@ -321,7 +333,8 @@ impl Attention {
     /// it. Returns the time to the first check, unless the driver makes checks already; for `activity`, see
     /// [`lend`](Self::lend).
     pub(crate) fn borrow(&mut self, queues: &WorkQueues, activity: u32) -> Option<Duration> {
-        let may_borrow = self.way(queues) == Event::LentToEveryPoll
+        let may_borrow = !self.is_slept_on()
+            && self.way(queues) == Event::LentToEveryPoll
             && !self.borrows.forbids_lease()
             && count_lease(queues);
         if !may_borrow {
@@ -358,7 +371,7 @@ impl Attention {
         match self.state {
             State::Borrowed => Some(Lease::Borrowed),
             State::EveryPoll | State::Doorbell | State::PollSet => Some(Lease::Poller),
-            State::Driver | State::NextPass | State::Closed => None,
+            State::Driver | State::NextPass | State::Waiter | State::Closed => None,
         }
     }
 }

@@ -51,6 +51,8 @@ names! {
         Doorbell,
         /// The link is lent: a poll reads it when the epoll set of the completion queue reports its descriptor.
         PollSet,
+        /// A waiter of the only completion queue that polls the link sleeps on its descriptor, and reads it when it wakes up.
+        Waiter,
         /// The connection has ended, and the link is being closed.
         Closed,
     }
@@ -77,6 +79,10 @@ names! {
         ConsumerAway,
         /// A waiter of a completion queue is about to sleep.
         ConsumerSleeps,
+        /// A waiter is about to sleep on the descriptor of the link.
+        WaiterSleeps,
+        /// That waiter has taken its completions, or has gone.
+        WaiterLeaves,
         /// The driver had to wait for the lock of the queue pair, or the doorbell has not rung for several checks.
         DriverRecalls,
         /// The connection ends.
@@ -90,6 +96,8 @@ names! {
 enum Woken {
     /// The driver: its thread, or the waiter that has claimed its work.
     Driver,
+    /// The waiter that sleeps on the descriptor.
+    Waiter,
     /// None: the reader runs already, or polls.
     None,
     /// None, but the next poll finds a mark: the peer sets a bit, or the kernel reports the descriptor.
@@ -112,6 +120,7 @@ impl State {
     const fn woken(self) -> Woken {
         match self {
             Self::Driver => Woken::Driver,
+            Self::Waiter => Woken::Waiter,
             Self::NextPass | Self::Borrowed | Self::EveryPoll | Self::Closed => Woken::None,
             Self::Doorbell | Self::PollSet => Woken::Poll,
         }
@@ -122,7 +131,7 @@ impl State {
     #[allow(dead_code, reason = "Rust 1.85 does not count uses in constants without a name")]
     const fn bound(self) -> Option<Duration> {
         match self {
-            Self::Driver | Self::NextPass => Some(Duration::ZERO),
+            Self::Driver | Self::NextPass | Self::Waiter => Some(Duration::ZERO),
             Self::Borrowed | Self::EveryPoll | Self::Doorbell | Self::PollSet => Some(LEASE_BOUND),
             Self::Closed => None,
         }
@@ -172,6 +181,18 @@ const RULES: &[Rule] = &[
     Rule(&[E::LentByPollSet], LENT, Some(S::PollSet)),
     Rule(&[E::ConsumerAway, E::ConsumerSleeps, E::DriverRecalls], LENT, Some(S::Driver)),
     Rule(&[E::ConsumerAway, E::ConsumerSleeps, E::DriverRecalls], OF_DRIVER, None),
+    Rule(&[E::WaiterSleeps], &[S::Driver], Some(S::Waiter)),
+    Rule(&[E::WaiterSleeps], &[S::NextPass], None),
+    Rule(&[E::WaiterSleeps], LENT, Some(S::Waiter)),
+    Rule(&[E::WaiterLeaves], OF_DRIVER, None),
+    Rule(&[E::WaiterLeaves], LENT, None),
+    // The descriptor may not be readable for it.
+    Rule(&[E::DataLeft], &[S::Waiter], Some(S::NextPass)),
+    Rule(&[E::WaiterLeaves], &[S::Waiter], Some(S::Driver)),
+    Rule(&[E::PassBegan, E::AwaitsRequests, E::RequestsDone, E::WaiterSleeps], &[S::Waiter], None),
+    Rule(&[E::LentToEveryPoll, E::LentByDoorbell, E::LentByPollSet], &[S::Waiter], None),
+    Rule(&[E::ConsumerAway, E::ConsumerSleeps, E::DriverRecalls], &[S::Waiter], None),
+    Rule(&[E::Ended], &[S::Waiter], Some(S::Closed)),
     Rule(&[E::Ended], OF_DRIVER, Some(S::Closed)),
     Rule(&[E::Ended], LENT, Some(S::Closed)),
     Rule(Event::ALL, &[S::Closed], None),
@@ -221,11 +242,13 @@ mod tests {
         for state in State::ALL {
             let woken = match state.woken() {
                 Woken::Driver => "the driver",
+                Woken::Waiter => "the waiter",
                 Woken::None => "no thread",
                 Woken::Poll => "no thread; the next poll finds a mark",
             };
             let bound = match state.bound() {
                 None => "-".to_owned(),
+                Some(_) if *state == State::Waiter => "a wake-up of the waiter".to_owned(),
                 Some(Duration::ZERO) => "a wake-up or pass of the driver".to_owned(),
                 Some(bound) => format!(
                     "the next poll, or {} us and a wake-up of the thread",

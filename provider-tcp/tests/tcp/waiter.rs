@@ -1,0 +1,78 @@
+//! A waiter sleeps on the socket of its only connection and reads it itself.
+
+use std::fs;
+
+use dat_conformance::wait::expect_completion;
+use dat_conformance::{Background, link};
+use dat_core::{Close, DtoStatus, Event, Timeout};
+use dat_two_processes::NONE;
+
+use crate::common::node;
+
+/// EPOLLIN.
+const IN: u32 = 1;
+const MESSAGES: u64 = 8;
+
+/// Number of sockets whose arrivals the epoll sets of this process await (proc_pid_fdinfo(5)).
+fn awaited() -> usize {
+    let is_socket = |number: &str| {
+        let target = fs::read_link(format!("/proc/self/fd/{number}")).unwrap_or_default();
+        target.to_string_lossy().starts_with("socket:")
+    };
+    let entries = fs::read_dir("/proc/self/fdinfo").expect("every Linux has it");
+    let texts = entries.filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
+    let watches = texts.flat_map(|text| {
+        let lines = text.lines().filter(|line| line.starts_with("tfd:"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    });
+    let awaits = |line: &String| {
+        let mut words = line.split_whitespace();
+        let (number, events) = (words.nth(1), words.nth(1));
+        let events = events.and_then(|events| u32::from_str_radix(events, 16).ok());
+        number.is_some_and(is_socket) && events.is_some_and(|events| events & IN != 0)
+    };
+    watches.filter(awaits).count()
+}
+
+#[test]
+#[ignore = "a process of its own, which counts its sockets"]
+fn process_that_waits() {
+    let (near, far) = (node(""), node(""));
+    let (client, server) = (near.ep(), far.ep());
+    link(&near, &client, &far, &server);
+    let (source, target) = (near.buffer(1), far.buffer(1));
+    let before = awaited();
+    for cookie in 0..MESSAGES {
+        server.post_recv(&[target.piece(0, 1)], cookie, NONE).expect("connected");
+        let waiter = Background::with(&far.recv, |received| {
+            let mut event = Event::default();
+            received.wait(Timeout::Infinite, 1, &mut event).expect("no other waiter");
+            event
+        });
+        waiter.until_asleep();
+        assert_eq!(awaited(), before - 1, "no other thread is woken for the connection");
+        source.fill(0, &[cookie as u8]);
+        client.post_send(&[source.piece(0, 1)], cookie, NONE).expect("connected");
+        let Event::Dto(done) = waiter.join() else { panic!("another event") };
+        assert_eq!((done.cookie, done.status), (cookie, DtoStatus::Success));
+        assert_eq!(target.bytes(0, 1), [cookie as u8]);
+        assert_eq!(awaited(), before, "the thread of the adapter reads the connection again");
+    }
+    let waiter = Background::with(&far.recv, |received| {
+        received.wait(Timeout::Infinite, 1, &mut Event::default())
+    });
+    waiter.until_asleep();
+    far.recv.set_unwaitable().expect("live");
+    waiter.join().expect_err("no message came");
+    assert_eq!(awaited(), before);
+    // The acknowledgements do not depend on another call of the receiver.
+    for cookie in 0..MESSAGES {
+        expect_completion(&near.request, &[&client], cookie, DtoStatus::Success);
+    }
+    client.disconnect(Close::Abrupt).expect("connected");
+}
+
+#[test]
+fn a_waiter_reads_its_only_connection_itself() {
+    dat_two_processes::process::run("waiter::process_that_waits");
+}
