@@ -41,8 +41,8 @@ impl EvdInner {
             };
             match taken {
                 TakeResult::Success => {
-                    if spin.is_some() {
-                        queue.spin_policy.learn(true);
+                    if let Some(spin) = &spin {
+                        queue.spin_policy.learn(spin, true);
                     }
                     return Some(queue.left());
                 }
@@ -82,7 +82,7 @@ impl EvdInner {
             let mut queue = self.queue.lock();
             let has_events = queue.collect() >= threshold;
             if has_events || queue.has_to_go() {
-                queue.spin_policy.learn(has_events);
+                queue.spin_policy.learn(&spin, has_events);
                 return;
             }
             drop(queue);
@@ -94,7 +94,7 @@ impl EvdInner {
     fn goes_on(&self, spin: &mut Spin) -> bool {
         let goes_on = spin.goes_on();
         if !goes_on && spin.is_allowed() {
-            self.queue.lock().spin_policy.learn(false);
+            self.queue.lock().spin_policy.learn(spin, false);
         }
         goes_on
     }

@@ -21,6 +21,8 @@ pub(super) struct SpinPolicy {
     skip: u32,
     /// Value of `skip` after the next retry; doubles each time, up to `MAX_BACKOFF`.
     backoff: u32,
+    /// True if a poll took [`SLOW_POLL`] in the last spin that measured it.
+    is_slow: bool,
 }
 
 /// About as long as a sleep costs.
@@ -32,6 +34,9 @@ const FEW_POLLS: u32 = 6;
 /// A longer spin yields the processor now and then: the peer may have been woken on it, and the system moves
 /// it to another one only after milliseconds.
 const MIN_YIELD: Duration = Duration::from_nanos(500);
+/// A poll that takes so long makes system calls. Then the spin yields the processor after its first poll: that costs no
+/// more than another poll.
+const SLOW_POLL: Duration = Duration::from_nanos(200);
 /// Maximum number of polls between two readings of the clock.
 const MAX_UNTIMED: u32 = 64;
 /// A waiter with a shorter time-out blocks at once, so that it does not overrun.
@@ -43,7 +48,7 @@ const MAX_BACKOFF: u32 = 1024;
 
 impl Default for SpinPolicy {
     fn default() -> Self {
-        Self { limit: MAX_SPIN, skip: 0, backoff: 1 }
+        Self { limit: MAX_SPIN, skip: 0, backoff: 1, is_slow: false }
     }
 }
 
@@ -61,13 +66,19 @@ impl SpinPolicy {
         }
     }
 
-    /// Learns whether a spin ended with an event.
-    pub(super) fn learn(&mut self, answered: bool) {
+    /// A spin of this length, which yields early if polls were slow.
+    pub(super) const fn spin(&self, limit: Duration) -> Spin {
+        Spin { limit, polls: 0, began: None, is_slow: self.is_slow, timed_from: 0 }
+    }
+
+    /// Adapts the next spins to one that has ended, with an event (`answered`) or without.
+    pub(super) fn learn(&mut self, spin: &Spin, answered: bool) {
         if answered {
             *self = Self::default();
         } else {
             self.limit = (self.limit / 2).max(MIN_SPIN);
         }
+        self.is_slow = spin.is_slow;
     }
 
     /// Learns how long a waiter slept until an event woke it.
@@ -93,14 +104,13 @@ pub(super) struct Spin {
     /// Number of polls that found nothing.
     polls: u32,
     began: Option<Instant>,
+    /// True if a poll takes [`SLOW_POLL`], as far as is known.
+    is_slow: bool,
+    /// Number of polls when the clock was first read, until it is read again; otherwise 0.
+    timed_from: u32,
 }
 
 impl Spin {
-    /// A spin for this long, which may be nothing.
-    pub(super) const fn new(limit: Duration) -> Self {
-        Self { limit, polls: 0, began: None }
-    }
-
     /// Returns true if the waiter may spin at all.
     pub(super) const fn is_allowed(&self) -> bool {
         !self.limit.is_zero()
@@ -122,12 +132,26 @@ impl Spin {
             return self.polls == 1;
         }
         // The clock takes about as long as a short poll.
+        let untimed = if self.is_slow { 1 } else { FEW_POLLS };
         let is_later = self.polls.is_power_of_two() || self.polls % MAX_UNTIMED == 0;
-        if self.polls < FEW_POLLS || !is_later && self.polls > FEW_POLLS {
+        if self.polls < untimed || !is_later && self.polls > untimed {
             return true;
         }
+        if self.is_slow && self.began.is_none() {
+            std::thread::yield_now();
+        }
         let now = Instant::now();
-        let elapsed = now.duration_since(*self.began.get_or_insert(now));
+        let Some(began) = self.began else {
+            self.began = Some(now);
+            self.timed_from = self.polls;
+            return true;
+        };
+        let elapsed = now.duration_since(began);
+        if self.timed_from != 0 {
+            // No yield of the processor is in this time.
+            self.is_slow = elapsed >= SLOW_POLL * (self.polls - self.timed_from);
+            self.timed_from = 0;
+        }
         if elapsed >= MIN_YIELD {
             std::thread::yield_now();
         }
@@ -144,18 +168,19 @@ mod tests {
         let mut spin_policy = SpinPolicy::default();
         assert_eq!(spin_policy.limit, MAX_SPIN);
         for _ in 0..20 {
-            spin_policy.learn(false);
+            spin_policy.learn(&spin_policy.spin(MAX_SPIN), false);
         }
         assert_eq!(spin_policy.limit, MIN_SPIN);
-        spin_policy.learn(true);
+        spin_policy.learn(&spin_policy.spin(MAX_SPIN), true);
         assert_eq!(spin_policy.limit, MAX_SPIN);
     }
 
     #[test]
     fn short_sleeps_restore_the_spin_with_exponential_back_off() {
         let mut spin_policy = SpinPolicy::default();
-        let be_fruitless =
-            |spin_policy: &mut SpinPolicy| (0..20).for_each(|_| spin_policy.learn(false));
+        let be_fruitless = |spin_policy: &mut SpinPolicy| {
+            (0..20).for_each(|_| spin_policy.learn(&spin_policy.spin(MAX_SPIN), false))
+        };
         be_fruitless(&mut spin_policy);
         spin_policy.learn_of_sleep(SHORT_SLEEP * 2);
         assert_eq!(
@@ -171,7 +196,7 @@ mod tests {
             be_fruitless(&mut spin_policy);
         }
         assert_eq!(tries, [0, 2, 5, 10, 19, 36, 69, 134, 263, 520, 1033, 2058, 3083, 4108]);
-        spin_policy.learn(true);
+        spin_policy.learn(&spin_policy.spin(MAX_SPIN), true);
         be_fruitless(&mut spin_policy);
         spin_policy.learn_of_sleep(SHORT_SLEEP);
         assert_eq!(spin_policy.limit, MAX_SPIN, "an answer resets the back-off");
@@ -180,7 +205,7 @@ mod tests {
     #[test]
     fn a_spin_ends_by_the_clock_however_long_a_poll_takes() {
         for poll in [Duration::ZERO, Duration::from_micros(20)] {
-            let (mut spin, mut polls) = (Spin::new(MAX_SPIN), 0);
+            let (mut spin, mut polls) = (SpinPolicy::default().spin(MAX_SPIN), 0);
             let began = Instant::now();
             while spin.goes_on() {
                 polls += 1;
@@ -189,7 +214,34 @@ mod tests {
             assert!(began.elapsed() >= MAX_SPIN, "{polls} polls");
             assert!(poll.is_zero() || polls < 2 * FEW_POLLS, "{polls} polls");
         }
-        assert!(!Spin::new(Duration::ZERO).goes_on());
+        assert!(!SpinPolicy::default().spin(Duration::ZERO).goes_on());
+    }
+
+    /// A poll of this length; returns the polls that preceded the first reading of the clock, and what the policy knows
+    /// afterwards.
+    fn spin_with(spin_policy: &mut SpinPolicy, poll: Duration) -> (u32, bool) {
+        let mut spin = spin_policy.spin(MAX_SPIN);
+        let mut untimed = 0;
+        loop {
+            let began = Instant::now();
+            while began.elapsed() < poll {}
+            if !spin.goes_on() {
+                break;
+            }
+            untimed += u32::from(!spin.is_noticeable());
+        }
+        spin_policy.learn(&spin, false);
+        (untimed, spin_policy.is_slow)
+    }
+
+    #[test]
+    fn a_spin_of_slow_polls_yields_the_processor_after_the_first() {
+        let mut spin_policy = SpinPolicy::default();
+        assert_eq!(spin_with(&mut spin_policy, SLOW_POLL * 2), (FEW_POLLS - 1, true));
+        assert_eq!(spin_with(&mut spin_policy, SLOW_POLL * 2), (0, true));
+        // The test may be preempted in a spin, which then takes its polls for slow.
+        let becomes_fast = |spin_policy: &mut SpinPolicy| !spin_with(spin_policy, Duration::ZERO).1;
+        assert!((0..1000).any(|_| becomes_fast(&mut spin_policy)));
     }
 
     #[test]

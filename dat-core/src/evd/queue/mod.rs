@@ -147,7 +147,7 @@ impl Queue {
 
     /// The spin of a waiter before it blocks.
     pub(super) fn spin(&self, timeout: Timeout) -> Spin {
-        Spin::new(self.spin_policy.limit(self.mode, timeout))
+        self.spin_policy.spin(self.spin_policy.limit(self.mode, timeout))
     }
 
     /// The capacity in events, and whether threads may wait.
