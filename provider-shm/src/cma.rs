@@ -2,18 +2,23 @@
 //! process_vm_readv(2), process_vm_writev(2)).
 #![allow(unsafe_code, reason = "system calls that access memory by address")]
 
+use arrayvec::ArrayVec;
 use dat_provider::mem::Span;
 use dat_provider_kit::direct::Direction;
 use rustix::io::{Errno, Result};
 
 /// Maximum number of local spans of one transfer, which exceeds the default for an operation.
 pub(crate) const MOST_PARTS: usize = 64;
+/// Maximum number of ranges of the other process's memory in one call, of which a write may need two.
+const MOST_RANGES: usize = 32;
 /// Number of bytes at the end of a write that the kernel copies after all others.
 const LAST: usize = 8;
 /// Size of a cache line, in bytes. A write within one line is not split.
 const LINE: usize = 64;
-/// An empty part.
-const NO_PART: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+/// True if the stores of one copy become visible before the stores of the next copy, as on x86, even with string
+/// instructions. The parts of a write are then parts of local memory alone, so the kernel looks up each page of the
+/// other process once.
+const STORES_IN_ORDER: bool = cfg!(any(target_arch = "x86", target_arch = "x86_64"));
 
 /// Reads words from a process.
 ///
@@ -36,36 +41,91 @@ pub(crate) fn read<const N: usize>(process: i32, address: u64) -> Result<[u64; N
 pub(crate) fn transfer(
     process: i32,
     direction: Direction,
-    (local, mut skip): (&[Span], u64),
+    local: (&[Span], u64),
     address: u64,
     length: u64,
 ) -> Result<()> {
-    let (mut parts, mut count) = ([NO_PART; MOST_PARTS], 0);
-    let mut left = length;
-    for span in local {
-        let skipped = skip.min(span.len() as u64);
-        skip -= skipped;
-        let part = left.min(span.len() as u64 - skipped);
-        let base = span.pointer(span.address() + skipped, part);
-        let Some(base) = base.filter(|_| part > 0) else { continue };
-        let Some(to) = parts.get_mut(count) else { break };
-        *to = libc::iovec { iov_base: base.cast(), iov_len: part as usize };
-        count += 1;
-        left -= part;
+    let mut batch = Batch::new(direction);
+    batch.push(local, address, length)?;
+    let done = batch.copy(process)?;
+    if done == length { Ok(()) } else { Err(Errno::FAULT) }
+}
+
+/// Transfers in one direction, which one system call makes in order.
+pub(crate) struct Batch {
+    direction: Direction,
+    local: ArrayVec<libc::iovec, { MOST_PARTS + 1 }>,
+    remote: ArrayVec<libc::iovec, MOST_RANGES>,
+}
+
+impl Batch {
+    pub(crate) const fn new(direction: Direction) -> Self {
+        Self { direction, local: ArrayVec::new_const(), remote: ArrayVec::new_const() }
     }
-    let wanted = (length - left) as usize;
-    let address = within_reach(address)?;
-    let before = wanted.saturating_sub(LAST);
-    let is_in_line = address % LINE + wanted <= LINE;
-    let is_split = direction == Direction::Write && before > 0 && !is_in_line;
-    let remote = if is_split {
+
+    /// Appends a transfer, as [`transfer`] makes it.
+    ///
+    /// # Errors
+    /// `ENOBUFS`: the call would have too many parts; `EFAULT`: the spans are too short; `EOVERFLOW`: as for [`read`]. The
+    /// batch is then as before.
+    pub(crate) fn push(&mut self, local: (&[Span], u64), address: u64, length: u64) -> Result<()> {
+        let before = (self.local.len(), self.remote.len());
+        self.push_parts(local, address, length).inspect_err(|_| {
+            self.local.truncate(before.0);
+            self.remote.truncate(before.1);
+        })
+    }
+
+    fn push_parts(
+        &mut self,
+        (local, skip): (&[Span], u64),
+        address: u64,
+        length: u64,
+    ) -> Result<()> {
+        let address = within_reach(address)?;
+        let length = usize::try_from(length).map_err(|_| Errno::OVERFLOW)?;
+        let before = length.saturating_sub(LAST);
+        let is_in_line = address % LINE + length <= LINE;
+        let is_split = self.direction == Direction::Write && before > 0 && !is_in_line;
         // The kernel copies the parts in order, but the bytes within a part in any order.
-        [remote(address, before), remote(address.wrapping_add(before), wanted - before)]
-    } else {
-        [remote(address, wanted), NO_PART]
-    };
-    let done = copy(process, direction, &parts[..count], &remote[..1 + usize::from(is_split)])?;
-    if left == 0 && done == wanted { Ok(()) } else { Err(Errno::FAULT) }
+        let first = if is_split { before } else { length };
+        self.push_local(local, skip, first as u64)?;
+        self.push_local(local, skip + first as u64, (length - first) as u64)?;
+        let first = if STORES_IN_ORDER { length } else { first };
+        self.push_remote(address, first)?;
+        self.push_remote(address.wrapping_add(first), length - first)
+    }
+
+    /// Appends `length` bytes of local memory, starting at `skip`.
+    fn push_local(&mut self, spans: &[Span], mut skip: u64, length: u64) -> Result<()> {
+        let mut left = length;
+        for span in spans {
+            let skipped = skip.min(span.len() as u64);
+            skip -= skipped;
+            let part = left.min(span.len() as u64 - skipped);
+            let base = span.pointer(span.address() + skipped, part);
+            let Some(base) = base.filter(|_| part > 0) else { continue };
+            let part_of_call = libc::iovec { iov_base: base.cast(), iov_len: part as usize };
+            self.local.try_push(part_of_call).map_err(|_| Errno::NOBUFS)?;
+            left -= part;
+        }
+        if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
+    }
+
+    fn push_remote(&mut self, address: usize, length: usize) -> Result<()> {
+        if length == 0 {
+            return Ok(());
+        }
+        self.remote.try_push(remote(address, length)).map_err(|_| Errno::NOBUFS)
+    }
+
+    /// Makes the transfers, until the end or the first inaccessible byte. Returns the number of bytes copied.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub(crate) fn copy(&self, process: i32) -> Result<u64> {
+        copy(process, self.direction, &self.local, &self.remote).map(|done| done as u64)
+    }
 }
 
 /// Converts an address of another process; a 32-bit process cannot represent every address of a 64-bit one.
