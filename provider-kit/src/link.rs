@@ -156,6 +156,12 @@ pub trait Writer: Send {
         AccessResult::NotDirectly
     }
 
+    /// As [`Writer::access`], for several operations in order, up to the first one that the peer has to execute. Returns
+    /// how many are executed. A link overrides it if several operations cost little more than one.
+    fn access_all(&mut self, accesses: &[Access<'_>]) -> usize {
+        accesses.iter().take_while(|one| self.access(one) == AccessResult::Done).count()
+    }
+
     /// Returns true if messages of at least [`MIN_OFFER`] bytes may be offered. By default, they may not.
     fn can_offer(&self) -> bool {
         false

@@ -38,6 +38,7 @@ pub(crate) fn read<const N: usize>(process: i32, address: u64) -> Result<[u64; N
 ///
 /// # Errors
 /// As [`read`].
+#[inline(always)]
 pub(crate) fn transfer(
     process: i32,
     direction: Direction,
@@ -68,6 +69,7 @@ impl Batch {
     /// # Errors
     /// `ENOBUFS`: the call would have too many parts; `EFAULT`: the spans are too short; `EOVERFLOW`: as for [`read`]. The
     /// batch is then as before.
+    #[inline(always)]
     pub(crate) fn push(&mut self, local: (&[Span], u64), address: u64, length: u64) -> Result<()> {
         let before = (self.local.len(), self.remote.len());
         self.push_parts(local, address, length).inspect_err(|_| {
@@ -76,6 +78,7 @@ impl Batch {
         })
     }
 
+    #[inline(always)]
     fn push_parts(
         &mut self,
         (local, skip): (&[Span], u64),
@@ -97,6 +100,7 @@ impl Batch {
     }
 
     /// Appends `length` bytes of local memory, starting at `skip`.
+    #[inline(always)]
     fn push_local(&mut self, spans: &[Span], mut skip: u64, length: u64) -> Result<()> {
         let mut left = length;
         for span in spans {
@@ -112,6 +116,7 @@ impl Batch {
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 
+    #[inline(always)]
     fn push_remote(&mut self, address: usize, length: usize) -> Result<()> {
         if length == 0 {
             return Ok(());
@@ -210,6 +215,31 @@ mod tests {
                 [vec![0; at], vec![7; length], vec![0; 256 - at - length]].concat()
             );
         }
+    }
+
+    #[test]
+    fn a_batch_is_copied_in_order_up_to_the_first_inaccessible_byte() {
+        let (near, far) = (Memory::zeroed(800).expect("room"), Memory::zeroed(800).expect("room"));
+        near.write(0, &[7; 800]).expect("inside");
+        let mut batch = Batch::new(Direction::Write);
+        for piece in 0..8 {
+            let address = if piece == 2 { 8 } else { far.address() + piece as u64 * 100 };
+            let local = [near.part(piece * 100..piece * 100 + 100).expect("inside")];
+            batch.push((&local, 0), address, 100).expect("a few parts");
+        }
+        assert_eq!(batch.copy(own()), Ok(200), "the third one fails");
+        assert_eq!(far.to_vec(0, 800), Ok([vec![7; 200], vec![0; 600]].concat()));
+    }
+
+    #[test]
+    fn a_full_batch_takes_no_more_parts() {
+        let (near, far) = (Memory::zeroed(100).expect("room"), Memory::zeroed(100).expect("room"));
+        let mut batch = Batch::new(Direction::Write);
+        let mut push = || batch.push((&[near.span()], 0), far.address(), 100);
+        let count = std::iter::from_fn(|| push().ok()).take(1000).count();
+        assert!((8..1000).contains(&count));
+        assert_eq!(push(), Err(Errno::NOBUFS));
+        assert_eq!(batch.copy(own()), Ok(100 * count as u64));
     }
 
     #[test]

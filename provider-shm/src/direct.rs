@@ -11,7 +11,7 @@ use dat_sync::region_table::Region;
 use rustix::io::Errno;
 
 use crate::access_words::{AccessWords, Owner, Pass, Requester};
-use crate::cma;
+use crate::cma::{self, Batch};
 
 /// Maximum length of a copy in one access, in bytes: the owner waits for it when it deregisters memory.
 pub(crate) const LONGEST: u64 = 16 << 20;
@@ -93,6 +93,59 @@ impl DirectRequester {
         AccessResult::Done
     }
 
+    /// Executes operations as [`access`](Self::access) does, several with one system call, up to the first one that it
+    /// does not execute. Returns how many are executed.
+    pub(crate) fn access_all(
+        &mut self,
+        words: &AccessWords,
+        process: impl Fn() -> Option<i32>,
+        accesses: &[Access<'_>],
+    ) -> usize {
+        let mut done = 0;
+        while let Some(next) = accesses.get(done..).filter(|left| !left.is_empty()) {
+            match self.access_some(words, &process, next) {
+                // The first one fails, or takes more than one call.
+                0 if self.access(words, &process, &next[0]) == AccessResult::Done => done += 1,
+                0 => break,
+                count => done += count,
+            }
+        }
+        done
+    }
+
+    /// Executes the first ones of these operations with one system call. Returns how many.
+    #[inline(never)]
+    fn access_some(
+        &mut self,
+        words: &AccessWords,
+        process: impl FnOnce() -> Option<i32>,
+        accesses: &[Access<'_>],
+    ) -> usize {
+        let [first, _, ..] = accesses else { return 0 };
+        let Some((process, directory)) = self.reach(words, process) else { return 0 };
+        let Some(pass) = self.requester.enter(words) else { return 0 };
+        let mut batch = Batch::new(first.direction);
+        let mut left = LONGEST;
+        let is_next = |access: &&Access<'_>| {
+            let fits = access.direction == first.direction && access.length <= left;
+            let is_pushed = fits
+                && self.permits(process, directory, pass, access)
+                && batch.push((access.local, 0), access.remote.address, access.length).is_ok();
+            left -= if is_pushed { access.length } else { 0 };
+            is_pushed
+        };
+        let count = accesses.iter().take_while(is_next).count();
+        // The cause of a failure is found by another attempt.
+        let mut copied = if count == 0 { 0 } else { batch.copy(process).unwrap_or(0) };
+        self.requester.leave(words);
+        let is_whole = |access: &&Access<'_>| {
+            let rest = copied.checked_sub(access.length);
+            copied = rest.unwrap_or(0);
+            rest.is_some()
+        };
+        accesses.iter().take(count).take_while(is_whole).count()
+    }
+
     /// Fetches a message that the peer has offered, unless its memory has changed since.
     pub(crate) fn fetch(
         &mut self,
@@ -135,6 +188,7 @@ impl DirectRequester {
     }
 
     /// Returns true if the regions of the peer permit the access.
+    #[inline(always)]
     fn permits(&mut self, process: i32, directory: u64, pass: Pass, access: &Access<'_>) -> bool {
         if self.epoch != pass.epoch || self.regions.len() > MOST_KNOWN {
             self.regions.clear();

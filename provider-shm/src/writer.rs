@@ -70,6 +70,21 @@ impl RingWriter {
         Ok(())
     }
 
+    /// Returns true if this side is to execute an operation itself: the target does not execute it faster.
+    #[inline(always)]
+    fn may_access(&mut self, access: &Access<'_>) -> bool {
+        self.link.is_direct
+            && self.producer().is_ok_and(|producer| access.length > SHORT || !producer.is_polled())
+    }
+
+    /// Counts the bytes of an operation that was executed directly.
+    fn count(&mut self, access: &Access<'_>) {
+        match access.direction {
+            Direction::Write => self.pushed += access.length,
+            Direction::Read => self.pulled += access.length,
+        }
+    }
+
     /// Wakes the peer for a frame that was stored.
     #[inline]
     fn finish(&mut self, stored: Result<Stored, FrameError>) -> Result<WriteResult, End> {
@@ -143,22 +158,24 @@ impl Writer for RingWriter {
     }
 
     fn access(&mut self, access: &Access<'_>) -> AccessResult {
-        if !self.link.is_direct {
-            return AccessResult::NotDirectly;
-        }
-        let Ok(producer) = self.producer() else { return AccessResult::NotDirectly };
-        if access.length <= SHORT && producer.is_polled() {
+        if !self.may_access(access) {
             return AccessResult::NotDirectly;
         }
         let Some(words) = self.link.accesses() else { return AccessResult::NotDirectly };
         let accessed = self.direct.access(words, || self.link.peer_process(), access);
         if accessed == AccessResult::Done {
-            match access.direction {
-                Direction::Write => self.pushed += access.length,
-                Direction::Read => self.pulled += access.length,
-            }
+            self.count(access);
         }
         accessed
+    }
+
+    fn access_all(&mut self, accesses: &[Access<'_>]) -> usize {
+        let direct = accesses.iter().take_while(|access| self.may_access(access)).count();
+        let Some(words) = self.link.accesses() else { return 0 };
+        let process = || self.link.peer_process();
+        let done = self.direct.access_all(words, process, &accesses[..direct]);
+        accesses[..done].iter().for_each(|access| self.count(access));
+        done
     }
 
     fn can_offer(&self) -> bool {

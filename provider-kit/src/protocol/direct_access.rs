@@ -1,9 +1,13 @@
 //! Requests that are executed by direct access to the memory of the peer.
 
+use std::ops::Range;
+
+use arrayvec::ArrayVec;
+use dat_provider::mem::Span;
 use dat_provider::status::DtoStatus;
 use dat_provider::{Request, Work};
 
-use super::request::Task;
+use super::request::{PostedRequest, Task};
 use super::state::Protocol;
 use super::transmit::Transmit;
 use crate::direct::{Access, AccessResult, Direction};
@@ -12,37 +16,37 @@ use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
 use crate::work_queues::{InFlight, WorkQueues};
 
+/// Maximum number of requests that the link executes in one call.
+const MOST_AT_ONCE: usize = 8;
+
 impl Protocol {
-    /// Executes the oldest request, if all before it are complete and the link can do it without the
-    /// peer. Returns whether it ended.
+    /// Executes the oldest requests, if all before them are complete and the link can do it without the peer. Returns
+    /// whether one ended.
     ///
     /// A request that would pass an earlier one is written to the link instead: the peer executes the
     /// requests in the link in order.
+    #[inline(never)]
     pub(super) fn access_directly(&mut self, out: &mut impl Transmit, queues: &WorkQueues) -> bool {
-        if self.outbound.sends.has_in_flight() || out.is_closed() {
+        let sends = &mut self.outbound.sends;
+        if sends.has_in_flight() || out.is_closed() {
             return false;
         }
-        let Some(request) = self.outbound.sends.waiting.front_mut() else { return false };
-        if request.is_begun || request.local_status.is_some() {
-            return false;
-        }
-        let Task::Work(work) = &request.task else { return false };
-        let Some((direction, remote, length)) = rdma(work, request.length) else { return false };
-        if length == 0 {
-            return false;
-        }
-        let local = LocalMemory { segments: &request.segments, domain: queues.domain };
         self.spans.clear();
-        let privilege = direction.local_privilege();
-        if !transfer::local_spans(local, privilege, (0, length), &mut self.spans) {
+        let spans = &mut self.spans;
+        let planned = sends.waiting.iter().map_while(|request| plan(request, queues, spans));
+        let planned: ArrayVec<_, MOST_AT_ONCE> = planned.take(MOST_AT_ONCE).collect();
+        let accesses = planned
+            .into_iter()
+            .map(|(access, parts)| Access { local: &self.spans[parts], ..access });
+        let accesses: ArrayVec<_, MOST_AT_ONCE> = accesses.collect();
+        if accesses.is_empty() {
             return false;
         }
-        let access = Access { direction, remote, length, local: &self.spans };
-        request.local_status = match out.writer().access(&access) {
-            AccessResult::Done => Some(DtoStatus::Success),
-            AccessResult::NotDirectly => None,
-        };
-        request.local_status.is_some()
+        let done = out.writer().access_all(&accesses);
+        for request in sends.waiting.iter_mut().take(done) {
+            request.local_status = Some(DtoStatus::Success);
+        }
+        done > 0
     }
 
     /// As [`access_directly`](Self::access_directly), for a request that is being posted: nothing waits
@@ -72,6 +76,24 @@ impl Protocol {
         }
         Some(accessed)
     }
+}
+
+/// The access that executes a request, and the range of its local memory, which is appended to `spans`. Nothing if the
+/// request has begun or ended, or is another one, or its memory is invalid.
+fn plan(
+    request: &PostedRequest,
+    queues: &WorkQueues,
+    spans: &mut Vec<Span>,
+) -> Option<(Access<'static>, Range<usize>)> {
+    if request.is_begun || request.local_status.is_some() {
+        return None;
+    }
+    let Task::Work(work) = &request.task else { return None };
+    let (direction, remote, length) = rdma(work, request.length)?;
+    let local = LocalMemory { segments: &request.segments, domain: queues.domain };
+    let (start, privilege) = (spans.len(), direction.local_privilege());
+    let is_checked = length > 0 && transfer::local_spans(local, privilege, (0, length), spans);
+    is_checked.then_some((Access { direction, remote, length, local: &[] }, start..spans.len()))
 }
 
 /// The direction, the remote memory and the length of an RDMA write or read, whose local memory has

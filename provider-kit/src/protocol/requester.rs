@@ -56,7 +56,8 @@ impl Protocol {
         out: &mut impl Transmit,
         queues: &mut WorkQueues,
     ) -> bool {
-        if self.access_directly(out, queues) {
+        // The list of accesses takes space on the stack.
+        if !self.outbound.sends.waiting.is_empty() && self.access_directly(out, queues) {
             return true;
         }
         let has_in_flight = self.outbound.sends.has_in_flight();
