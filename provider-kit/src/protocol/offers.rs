@@ -4,6 +4,7 @@
 //! An offer is the last frame of a request before the peer has answered: with an acknowledgement, or with
 //! `CTS` if it could not fetch the message, which the sender then sends in pieces.
 
+use arrayvec::ArrayVec;
 use dat_provider::Work;
 use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::status::DtoStatus;
@@ -50,8 +51,11 @@ impl Protocol {
             return None;
         }
         direct::note_offer();
-        let words = self.spans.iter().flat_map(|span| [span.address(), span.len() as u64]);
-        let list: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        let mut list = Vec::with_capacity(self.spans.len() * EXTENT as usize);
+        for span in &self.spans {
+            list.extend_from_slice(&span.address().to_le_bytes());
+            list.extend_from_slice(&(span.len() as u64).to_le_bytes());
+        }
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
         let body = Body::Offer { length, solicited, extents, epoch };
         if !self.write(body, &[bytes::source(&list)], out) {
@@ -129,9 +133,9 @@ impl<O: Transmit> Receiver<'_, O> {
 }
 
 /// The extents in the payload of an offer.
-fn extents(list: &[u8]) -> Vec<Extent> {
+fn extents(list: &[u8]) -> ArrayVec<Extent, { MAX_EXTENTS as usize }> {
     let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
     let (each, half) = (EXTENT as usize, EXTENT as usize / 2);
     let one = |bytes: &[u8]| Extent { address: word(&bytes[..half]), length: word(&bytes[half..]) };
-    list.chunks_exact(each).map(one).collect()
+    list.chunks_exact(each).map(one).take(MAX_EXTENTS as usize).collect()
 }
