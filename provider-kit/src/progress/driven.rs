@@ -15,8 +15,11 @@ pub(crate) trait Driven: Send + Sync {
     /// Takes the link back if its pollers have not polled since the last check. Returns true if it is still lent.
     fn check_lease(&self, order: &mut EventOrder) -> bool;
 
-    /// Sends the frames that the link holds. Only connections hold frames.
-    fn send_held(&self, _order: &mut EventOrder) {}
+    /// Sends the frames that the link holds, and executes the requests that posts have left to polls. Returns true if
+    /// there are any, which only connections have.
+    fn send_held(&self, _order: &mut EventOrder) -> bool {
+        false
+    }
 
     /// Acknowledges requests whose acknowledgement waited for a reply of the consumer. Returns true if more requests
     /// have arrived, so that the caller must retry later. Only connections acknowledge.

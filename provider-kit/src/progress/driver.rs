@@ -18,6 +18,7 @@ use super::lingering::{CLOSING_CHECK_INTERVAL, CLOSING_CHECKS, LingeringLink};
 use super::liveness::LivenessChecks;
 use super::pending_handshake::PendingHandshake;
 use super::poll_lease::PollLease;
+use super::post_lease::PostLease;
 use super::ready_list::ReadyList;
 use super::shared::{Job, REPLY_CHECK_INTERVAL, Shared};
 use crate::protocol::REPLY_PATIENCE;
@@ -60,13 +61,14 @@ pub(super) struct Driver {
     /// Number of links that were ready.
     pub(super) arrivals: u32,
     pub(super) poll_lease: PollLease,
-    /// Number of queue pairs whose held frames were sent.
+    pub(super) post_lease: PostLease,
+    /// Number of times that the held requests of a queue pair were sent.
     pub(super) sent: u32,
-    /// What becomes of the frames that posts have left to polls.
+    /// What becomes of the requests that posts have left to polls.
     pub(super) held: HeldFrames,
 }
 
-/// What a pass does with the frames that posts have left to polls.
+/// What a pass does with the requests that posts have left to polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeldFrames {
     /// It sends them.
@@ -119,6 +121,7 @@ impl Driver {
             is_failure_reported: false,
             arrivals: 0,
             poll_lease: PollLease::default(),
+            post_lease: PostLease::default(),
             sent: 0,
             held: HeldFrames::Send,
         }
@@ -214,6 +217,7 @@ impl Driver {
         let checks = self.lent.due().into_iter().chain(reply).chain(retry).chain(closing_check);
         let checks = checks.chain(replies_check);
         let checks = checks.chain(self.liveness.due()).chain(self.poll_lease.due());
+        let checks = checks.chain(self.post_lease.due());
         self.timed.values().map(TimedLink::deadline).chain(checks).min()
     }
 
@@ -239,7 +243,7 @@ impl Driver {
     }
 
     /// Executes the submitted jobs.
-    fn run_jobs(&mut self) {
+    pub(super) fn run_jobs(&mut self) {
         for job in self.shared.take_jobs() {
             match job {
                 Job::Watch(token, queue_pair, liveness) => {
@@ -252,15 +256,19 @@ impl Driver {
                     self.shared.submit_without_wakeup(Job::SendHeld(queue_pair));
                 }
                 Job::SendHeld(queue_pair) => {
-                    self.sent = self.sent.wrapping_add(1);
                     if let Some(queue_pair) = queue_pair.upgrade() {
-                        queue_pair.send_held(&mut self.order);
+                        let has_sent = queue_pair.send_held(&mut self.order);
+                        self.sent = self.sent.wrapping_add(u32::from(has_sent));
                     }
                 }
                 Job::AwaitReply(due, queue_pair) => {
                     self.checks_replies_until = clock::now() + REPLY_CHECKS;
                     let at = self.await_reply.partition_point(|(other, _)| *other <= due);
                     self.await_reply.insert(at, (due, queue_pair));
+                }
+                Job::LendPosts => {
+                    let counts = (self.shared.owner.polls(), self.sent);
+                    self.post_lease.begin(&self.shared.left, counts, self.shared.is_busy());
                 }
                 Job::CheckLease(queue_pair, first_check) => {
                     self.lent.add(&queue_pair, first_check, self.shared.is_busy());

@@ -6,9 +6,6 @@ use dat_sync::Mutex;
 
 use super::shared::Shared;
 
-/// For this many polls after the thread had to send a held frame, posts are sent at once.
-const LATE_PAUSE: u32 = 4096;
-
 /// The reader of the links that are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -27,8 +24,6 @@ pub(super) struct Ownership {
     changes: Mutex<()>,
     /// Number of polls of dispatchers for connection events.
     polls: AtomicU32,
-    /// The poll count when the thread last had to send frames that posts had left to polls.
-    late_at: AtomicU32,
 }
 
 impl Ownership {
@@ -37,7 +32,6 @@ impl Ownership {
             owner: AtomicU8::new(Owner::Thread as u8),
             changes: Mutex::default(),
             polls: AtomicU32::new(0),
-            late_at: AtomicU32::new(0_u32.wrapping_sub(LATE_PAUSE)),
         }
     }
 
@@ -48,18 +42,6 @@ impl Ownership {
     /// Counts a poll. Concurrent polls of two threads may count as one.
     pub(super) fn note_poll(&self) {
         self.polls.store(self.polls().wrapping_add(1), Ordering::Relaxed);
-    }
-
-    /// Returns true if the next poll sends the frames that a post leaves.
-    #[inline]
-    pub(super) fn polls_send(&self) -> bool {
-        let since_late = || self.polls().wrapping_sub(self.late_at.load(Ordering::Relaxed));
-        self.get() == Owner::Polls && since_late() >= LATE_PAUSE
-    }
-
-    /// The thread had to send frames that posts had left to polls.
-    pub(super) fn note_late(&self) {
-        self.late_at.store(self.polls(), Ordering::Relaxed);
     }
 
     #[inline]
@@ -86,26 +68,5 @@ impl Ownership {
         }
         self.owner.store(to as u8, Ordering::Relaxed);
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn polls_send_what_posts_leave_unless_the_thread_had_to_lately() {
-        let ownership = Ownership::of_thread();
-        assert!(!ownership.polls_send(), "the thread is the owner");
-        ownership.owner.store(Owner::Polls as u8, Ordering::Relaxed);
-        assert!(ownership.polls_send());
-        ownership.note_late();
-        for _ in 0..LATE_PAUSE {
-            assert!(!ownership.polls_send());
-            ownership.note_poll();
-        }
-        assert!(ownership.polls_send());
-        ownership.owner.store(Owner::Waiter as u8, Ordering::Relaxed);
-        assert!(!ownership.polls_send(), "a waiter sleeps on the links");
     }
 }

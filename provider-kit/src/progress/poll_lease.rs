@@ -8,17 +8,13 @@ use std::time::{Duration, Instant};
 
 use dat_sync::clock;
 
-use super::lease_history::{LeaseEnd, LeaseHistory, MIN_CHECK_INTERVAL, intervals};
+use super::lease_history::{LeaseEnd, LeaseHistory, intervals};
 
 /// The thread leaves its work to polls after this many consecutive wake-ups by a link, each preceded by a poll.
 const MIN_WAKE_UPS: u32 = 4;
 /// The lease ends after this many consecutive checks without a poll. A consumer polls again after a long call; until
 /// then, the thread reads the links at each check.
 const MAX_UNPOLLED: u32 = 4;
-/// After a late send, posts leave frames to polls at once if polls have sent this many since the previous one: the
-/// consumer was preempted between a post and its poll, which costs less than as many system calls.
-const MIN_SENT_BY_POLLS: u32 = 64;
-
 /// The lease, and the counters that decide whether there is one.
 #[derive(Default)]
 pub(super) struct PollLease {
@@ -30,8 +26,6 @@ pub(super) struct PollLease {
     unpolled: u32,
     /// Time of the next check of the lease; `None` without a lease.
     due: Option<Instant>,
-    /// Number of held frames that had been sent at the last late send.
-    sent_when_late: u32,
 }
 
 impl PollLease {
@@ -66,29 +60,11 @@ impl PollLease {
         self.unpolled >= MAX_UNPOLLED
     }
 
-    /// Returns true if there were polls before the last check, so that the next one soon sends what posts have left.
-    pub(super) const fn is_in_use(&self) -> bool {
-        self.due.is_some() && self.unpolled == 0
-    }
-
-    /// A check has left frames to the next poll: checks soon that there was one.
-    pub(super) fn check_soon(&mut self) {
-        self.due = self.due.map(|due| due.min(clock::now() + MIN_CHECK_INTERVAL));
-    }
-
     /// The lease ends without polls; for `arrivals`, see [`begin`](Self::begin); `has_waited` is true if the thread
     /// finds an arrival now.
     pub(super) fn end(&mut self, arrivals: u32, has_waited: bool) {
         self.due = None;
         self.history.end(if has_waited { LeaseEnd::Late } else { LeaseEnd::Unused }, arrivals);
-    }
-
-    /// The thread had to send frames that posts had left to polls; `sent` counts all that were left. Returns true if
-    /// posts must send at once for a while.
-    pub(super) const fn note_late_send(&mut self, sent: u32) -> bool {
-        let by_polls = sent.wrapping_sub(self.sent_when_late);
-        self.sent_when_late = sent;
-        by_polls < MIN_SENT_BY_POLLS
     }
 
     /// A waiter has claimed the work, or there is no lease.
@@ -117,15 +93,6 @@ mod tests {
             assert!(!lease.note_wake_up(polls));
         }
         assert!(lease.note_wake_up(100));
-    }
-
-    #[test]
-    fn a_late_send_is_followed_by_a_pause_unless_polls_have_sent_enough() {
-        let mut lease = PollLease::default();
-        assert!(lease.note_late_send(1));
-        assert!(lease.note_late_send(MIN_SENT_BY_POLLS));
-        assert!(!lease.note_late_send(2 * MIN_SENT_BY_POLLS));
-        assert!(lease.note_late_send(2 * MIN_SENT_BY_POLLS + 1));
     }
 
     #[test]

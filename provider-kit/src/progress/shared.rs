@@ -21,6 +21,7 @@ use super::failure::{Failure, Successor};
 use super::incoming::ListenerState;
 use super::lingering::{CLOSING_CHECK_INTERVAL, Closing, LingeringLink, WatchedIn};
 use super::owner::{Owner, Ownership};
+use super::post_lease::{LeftPosts, Posted};
 use crate::fork::OwnerProcess;
 use crate::link::{Liveness, Reader};
 use crate::progress_mode::ProgressMode;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     tokens: AtomicU64,
     sets: WatchSets<3>,
     pub(super) owner: Ownership,
+    pub(super) left: LeftPosts,
     /// True if every processor of the thread was busy at its last check.
     is_busy: AtomicBool,
     /// True once a thread has detected the failure.
@@ -79,8 +81,10 @@ pub(crate) enum Job {
     Progress(Weak<dyn Driven>),
     /// Acknowledge at this time the requests of the peer that a waiter has executed, unless a reply has done so.
     AwaitReply(Instant, Weak<dyn Driven>),
-    /// Send the frames that a queue pair holds.
+    /// Send the frames that a queue pair holds, and execute the requests that it has left to polls.
     SendHeld(Weak<dyn Driven>),
+    /// Let posts leave requests to polls.
+    LendPosts,
     /// Check after this time that the consumer of a queue pair still polls.
     CheckLease(Weak<dyn Driven>, Duration),
     /// Progress a queue pair at this time.
@@ -161,6 +165,7 @@ impl Shared {
             tokens: AtomicU64::new(0),
             sets,
             owner: Ownership::of_thread(),
+            left: LeftPosts::default(),
             is_busy: AtomicBool::new(false),
             is_failing: AtomicBool::new(false),
             failure: Failure::default(),
@@ -271,18 +276,30 @@ impl Shared {
         }
     }
 
-    /// Returns true if the next poll sends the held frames of the queue pairs passed to
+    /// A request is posted whose completion the consumer does not await, and which polls could send (`may_wait`). Returns
+    /// true if it is not the first one since the last poll.
+    #[inline]
+    pub(crate) fn note_post(&self, may_wait: bool) -> bool {
+        let posted = self.left.note_post(self.owner.polls(), may_wait);
+        if posted == Posted::Begins {
+            self.submit(Job::LendPosts);
+        }
+        posted == Posted::Follows
+    }
+
+    /// Returns true if the next poll sends the requests of a queue pair that is passed to
     /// [`leave_to_polls`](Self::leave_to_polls).
     #[inline]
     pub(crate) fn polls_send(&self) -> bool {
-        self.owner.polls_send()
+        self.left.is_lent() && self.owner.get() != Owner::Waiter
     }
 
-    /// Leaves held frames to the next poll, or to the thread if polls no longer make progress.
+    /// Leaves the held requests of a queue pair to the next poll, or to the thread if polls do not follow.
     pub(crate) fn leave_to_polls(&self, queue_pair: Weak<dyn Driven>) {
         self.submit_without_wakeup(Job::SendHeld(queue_pair));
-        // The job is in the list, so either the polls or this call of the thread runs it.
-        if self.owner.get() != Owner::Polls {
+        self.left.set_left();
+        // The job is in the list, so the polls, or this call of the thread, or the waiter run it.
+        if !self.left.is_lent() || self.owner.get() == Owner::Waiter {
             self.wake();
         }
     }
@@ -512,17 +529,17 @@ impl Shared {
 }
 
 #[cfg(all(test, not(loom), not(miri)))]
-mod tests {
+pub(super) mod tests {
     use std::net::IpAddr;
 
     use super::*;
     use crate::transport::{Acceptor, Attempt, ConnectError};
 
-    struct NoLinks {
-        mode: ProgressMode,
+    pub(in super::super) struct NoLinks {
+        pub(in super::super) mode: ProgressMode,
     }
 
-    struct NoSink;
+    pub(in super::super) struct NoSink;
 
     impl AdapterSink for NoSink {
         fn async_event(&self, _: AsyncUpcall) {}

@@ -134,7 +134,8 @@ impl ProgressThread {
 impl ProgressThread {
     /// The work of the thread between two sleeps. `why` is the cause of its wake-up.
     fn turn(&self, descriptors: &mut ReadyList, why: WakeUp) -> Turn {
-        let is_check = why == WakeUp::Deadline && self.shared.owner.get() == Owner::Polls;
+        let is_lent = self.shared.owner.get() == Owner::Polls || self.shared.left.is_lent();
+        let is_check = why == WakeUp::Deadline && is_lent;
         let mut driver = match self.driver.try_lock() {
             Some(driver) => driver,
             // A poll is working; the thread would take its processor to wait for it.
@@ -146,18 +147,20 @@ impl ProgressThread {
         };
         let is_taken_back = self.check_polls(&mut driver);
         let (arrivals, sent) = (driver.arrivals, driver.sent);
-        let is_polled = self.shared.owner.get() == Owner::Polls;
-        // A post has left a frame a moment ago, and the thread would send it before the poll that follows.
-        let leaves_held = is_check && is_polled && driver.poll_lease.is_in_use();
-        driver.held = if leaves_held { HeldFrames::Leave } else { HeldFrames::Send };
+        // A post may have left a request a moment ago, which the thread would send before the poll that follows.
+        let counts = (self.shared.owner.polls(), sent);
+        // A waiter has claimed the work since that post: polls do not follow, but were not late either.
+        let is_polled = self.shared.owner.get() != Owner::Waiter;
+        let leaves = is_polled && driver.post_lease.due().is_some();
+        let is_late = driver.post_lease.is_late(counts, self.shared.is_busy());
+        let sends = is_late || !is_polled;
+        driver.held = if sends { HeldFrames::Send } else { HeldFrames::Leave };
         while driver.pass(descriptors) {}
         if std::mem::replace(&mut driver.held, HeldFrames::Send) == HeldFrames::Left {
-            driver.poll_lease.check_soon();
+            driver.post_lease.check_soon();
         }
         let total = driver.sent;
-        if is_polled && total != sent && driver.poll_lease.note_late_send(total) {
-            self.shared.owner.note_late();
-        }
+        driver.post_lease.end_if_over(&self.shared.left, total, leaves && total != sent);
         if is_taken_back {
             let has_waited = driver.arrivals != arrivals;
             driver.poll_lease.end(arrivals, has_waited);
@@ -200,6 +203,17 @@ impl ProgressThread {
             }
         }
         Some(driver)
+    }
+
+    /// Sends what posts have left, unless another thread runs a pass.
+    #[inline(never)]
+    fn send_left(&self) {
+        let Some(mut driver) = self.driver.try_lock() else { return };
+        self.shared.left.take();
+        driver.run_jobs();
+        if driver.needs_thread() {
+            self.shared.wake();
+        }
     }
 
     /// Returns the cause for which the thread would wake up now, if it sleeps until a deadline; `None` if it would not.
@@ -301,11 +315,11 @@ impl WaiterProgress for ProgressThread {
         if !self.shared.owner_process.is_current() {
             return false;
         }
-        let were_polls = self.shared.owner.get() == Owner::Polls;
+        let were_polls = self.shared.owner.get() == Owner::Polls || self.shared.left.is_lent();
         let from = [Owner::Thread, Owner::Polls];
         let is_claimed = self.shared.owner.pass(&from, Owner::Waiter, &self.shared);
         if is_claimed && were_polls {
-            // Frames that posts have left to the next poll must not wait for a check of the thread.
+            // Requests that posts have left to the next poll must not wait for a check of the thread.
             if !self.advance() {
                 self.shared.wake();
             }
@@ -335,8 +349,15 @@ impl WaiterProgress for ProgressThread {
 
     fn poll(&self) {
         self.shared.owner.note_poll();
-        if self.shared.owner.get() == Owner::Polls && self.shared.owner_process.is_current() {
-            drop(self.try_passes());
+        let has_left = self.shared.left.has_left();
+        match self.shared.owner.get() {
+            Owner::Polls if self.shared.owner_process.is_current() => drop(self.try_passes()),
+            Owner::Thread if has_left && self.shared.owner_process.is_current() => self.send_left(),
+            Owner::Polls | Owner::Thread | Owner::Waiter => {}
         }
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+#[path = "thread_tests.rs"]
+mod tests;

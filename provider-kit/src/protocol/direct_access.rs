@@ -1,6 +1,6 @@
 //! Requests that are executed by direct access to the memory of the peer.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use arrayvec::ArrayVec;
 use dat_provider::mem::Span;
@@ -18,6 +18,11 @@ use crate::work_queues::{InFlight, WorkQueues};
 
 /// Maximum number of requests that the link executes in one call.
 const MOST_AT_ONCE: usize = 8;
+/// Minimum and maximum length of a write that a post leaves to the next poll, in bytes. A shorter one is seldom a part of a
+/// long message, and its target may wait for it; a longer one takes much longer than the system call itself.
+const LEFT_WRITES: RangeInclusive<u64> = (1 << 10)..=(16 << 10);
+/// Maximum length of all such writes, so that the target finds the first ones while the others are copied.
+const MAX_LEFT: u64 = 64 << 10;
 
 impl Protocol {
     /// Executes the oldest requests, if all before them are complete and the link can do it without the peer. Returns
@@ -47,6 +52,34 @@ impl Protocol {
             request.local_status = Some(DtoStatus::Success);
         }
         done > 0
+    }
+
+    /// Returns true if posts have left requests to the next call that makes progress.
+    #[inline]
+    pub(crate) const fn is_leaving(&self) -> bool {
+        self.outbound.left_bytes > 0
+    }
+
+    /// Returns true if a post may leave a request to polls.
+    #[inline]
+    pub(crate) fn may_leave(request: &Request<'_>) -> bool {
+        matches!(request.work, Work::RdmaWrite { .. }) && LEFT_WRITES.contains(&request.length)
+    }
+
+    /// Leaves a request that is being posted to the next call that makes progress. Only such requests wait, and none is in
+    /// flight. Returns false, without effect, if those that wait take long enough.
+    #[inline(never)]
+    pub(crate) fn leave_access(&mut self, request: &Request<'_>, queues: &mut WorkQueues) -> bool {
+        let waiting = &mut self.outbound.sends.waiting;
+        let bytes = self.outbound.left_bytes.saturating_add(request.length);
+        let may_wait =
+            bytes <= MAX_LEFT && waiting.len() < MOST_AT_ONCE && waiting.try_reserve(1).is_ok();
+        if may_wait {
+            queues.credits.take_available();
+            waiting.push_back(PostedRequest::new(request));
+            (self.outbound.left_bytes, self.writes_at_once) = (bytes, false);
+        }
+        may_wait
     }
 
     /// As [`access_directly`](Self::access_directly), for a request that is being posted: nothing waits

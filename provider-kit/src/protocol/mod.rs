@@ -59,6 +59,7 @@ impl Protocol {
         queues: &mut WorkQueues,
         upcalls: &mut Upcalls,
     ) {
+        self.outbound.left_bytes = 0;
         if out.has_unsent() {
             self.flush(out);
         }

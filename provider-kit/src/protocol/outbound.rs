@@ -41,6 +41,8 @@ pub(crate) enum ReceiveWait {
 pub(crate) struct Outbound {
     /// Posted requests that are not complete.
     pub(crate) sends: SendQueue,
+    /// Length in bytes of the requests that posts have left to the next call that makes progress.
+    pub(super) left_bytes: u64,
     /// Whether the peer takes its receives from a shared receive queue.
     pub(super) peer_uses_srq: bool,
     /// Maximum number of reads and atomics that the peer executes at once.
@@ -68,6 +70,7 @@ impl Outbound {
     pub(super) fn new(can_offer: bool) -> Self {
         Self {
             sends: SendQueue::default(),
+            left_bytes: 0,
             peer_uses_srq: false,
             max_reads: 1,
             peer_posted: 0,

@@ -223,12 +223,13 @@ impl Driven for SoftQp {
         })
     }
 
-    fn send_held(&self, order: &mut EventOrder) {
+    fn send_held(&self, order: &mut EventOrder) -> bool {
         self.with_state_in_order(self.state.lock(), order, |state, _| {
-            if let Some(conn) = &mut state.conn {
-                conn.send_held();
-            }
-        });
+            let Some(conn) = &mut state.conn else { return false };
+            let is_any = conn.link.is_holding() || conn.protocol.is_leaving();
+            conn.send_held();
+            is_any
+        })
     }
 
     fn acknowledge(&self, order: &mut EventOrder) -> bool {

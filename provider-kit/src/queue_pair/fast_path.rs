@@ -58,14 +58,31 @@ impl SoftQp {
         let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
         let &Request { work, segments, length, cookie, flags, checked } = request;
         let Connection { protocol, link, attention, .. } = &mut **conn;
-        let is_usable = protocol.writes_at_once
+        let is_leaving = protocol.is_leaving();
+        let is_usable = (protocol.writes_at_once || is_leaving)
             && !flags.contains(CompletionFlags::BARRIER_FENCE)
             && queues.credits.is_available_fast();
         if !is_usable {
             return false;
         }
+        // The peer need not acknowledge it soon, unless this queue could become full.
+        let quiet = flags.contains(CompletionFlags::SUPPRESS) && queues.credits.is_half_free();
+        let may_leave = quiet && Protocol::may_leave(request);
+        if is_leaving {
+            return may_leave && protocol.leave_access(request, queues);
+        }
         let has_in_flight = protocol.outbound.sends.has_in_flight();
         if protocol.grant.is_some() && !matches!(work, Work::Send) && !has_in_flight {
+            // A single write is executed at once.
+            let follows = quiet && self.core.note_post(may_leave);
+            if follows
+                && may_leave
+                && self.core.polls_send()
+                && protocol.leave_access(request, queues)
+            {
+                self.core.leave_to_polls(self.driven());
+                return true;
+            }
             let mut upcalls = Upcalls::default();
             match Protocol::access_at_once(request, link, queues, &mut upcalls) {
                 Some(AccessResult::Done) => {
@@ -93,12 +110,14 @@ impl SoftQp {
         };
         let local = LocalMemory { segments, domain: queues.domain };
         let checked = (checked.number(), &*queues.receives.epochs);
-        // The peer need not acknowledge it soon, unless this queue could become full.
-        let quiet = link.can_hold
-            && flags.contains(CompletionFlags::SUPPRESS)
-            && queues.credits.is_half_free();
+        let quiet = quiet && link.can_hold;
         let frame = Frame { quiet, ..protocol.frame(body) };
-        link.polls_send = quiet && !attention.is_lent() && self.core.polls_send();
+        if quiet && !attention.is_lent() {
+            self.core.note_post(true);
+            link.polls_send = self.core.polls_send();
+        } else {
+            link.polls_send = false;
+        }
         let was_holding = link.is_holding();
         let is_written =
             match transfer::checked_local_span(local, checked, Privileges::LOCAL_READ, length) {

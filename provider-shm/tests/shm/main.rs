@@ -3,6 +3,7 @@
 mod common;
 mod containers;
 mod direct;
+mod left_posts;
 mod offers;
 mod peers;
 mod silence;
