@@ -130,6 +130,7 @@
 //! - **A peer that is lost without a sign**, such as a machine without power: [`Liveness`](crate::link::Liveness).
 //! - **Speed**: [`hold`](crate::link::Writer::hold) sends several frames in one call,
 //!   [`max_next_piece`](crate::link::Writer::max_next_piece) makes frames longer,
+//!   [`max_first_piece`](crate::link::Writer::max_first_piece) makes those that begin a request shorter,
 //!   [`access`](crate::link::Writer::access) does RDMA without the peer, and a
 //!   [`doorbell`](crate::link::Reader::doorbell) saves polls of links on which nothing arrives.
 //!

@@ -126,6 +126,13 @@ pub trait Writer: Send {
         self.write(frame, &[])
     }
 
+    /// Maximum payload of the frames that begin a request, in bytes, at least [`MIN_OFFER`] and at most [`MAX_PIECE`]: a
+    /// message that is too short for an offer has one frame. Both sides of a connection have the same; a request that is
+    /// longer continues in further frames.
+    fn max_first_piece(&self) -> u64 {
+        MAX_PIECE
+    }
+
     /// Maximum payload of the frames that do not begin a request, in bytes, at most
     /// [`MAX_NEXT_PIECE`](crate::frame::MAX_NEXT_PIECE).
     fn max_next_piece(&self) -> u64 {

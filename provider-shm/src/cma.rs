@@ -33,6 +33,18 @@ pub(crate) fn read<const N: usize>(process: i32, address: u64) -> Result<[u64; N
     if done == length { Ok(words) } else { Err(Errno::FAULT) }
 }
 
+/// Copies memory of this process as [`transfer`] copies memory of another one; both have the same length.
+///
+/// # Errors
+/// The kernel does not permit the call.
+pub(crate) fn copy_own(from: &[u8], to: &mut [u8]) -> Result<()> {
+    let length = from.len().min(to.len());
+    let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: length };
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let done = copy(own, Direction::Read, &[local], &[remote(from.as_ptr().addr(), length)])?;
+    if done == length { Ok(()) } else { Err(Errno::FAULT) }
+}
+
 /// Copies between local spans and `length` bytes at an address of a process, starting at `skip`, until the end or the
 /// first inaccessible byte. The last bytes of a write are copied last.
 ///

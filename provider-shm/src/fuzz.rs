@@ -17,6 +17,8 @@ use crate::greeting::{self, PeerProcess};
 use crate::link::{Link, LinkOptions, halves};
 use crate::segment::Segment;
 
+pub use crate::ring::PIECE;
+
 /// A link and the other end of its socket and of its memory.
 pub struct HostileLink {
     /// The half of the link that reads.

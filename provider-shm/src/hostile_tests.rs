@@ -248,7 +248,7 @@ fn strangers_do_not_hold_the_listener() {
     let rude = dial(psp.qualifier());
     rustix::net::send(&rude, b"GET / HTTP/1.1", SendFlags::NOSIGNAL).expect("it listens");
     let bare = dial(psp.qualifier());
-    rustix::net::send(&bare, b"dat-shm\x05", SendFlags::NOSIGNAL).expect("it listens");
+    rustix::net::send(&bare, b"dat-shm\x06", SendFlags::NOSIGNAL).expect("it listens");
     let unsealed = dial(psp.qualifier());
     let file = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
     greeting::send(unsealed.as_fd(), 0, Some(file.as_fd()), None).expect("it listens");

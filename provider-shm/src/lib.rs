@@ -28,6 +28,7 @@ mod cma;
 #[path = "../tests/shm/common.rs"]
 mod common;
 mod connect;
+mod copy_cost;
 mod direct;
 mod direct_support;
 #[doc(hidden)]

@@ -17,6 +17,7 @@ use rustix::io::{Errno, Result};
 use crate::access_words::{AccessWords, Owner};
 use crate::bell::{Bell, Heard};
 use crate::boards::{Boards, OwnDoorbell, PeerDoorbell};
+use crate::copy_cost::CopyCost;
 use crate::greeting::{self, Greeting, PeerProcess, Reply, SentDoorbell};
 use crate::kept_segments::{KeptSegments, OwnSegment};
 use crate::reader::RingReader;
@@ -61,6 +62,9 @@ pub(crate) struct Link {
     peer: Option<PeerProcess>,
     /// True if each side may access the other's memory directly.
     pub(crate) is_direct: bool,
+    /// What it costs to copy into the ring that this side writes, and out of the ring that it reads.
+    pub(crate) cost_in: CopyCost,
+    pub(crate) cost_out: CopyCost,
     /// A random number by which the peer recognises this process.
     nonce: u64,
     boards: Arc<Boards>,
@@ -144,6 +148,8 @@ impl Link {
             is_shut: AtomicBool::new(false),
             peer,
             is_direct,
+            cost_in: CopyCost::default(),
+            cost_out: CopyCost::default(),
             nonce,
             boards,
             doorbell,

@@ -10,6 +10,7 @@ use dat_provider_kit::link::{
 };
 
 use crate::bell::Heard;
+use crate::copy_cost::CopyCost;
 use crate::link::Link;
 use crate::ring::Consumer;
 use crate::segment::RING;
@@ -150,7 +151,7 @@ impl RingReader {
         while let Some(total) = consumer.next() {
             let length = match read_plain(consumer, total, sink)? {
                 Some(length) => length,
-                None => read_frame(consumer, total, sink, &mut self.places)?,
+                None => read_frame(consumer, total, sink, (&mut self.places, &self.link.cost_out))?,
             };
             if consumer.pass(length) {
                 // A failure ends the link, which is checked below.
@@ -202,15 +203,17 @@ fn read_frame(
     consumer: &Consumer,
     total: u64,
     sink: &mut dyn FrameSink,
-    places: &mut Destinations,
+    (places, cost): (&mut Destinations, &CopyCost),
 ) -> Result<usize, End> {
     let found = consumer.frame(total).map_err(End::Malformed)?;
     sink.begin(&found.frame)?;
-    if found.frame.payload() > 0 {
+    if found.payload() > 0 {
         places.clear();
         sink.destinations(0, places);
-        if consumer.take(&found, places).is_err() {
-            sink.lose_memory();
+        let begin = cost.begin(found.payload());
+        match consumer.take(&found, places) {
+            Ok(()) => cost.end(begin),
+            Err(_) => sink.lose_memory(),
         }
         places.clear();
     }

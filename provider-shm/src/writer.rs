@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dat_provider::mem::Span;
+use dat_provider_kit::bytes;
 use dat_provider_kit::direct::{self, Access, AccessResult, Direction, Offer};
 use dat_provider_kit::frame::{AckHead, Frame, FrameError, MessageHead};
 use dat_provider_kit::link::{End, LinkReport, MIN_OFFER, WriteResult, Writer};
@@ -10,7 +11,7 @@ use dat_provider_kit::link::{End, LinkReport, MIN_OFFER, WriteResult, Writer};
 use crate::direct::{DirectRequester, LONGEST};
 use crate::gate::Gate;
 use crate::link::Link;
-use crate::ring::{Producer, Stored};
+use crate::ring::{PIECE, Producer, Stored};
 use crate::signals::Wake;
 
 /// Maximum length of an RDMA operation, in bytes, that a polling peer executes faster than the kernel copies.
@@ -73,8 +74,18 @@ impl RingWriter {
     /// Returns true if this side is to execute an operation itself: the target does not execute it faster.
     #[inline(always)]
     fn may_access(&mut self, access: &Access<'_>) -> bool {
-        self.link.is_direct
-            && self.producer().is_ok_and(|producer| access.length > SHORT || !producer.is_polled())
+        if !self.link.is_direct {
+            return false;
+        }
+        let Ok(producer) = self.producer() else { return false };
+        if !producer.is_polled() {
+            return true;
+        }
+        let cost = match access.direction {
+            Direction::Write => &self.link.cost_in,
+            Direction::Read => &self.link.cost_out,
+        };
+        access.length > SHORT && !cost.prefers_ring()
     }
 
     /// Counts the bytes of an operation that was executed directly.
@@ -119,8 +130,18 @@ impl RingWriter {
 
 impl Writer for RingWriter {
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<WriteResult, End> {
+        let begin = self.link.cost_in.begin(bytes::total(payload));
         let stored = self.producer()?.store(frame, payload);
+        self.link.cost_in.end(begin.filter(|_| matches!(stored, Ok(Stored::Yes { .. }))));
         self.finish(stored)
+    }
+
+    fn max_first_piece(&self) -> u64 {
+        PIECE
+    }
+
+    fn max_next_piece(&self) -> u64 {
+        PIECE
     }
 
     #[inline]
@@ -184,6 +205,7 @@ impl Writer for RingWriter {
 
     fn offer(&mut self, length: u64, is_alone: bool) -> Option<u64> {
         let min = match self.producer().ok()?.is_polled() {
+            true if self.link.cost_in.prefers_ring() => return None,
             true if is_alone => MIN_OFFER,
             true => MIN_OFFER_IN_STREAM,
             false => MIN_OFFER_WITHOUT_POLLS,

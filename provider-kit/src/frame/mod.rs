@@ -116,7 +116,7 @@ pub enum Body {
     },
     /// The active side confirms that the connection is established.
     Ready,
-    /// A message, or its first [`MAX_PIECE`] bytes.
+    /// A message, or its [first piece](crate::link::Writer::max_first_piece).
     Send {
         /// Length of the message.
         length: u64,
@@ -125,14 +125,14 @@ pub enum Body {
         /// What it brings besides its bytes.
         extra: Extra,
     },
-    /// An RDMA write, or its first [`MAX_PIECE`] bytes.
+    /// An RDMA write, or its [first piece](crate::link::Writer::max_first_piece).
     Write {
         /// Length of the write.
         length: u64,
         /// The destination.
         remote: Remote,
     },
-    /// An RDMA write that completes a receive, or its first [`MAX_PIECE`] bytes.
+    /// An RDMA write that completes a receive, or its [first piece](crate::link::Writer::max_first_piece).
     WriteImmediate {
         /// Length of the write.
         length: u64,
@@ -292,9 +292,16 @@ impl Frame {
         Self { body, number: 0, done: 0, posted: 0, quiet: false }
     }
 
-    /// Number of payload bytes that follow the head.
+    /// Number of payload bytes that follow the head, if frames that begin a request carry up to [`MAX_PIECE`].
     #[must_use]
     pub const fn payload(&self) -> u64 {
+        self.payload_within(MAX_PIECE)
+    }
+
+    /// Number of payload bytes that follow the head, over a link with this
+    /// [`max_first_piece`](crate::link::Writer::max_first_piece).
+    #[must_use]
+    pub const fn payload_within(&self, max_first_piece: u64) -> u64 {
         match self.body {
             Body::Hello { length, .. }
             | Body::Challenge { length }
@@ -306,10 +313,10 @@ impl Frame {
             Body::Send { length, .. }
             | Body::Write { length, .. }
             | Body::WriteImmediate { length, .. } => {
-                if length < MAX_PIECE {
+                if length < max_first_piece {
                     length
                 } else {
-                    MAX_PIECE
+                    max_first_piece
                 }
             }
             _ => 0,

@@ -11,7 +11,7 @@ use super::inbound::{
 use super::outbound::{MAX_EAGER, MAX_EAGER_IN_FLIGHT};
 use super::receiver::{Accepted, Receiver};
 use super::transmit::Transmit;
-use crate::frame::{Extra, MAX_PIECE, Remote};
+use crate::frame::{Extra, Remote};
 use crate::link::Refused;
 use crate::transfer::{self, AtomicOperation, LocalMemory};
 use crate::window;
@@ -114,7 +114,7 @@ impl<O: Transmit> Receiver<'_, O> {
         self.protocol.is_open()
             && self.protocol.inbound.arriving.is_none()
             && receives.shared.is_none()
-            && length <= MAX_PIECE
+            && length <= self.protocol.max_first_piece
             && receives.ring.front().is_some_and(|(posted, _)| length <= posted.length)
     }
 
@@ -174,7 +174,8 @@ impl<O: Transmit> Receiver<'_, O> {
     fn expect_payload(&mut self, length: u64, kind: InboundKind) -> Accepted {
         self.protocol.inbound.arriving =
             Some(InboundRequest { kind, length, received: 0, has_lost_memory: false });
-        self.protocol.inbound.current = CurrentFrame::Request(length.min(MAX_PIECE));
+        let first = length.min(self.protocol.max_first_piece);
+        self.protocol.inbound.current = CurrentFrame::Request(first);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::outbound::{MAX_EAGER, MAX_EAGER_IN_FLIGHT, Rendezvous};
 use super::request::{PostedRequest, Task};
 use super::state::{EndCause, Protocol};
 use super::transmit::{Transmit, Unreadable};
-use crate::frame::{Body, Extra, MAX_PIECE, Reason, Remote};
+use crate::frame::{Body, Extra, Reason, Remote};
 use crate::link::MIN_OFFER;
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
@@ -109,7 +109,7 @@ impl Protocol {
             }
         }
         let Some(request) = self.outbound.sends.waiting.front_mut() else { return false };
-        let max = if is_first { MAX_PIECE } else { out.writer().max_next_piece() };
+        let max = if is_first { self.max_first_piece } else { out.writer().max_next_piece() };
         let length = (request.length - request.written).min(max);
         let is_last = request.written + length == request.length;
         let local = LocalMemory { segments: &request.segments, domain: queues.domain };

@@ -83,6 +83,8 @@ pub(crate) struct Protocol {
     pub(crate) ending: Option<Ending>,
     /// The peer or the link has caused the end, and no request of this side.
     pub(crate) has_lost_peer: bool,
+    /// Maximum payload of a frame that begins a request, in bytes.
+    pub(crate) max_first_piece: u64,
     /// What the peer may access directly.
     pub(crate) grant: Option<Grant>,
 }
@@ -94,9 +96,11 @@ impl Protocol {
         ends: (Peer, u64),
         posted: u32,
         (can_hold, can_offer): (bool, bool),
+        max_first_piece: u64,
     ) -> Self {
         Self {
             stage,
+            max_first_piece,
             handshake: None,
             ends,
             outbound: Outbound::new(can_offer),

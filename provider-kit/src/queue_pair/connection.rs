@@ -36,7 +36,8 @@ impl Connection {
         side: &ConnectionParameters,
     ) -> Box<Self> {
         let abilities = (writer.can_hold(), writer.can_offer());
-        let mut protocol = Protocol::new(stage, ends, side.posted, abilities);
+        let mut protocol =
+            Protocol::new(stage, ends, side.posted, abilities, writer.max_first_piece());
         if side.is_unreliable {
             protocol.set_unreliable();
         }

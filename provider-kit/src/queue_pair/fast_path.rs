@@ -8,7 +8,7 @@ use dat_provider::{Request, Segment, Work};
 use super::connection::Connection;
 use super::{Phase, QpState, SoftQp};
 use crate::direct::AccessResult;
-use crate::frame::{Body, Extra, Frame, MAX_PIECE, Remote};
+use crate::frame::{Body, Extra, Frame, Remote};
 use crate::link::MIN_OFFER;
 use crate::protocol::{Protocol, Transmit};
 use crate::receive_ring::PostedReceive;
@@ -94,7 +94,8 @@ impl SoftQp {
                 None => return false,
             }
         }
-        if length >= MIN_OFFER && (length > MAX_PIECE || protocol.outbound.can_offer) {
+        if length >= MIN_OFFER && (length > protocol.max_first_piece || protocol.outbound.can_offer)
+        {
             return false;
         }
         let body = match work {

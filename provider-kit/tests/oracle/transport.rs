@@ -152,6 +152,10 @@ impl Writer for Offering {
         self.writer.hold(frame, payload, limit)
     }
 
+    fn max_first_piece(&self) -> u64 {
+        self.writer.max_first_piece()
+    }
+
     fn max_next_piece(&self) -> u64 {
         self.writer.max_next_piece()
     }

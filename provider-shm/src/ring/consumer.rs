@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 
 use dat_provider::mem::Span;
 use dat_provider_kit::fault::{Fault, copy_in_order};
-use dat_provider_kit::frame::{self, Frame, FrameError, MAX_HEAD, MAX_PIECE, MessageHead};
+use dat_provider_kit::frame::{self, Frame, FrameError, MAX_HEAD, MessageHead};
 use dat_provider_kit::link::Armed;
 use dat_sync::prefetch;
 
-use super::{LONGEST, PART, Slots, Unit, WORD, offset, payload_at, units};
+use super::{LONGEST, PART, PIECE, Slots, Unit, WORD, offset, payload_at, units};
 use crate::segment::{RING, Segment, UNIT};
 use crate::signals::ConsumerSignals;
 
@@ -41,6 +41,11 @@ impl Found {
     /// Its length in the ring, in bytes.
     pub(crate) fn length(&self) -> usize {
         self.before + self.payload
+    }
+
+    /// Number of bytes of its payload.
+    pub(crate) fn payload(&self) -> usize {
+        self.payload
     }
 }
 
@@ -110,7 +115,7 @@ impl Consumer {
     /// in the ring, in bytes; `None` if the message has several frames, or continues at the start of the ring.
     #[inline]
     pub(crate) fn payload(&self, total: u64, head: &MessageHead) -> Option<(Span, usize)> {
-        if head.length > MAX_PIECE || total != (WORD + MessageHead::LEN) as u64 + head.length {
+        if head.length > PIECE || total != (WORD + MessageHead::LEN) as u64 + head.length {
             return None;
         }
         let payload = head.length as usize;
@@ -137,7 +142,7 @@ impl Consumer {
         let bytes = load_head(self.slots.unit(self.head));
         let given = bytes.get(..total - WORD).unwrap_or(&bytes);
         let (frame, head) = frame::decode(given)?.ok_or(FrameError::Length(0))?;
-        let payload = frame.payload() as usize;
+        let payload = frame.payload_within(PIECE) as usize;
         if WORD + head + payload != total {
             return Err(FrameError::Length(0));
         }

@@ -19,7 +19,7 @@ pub(crate) use producer::{Producer, Stored};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use dat_provider_kit::frame::{MAX_HEAD, MAX_PIECE};
+use dat_provider_kit::frame::MAX_HEAD;
 
 use crate::segment::{RING, Segment, UNIT, UNITS};
 use crate::signals::Signals;
@@ -30,8 +30,11 @@ const WORD: usize = 8;
 const WORDS: usize = UNIT / WORD;
 /// Minimum length of a payload, in bytes, that begins at a unit.
 const LONG: usize = 1024;
+/// Maximum payload of a frame, in bytes. The consumer copies a piece while the producer copies the next one, so that a
+/// long transfer takes little longer than one copy; shorter pieces cost more for their heads than they gain.
+pub const PIECE: u64 = 16 << 10;
 /// Maximum length of a frame, in bytes.
-const LONGEST: usize = WORD + MAX_HEAD + MAX_PIECE as usize;
+const LONGEST: usize = WORD + MAX_HEAD + PIECE as usize;
 /// The consumer releases space in parts of this many units, so that the cache line of its words rarely moves between
 /// processors.
 const PART: u64 = UNITS / 4;

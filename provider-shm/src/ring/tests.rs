@@ -31,7 +31,7 @@ fn frames_of_any_length_cross_the_end_of_the_ring() {
     let (_segment, mut producer, mut consumer) = ends();
     let mut length = 1;
     for round in 0..ROUNDS {
-        length = (length * 7 + 13) % (MAX_PIECE as usize + 1);
+        length = (length * 7 + 13) % (PIECE as usize + 1);
         let mut sent: Vec<u8> = (0..length).map(|at| (at as u32 ^ round) as u8).collect();
         let (one, other) = sent.split_at_mut(length / 3);
         let stored = producer.store(&data(length as u64), &[span(one), span(other)]);
@@ -92,7 +92,7 @@ fn garbage_is_refused_or_a_frame_inside_the_ring() {
         let word = random.u64(..LONGEST as u64 + 100);
         producer.slots.word(producer.tail).store(word, Ordering::Release);
         if let Ok(Some(found)) = consumer.next_frame() {
-            let mut place = vec![0; MAX_PIECE as usize];
+            let mut place = vec![0; PIECE as usize];
             assert_eq!(consumer.take(&found, &[span(&mut place)]), Ok(()));
             consumer.pass(found.length());
             producer.tail = consumer.head;

@@ -21,7 +21,7 @@ fn frame(length: usize) -> Frame {
 
 /// Lengths of frames: within a unit, across the next ones, and long enough that four of them fill the ring.
 fn lengths(frames: usize) -> impl Iterator<Item = usize> {
-    (0..frames).map(|at| [3, 200, MAX_PIECE as usize][at % 3])
+    (0..frames).map(|at| [3, 200, PIECE as usize][at % 3])
 }
 
 /// Open MPI #5536 and UCX #9819: payload and head of a frame are complete once its first word is there, and space is

@@ -71,8 +71,10 @@ impl Connected {
         kill_process(process::pid(&self.child), signal).expect("a child");
     }
 
-    /// Stops the process and waits until none of its threads runs.
+    /// Stops the process, which polls no more, and waits until none of its threads runs.
     pub(crate) fn stop(&self) {
+        // A peer that polls is expected to execute operations: its thread ends that some milliseconds after the last poll.
+        std::thread::sleep(std::time::Duration::from_millis(100));
         self.signal(Signal::STOP);
         self.expect_stop();
     }

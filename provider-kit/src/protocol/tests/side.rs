@@ -122,8 +122,13 @@ impl Side {
         };
         let address = Address::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let ends = (Peer { address, port: 0 }, 0);
-        let mut protocol =
-            Protocol::new(stage, ends, first, (scenario.holds, scenario.offers.is_some()));
+        let mut protocol = Protocol::new(
+            stage,
+            ends,
+            first,
+            (scenario.holds, scenario.offers.is_some()),
+            MAX_PIECE,
+        );
         let counts = Counts { taken: first, reported_executed: first, ..Counts::new(first) };
         protocol.counts = counts;
         if scenario.is_unreliable {

@@ -7,7 +7,7 @@ use dat_fuzz_targets::{Input, Sink};
 use dat_provider::mem::Memory;
 use dat_provider_kit::frame::{Body, Extra, Frame};
 use dat_provider_kit::link::{Armed, Budget, End, WriteResult};
-use dat_provider_shm::fuzz::HostileLink;
+use dat_provider_shm::fuzz::{HostileLink, PIECE};
 
 /// Where the next frame of the peer is, in units of a cache line.
 #[derive(Default)]
@@ -24,7 +24,7 @@ fn send_frame(link: &HostileLink, direction: usize, place: &mut Place, input: &m
     head[8..8 + given.len()].copy_from_slice(given);
     // Most words fit their heads.
     let total = match dat_provider_kit::frame::decode(&head[8..]) {
-        Ok(Some((frame, head))) if length < 0xff00 => 8 + head as u64 + frame.payload(),
+        Ok(Some((frame, head))) if length < 0xff00 => 8 + head as u64 + frame.payload_within(PIECE),
         _ => u64::from(length) << (input.byte() % 64),
     };
     head[..8].copy_from_slice(&total.to_le_bytes());
@@ -72,7 +72,8 @@ fn run(bytes: &[u8]) {
                 link.reader.note_readable();
             }
             6 => {
-                let length = u64::from(input.half());
+                // Few frames are too long, which ends the link.
+                let length = u64::from(input.half()) % (PIECE + 64);
                 let body = Body::Send { length, solicited: false, extra: Extra::None };
                 let span = payload.part(0..length as usize).expect("inside");
                 let _ = match input.byte() % 4 {
