@@ -77,8 +77,9 @@ struct Sum {
 impl Sum {
     /// Adds what was counted since the last call. Returns true if there was anything.
     fn add(&mut self, now: Traffic) -> bool {
-        let requests = now.requests.wrapping_sub(self.last.requests);
-        self.total.requests += u64::from(requests);
+        // The count goes back by an operation whose credit is returned.
+        let requests = now.requests.wrapping_sub(self.last.requests) as i32;
+        self.total.requests = self.total.requests.saturating_add_signed(i64::from(requests));
         self.total.bytes = now.bytes.map(|bytes| {
             let newly = bytes.wrapping_sub(self.last.bytes.unwrap_or(0));
             self.total.bytes.unwrap_or(0).wrapping_add(newly)
@@ -184,5 +185,20 @@ impl Sampler {
             waits_for,
         }));
         is_active
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_returned_credit_lowers_the_sum() {
+        let count = |requests| Traffic { requests, bytes: None };
+        let mut sum = Sum::default();
+        for (requests, total) in [(5, 5), (4, 4), (u32::MAX, 0), (3, 4)] {
+            sum.add(count(requests));
+            assert_eq!(sum.total.requests, total, "after {requests}");
+        }
     }
 }
