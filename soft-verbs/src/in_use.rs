@@ -64,6 +64,11 @@ impl UseCount {
             Err(count) => Err(refused(count, text)),
         }
     }
+
+    /// Lets an object be destroyed once more, which uses nothing now. The caller has [ended](Self::end) it.
+    pub(crate) fn undo_end(&self) {
+        self.users.store(0, Ordering::Release);
+    }
 }
 
 fn refused(count: u32, text: &'static str) -> Error {

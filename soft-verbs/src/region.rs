@@ -174,7 +174,8 @@ impl Domain {
     ///
     /// # Errors
     /// As [`register`](Self::register), and `EBUSY` while a window is bound to the region: it is unchanged. `EIO` if a peer
-    /// on this machine does not end its access: it is deregistered.
+    /// on this machine does not end its access, or if there is no key left: the keys of the region name nothing any more,
+    /// and it has to be deregistered.
     ///
     /// # Safety
     /// As [`register`](Self::register).
@@ -193,7 +194,10 @@ impl Domain {
         old.windows.end("cannot register the region again: a memory window is bound to it")?;
         old.forget();
         let again = old.kit.reregister(&*self.kit, span, range.iova, access.privileges());
-        let registration = again.map_err(|error| Error::new(libc::EIO, error.to_string()))?;
+        let registration = again.map_err(|error| {
+            old.windows.undo_end();
+            Error::new(libc::EIO, error.to_string())
+        })?;
         Ok(Region::new(self, registration, (range, access), used))
     }
 
@@ -296,11 +300,29 @@ mod tests {
     use super::*;
     use crate::device::devices;
 
+    fn domain_with_memory() -> (Arc<Domain>, Memory) {
+        let context = devices()[0].open().expect("the device");
+        (context.create_domain().expect("a domain"), Memory::zeroed(64).expect("memory"))
+    }
+
+    #[test]
+    fn a_region_that_could_not_be_registered_again_has_to_be_deregistered() {
+        let (domain, memory) = domain_with_memory();
+        let (address, access) = (memory.address(), Access::LOCAL_WRITE);
+        // SAFETY: the memory outlives the regions.
+        let region = unsafe { domain.register(address, 64, address, access) }.expect("memory");
+        region.kit.deregister().expect("unused");
+        // SAFETY: as above.
+        let again = unsafe { domain.reregister(&region, address, 64, address, access) };
+        assert_eq!(again.expect_err("the engine has not the region").errno, libc::EIO);
+        region.deregister().expect("once");
+        assert_eq!(region.deregister().expect_err("twice").errno, libc::EINVAL);
+        domain.deallocate().expect("it has no region");
+    }
+
     #[test]
     fn a_domain_forgets_a_region_that_is_dropped_and_not_the_one_with_its_key() {
-        let context = devices()[0].open().expect("the device");
-        let domain = context.create_domain().expect("a domain");
-        let memory = Memory::zeroed(64).expect("memory");
+        let (domain, memory) = domain_with_memory();
         let (address, access) = (memory.address(), Access::LOCAL_WRITE);
         // SAFETY: the memory outlives the regions.
         let first = unsafe { domain.register(address, 64, 0x1000, access) }.expect("memory");
