@@ -47,6 +47,10 @@ fn a_request_that_is_stalled_says_why() {
     let (_memory, lmr) = side.memory(128);
     let before = view(&side, &client, |_| true);
     assert_eq!((before.requests, before.waits_for), (0, None));
+    if !side.ia.provider_attributes().datagrams_supported {
+        // On iWARP, a message without a receive ends the connection.
+        return;
+    }
 
     client.post_send(&[lmr.triplet(0, 8).expect("inside")], 1, NONE).expect("connected");
     // The device of soft-verbs does not count.
