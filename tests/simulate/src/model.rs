@@ -72,9 +72,10 @@ pub(crate) struct Pair {
     pub(crate) must_end: bool,
 }
 
-/// The byte at a position of a pattern.
+/// The byte at a position of a pattern. Any eight bytes differ between two patterns.
 pub(crate) fn byte(pattern: u64, at: usize) -> u8 {
-    (pattern.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8 ^ (at.wrapping_mul(131)) as u8
+    let word = pattern.wrapping_add((at as u64 / 8) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((word ^ word >> 29) >> (at % 8 * 8)) as u8
 }
 
 pub(crate) fn bytes(pattern: u64, length: usize) -> Vec<u8> {
