@@ -65,7 +65,7 @@ impl Identifier {
         if inner.state == State::Idle {
             if let Some(source) = source.filter(|source| !is_unknown(*source)) {
                 check_families(source, destination)?;
-                let (socket, bound) = socket::from_address(source, true)?;
+                let (socket, bound) = socket::from_address(source)?;
                 (inner.reserved, inner.local) = (Some(socket), Some(bound));
             }
         }
@@ -78,7 +78,7 @@ impl Identifier {
             Some(local) => with_port(socket::source_towards(destination)?, local.port()),
             None => {
                 let source = socket::source_towards(destination)?;
-                let (socket, bound) = socket::from_address(source, false)?;
+                let (socket, bound) = socket::from_address(source)?;
                 inner.reserved = Some(socket);
                 bound
             }

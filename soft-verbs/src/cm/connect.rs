@@ -1,5 +1,7 @@
 //! Connecting, accepting, rejecting and disconnecting.
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +11,7 @@ use super::identifier::Inner;
 use super::link::{Arrival, Link};
 use super::message::{Message, Rejection, Terms, reason};
 use super::progress::Progress;
-use super::socket::{self, with_port};
+use super::socket::{self, Socket};
 use super::state::{Input, State, Step};
 use crate::address_handle::gid_of;
 use crate::error::{Error, Result};
@@ -65,18 +67,14 @@ impl Identifier {
         let (Some(local), Some(peer)) = (inner.local, inner.peer) else {
             return Err(inner.refusal("connect"));
         };
-        let socket = match inner.reserved.take() {
-            Some(socket) => socket,
-            None => {
-                if let Some(seat) = inner.listener.take() {
-                    seat.leave();
-                }
-                socket::from_address(with_port(local, local.port()), true)?.0
-            }
+        let kept = match inner.listener.take() {
+            Some(seat) => seat.leave(),
+            None => inner.reserved.take(),
         };
+        let (socket, started) = inner.connect_from(kept, local, peer)?;
         inner.own = self.terms(&inner, parameters);
         let request = Message::Request(inner.own.clone());
-        inner.link = Some(Link::connect(socket, peer, self, request)?);
+        inner.link = Some(Link::connect(socket, started, self, request)?);
         inner.state = State::Connecting;
         inner.asks_until = Some(Instant::now() + LISTENER);
         drop(inner);
@@ -90,12 +88,14 @@ impl Identifier {
             return false;
         }
         let Ok(progress) = Progress::get() else { return false };
-        inner.unlink();
+        let refused = inner.link.take().inspect(|link| link.close());
         let weak = Arc::downgrade(self);
         progress.later(PAUSE, move || {
             if let Some(identifier) = weak.upgrade() {
                 identifier.ask_again();
             }
+            // It keeps the port until then.
+            drop(refused);
         });
         true
     }
@@ -105,10 +105,10 @@ impl Identifier {
         let (State::Connecting, None) = (inner.state, &inner.link) else { return };
         let (Some(local), Some(peer)) = (inner.local, inner.peer) else { return };
         let request = Message::Request(inner.own.clone());
-        // The port may still belong to the refused attempt.
-        let socket = socket::from_address(local, true)
-            .or_else(|_| socket::from_address(with_port(local, 0), true));
-        match socket.and_then(|(socket, _)| Link::connect(socket, peer, self, request)) {
+        let attempt = inner
+            .connect_from(None, local, peer)
+            .and_then(|(socket, started)| Link::connect(socket, started, self, request));
+        match attempt {
             Ok(link) => inner.link = Some(link),
             Err(error) => self.fail_attempt(&mut inner, error.errno),
         }
@@ -307,6 +307,18 @@ impl Identifier {
 }
 
 impl Inner {
+    /// Starts to connect as [`socket::connect_from`], and records the address of the socket.
+    fn connect_from(
+        &mut self,
+        kept: Option<Socket>,
+        local: SocketAddr,
+        peer: SocketAddr,
+    ) -> Result<(Socket, io::Result<()>)> {
+        let (socket, bound, started) = socket::connect_from(kept, local, peer)?;
+        self.local = Some(bound);
+        Ok((socket, started))
+    }
+
     fn reject(&mut self, reason: u16, private_data: &[u8]) -> Result<()> {
         self.step(Input::Reject, "reject")?;
         let private_data = private_data.to_vec();

@@ -1,7 +1,7 @@
 //! The TCP connection between two identifiers, on which their messages travel.
 
 use std::io::{self, ErrorKind, Read};
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::sync::{Arc, Weak};
 
 use dat_sync::Mutex;
@@ -44,17 +44,16 @@ pub(super) enum Arrival {
 }
 
 impl Link {
-    /// Starts to connect, and sends the request then.
+    /// Sends the request when the socket is connected, if its attempt has begun.
     ///
     /// # Errors
     /// There is no descriptor, memory or thread left.
     pub(super) fn connect(
         socket: Socket,
-        peer: SocketAddr,
+        started: io::Result<()>,
         owner: &Arc<Identifier>,
         request: Message,
     ) -> Result<Arc<Self>> {
-        let started = socket::connect(&socket, peer);
         let owner = Owner::Identifier(Arc::downgrade(owner));
         let link = Self::new(socket, owner, Some(request));
         let interest = EventFlags::OUT;
@@ -128,7 +127,7 @@ impl Link {
         if let Some(watch) = self.watch.lock().take() {
             watch.end(&*self.socket);
         }
-        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        let _ = self.socket.shutdown(Shutdown::Both);
     }
 
     /// Sends the request if the connection is established; whether it is.
@@ -147,7 +146,7 @@ impl Link {
         let mut buffer = [0; 1024];
         let mut arrived = self.arrived.lock();
         loop {
-            match (&*self.socket).read(&mut buffer) {
+            match (&**self.socket).read(&mut buffer) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) => arrived.extend_from_slice(&buffer[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

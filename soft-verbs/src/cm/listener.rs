@@ -171,15 +171,18 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    /// Leaves the listener, which the last one closes.
-    pub(super) fn leave(self) {
+    /// Leaves the listener. The last one closes it and gets its socket, which keeps the port.
+    pub(super) fn leave(self) -> Option<Socket> {
         let mut members = self.listener.members.lock();
         members.retain(|(space, _)| *space != self.space);
         let is_last = members.is_empty();
         drop(members);
-        if is_last {
-            self.listener.close();
+        if !is_last {
+            return None;
         }
+        self.listener.close();
+        socket::stop_listening(&self.listener.socket).ok()?;
+        Some(Arc::clone(&self.listener.socket))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The sockets of the connection manager.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
+use std::sync::Arc;
 
 use dat_provider_kit::network::source_of;
 use dat_sync::Private;
@@ -9,8 +10,8 @@ use socket2::{Domain, Protocol, Type};
 
 use crate::error::{Error, Result};
 
-/// A socket that a child of fork does not keep.
-pub(super) type Socket = Private<socket2::Socket>;
+/// A socket that a child of fork does not keep. A listener's socket is also the one that connects.
+pub(super) type Socket = Arc<Private<socket2::Socket>>;
 
 /// The longest queue of connections that the system keeps for a listener.
 const SYSTEM_BACKLOG: i32 = 1024;
@@ -29,7 +30,25 @@ fn open(address: SocketAddr) -> io::Result<Socket> {
     let socket =
         Private::create(|| socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP)))?;
     socket.set_nonblocking(true)?;
-    Ok(socket)
+    Ok(Arc::new(socket))
+}
+
+/// A socket that is bound to an address, whose port may be 0. Connections that ended a short time ago do not keep the
+/// port.
+fn open_at(address: SocketAddr, prepare: impl Fn(&Socket) -> io::Result<()>) -> io::Result<Socket> {
+    let bind = |address: SocketAddr| {
+        let socket = open(address)?;
+        socket.set_reuse_address(true)?;
+        prepare(&socket)?;
+        socket.bind(&address.into())?;
+        Ok(socket)
+    };
+    let chosen = bind(address)?;
+    if address.port() != 0 {
+        return Ok(chosen);
+    }
+    // A socket keeps only a port that it was bound to by number when it stops listening or its attempt is refused.
+    bind(with_port(address, local(&chosen)?.port()))
 }
 
 /// Binds a socket to an address, whose port may be 0, and reserves it unless it may be shared. A reserved socket listens.
@@ -39,13 +58,10 @@ fn open(address: SocketAddr) -> io::Result<Socket> {
 /// of another machine; `EACCES` for a port below 1024; or a shortage of descriptors.
 pub(super) fn bind(address: SocketAddr, options: BindOptions) -> Result<(Socket, SocketAddr)> {
     let attempt = || {
-        let socket = open(address)?;
-        // Connections that ended a short time ago do not keep the port.
-        socket.set_reuse_address(true)?;
-        if let (SocketAddr::V6(_), Some(is_only)) = (address, options.is_family_only) {
-            socket.set_only_v6(is_only)?;
-        }
-        socket.bind(&address.into())?;
+        let socket = open_at(address, |socket| match (address, options.is_family_only) {
+            (SocketAddr::V6(_), Some(is_only)) => socket.set_only_v6(is_only),
+            _ => Ok(()),
+        })?;
         if !options.may_share {
             socket.listen(SYSTEM_BACKLOG)?;
         }
@@ -68,15 +84,21 @@ pub(super) fn listen(socket: &Socket) -> Result<()> {
     socket.listen(SYSTEM_BACKLOG).map_err(|error| failed("listen", &error))
 }
 
+/// Ends the listening of a socket, which keeps its port and may connect.
+///
+/// # Errors
+/// A shortage of memory.
+pub(super) fn stop_listening(socket: &Socket) -> Result<()> {
+    socket.shutdown(Shutdown::Both).map_err(|error| failed("stop listening", &error))
+}
+
 /// A socket that connects from a port of that address; the port may be 0.
 ///
 /// # Errors
 /// As [`bind`].
-pub(super) fn from_address(address: SocketAddr, is_reused: bool) -> Result<(Socket, SocketAddr)> {
+pub(super) fn from_address(address: SocketAddr) -> Result<(Socket, SocketAddr)> {
     let attempt = || {
-        let socket = open(address)?;
-        socket.set_reuse_address(is_reused)?;
-        socket.bind(&address.into())?;
+        let socket = open_at(address, |_| Ok(()))?;
         let bound = local(&socket)?;
         Ok((socket, bound))
     };
@@ -94,6 +116,29 @@ pub(super) fn connect(socket: &Socket, peer: SocketAddr) -> io::Result<()> {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Starts to connect from an address, with the socket that keeps its port if there is one, or from another port of it if
+/// that one is in use or its last connection to the peer has not ended. Returns the socket, its address, and whether the
+/// attempt has begun.
+///
+/// # Errors
+/// As [`bind`].
+pub(super) fn connect_from(
+    kept: Option<Socket>,
+    address: SocketAddr,
+    peer: SocketAddr,
+) -> Result<(Socket, SocketAddr, io::Result<()>)> {
+    let own = kept.map_or_else(|| from_address(address), |socket| Ok((socket, address)));
+    if let Ok((socket, bound)) = own {
+        let started = connect(&socket, peer);
+        if !matches!(&started, Err(error) if errno(error) == libc::EADDRNOTAVAIL) {
+            return Ok((socket, bound, started));
+        }
+    }
+    let (socket, bound) = from_address(with_port(address, 0))?;
+    let started = connect(&socket, peer);
+    Ok((socket, bound, started))
 }
 
 /// Whether a socket that was writable is connected, or the error of the attempt.
@@ -115,7 +160,7 @@ pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, SocketAddr
         Ok((socket, peer)) => {
             socket.set_nonblocking(true)?;
             let _ = socket.set_tcp_nodelay(true);
-            Ok(peer.as_socket().map(|peer| (socket, peer)))
+            Ok(peer.as_socket().map(|peer| (Arc::new(socket), peer)))
         }
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
         Err(error) => Err(error),
@@ -205,6 +250,43 @@ mod tests {
         let (second, _) = bind(at, options).expect("shared");
         listen(&first).expect("the first that listens");
         assert_eq!(listen(&second).expect_err("the second").errno, libc::EADDRINUSE);
+    }
+
+    #[test]
+    fn a_socket_keeps_its_port_when_it_stops_listening_and_when_its_attempt_is_refused() {
+        let stopped = || {
+            let (socket, at) = bind(lo(), BindOptions::default()).expect("a free port");
+            stop_listening(&socket).expect("it listens");
+            assert_eq!(local(&socket).expect("it is bound"), at);
+            (socket, at)
+        };
+        let (socket, at) = stopped();
+        let (_nobody, closed) = stopped();
+        let refused = connect(&socket, closed).and_then(|()| outcome(&socket));
+        assert_eq!(refused.expect_err("no listener").raw_os_error(), Some(libc::ECONNREFUSED));
+        assert_eq!(local(&socket).expect("it is bound"), at);
+    }
+
+    #[test]
+    fn ports_that_are_bound_and_connected_at_the_same_time_differ() {
+        let server = std::net::TcpListener::bind(lo()).expect("a free port");
+        let peer = server.local_addr().expect("it is bound");
+        let attempts = || {
+            let one = || {
+                let (socket, at) = bind(lo(), BindOptions::default()).expect("a free port");
+                stop_listening(&socket).expect("it listens");
+                socket.set_nonblocking(false).expect("a socket");
+                connect(&socket, peer).expect("its own port");
+                assert_eq!(local(&socket).expect("it is bound"), at);
+                server.accept().expect("a connection");
+            };
+            (0..200).for_each(|_| one());
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(attempts);
+            }
+        });
     }
 
     #[test]

@@ -81,6 +81,29 @@ fn identifiers_that_share_a_port_may_not_both_listen() {
 }
 
 #[test]
+fn identifiers_that_share_a_port_connect_to_the_same_peer() {
+    let (there, listener) = identifier(PortSpace::Tcp);
+    listener.bind(at(0)).expect("free");
+    listener.listen(4).expect("bound");
+    let to = listener.local_address().expect("bound");
+    let (first_channel, first) = identifier(PortSpace::Tcp);
+    let (second_channel, second) = identifier(PortSpace::Tcp);
+    first.set_reuse_address(true).expect("not bound");
+    first.bind(at(0)).expect("free");
+    second.set_reuse_address(true).expect("not bound");
+    second.bind(first.local_address().expect("bound")).expect("shared");
+    let mut requests = Vec::new();
+    for (channel, id) in [(&first_channel, &first), (&second_channel, &second)] {
+        resolve(channel, id, to);
+        id.connect(&ConnectParameters::default()).expect("it begins");
+        let request = expect(&there, EventKind::ConnectRequest);
+        request.identifier().accept(None).expect("a request waits");
+        requests.push(request);
+        expect(channel, EventKind::ConnectResponse);
+    }
+}
+
+#[test]
 fn a_foreign_address_or_family_is_refused() {
     let (_channel, id) = identifier(PortSpace::Tcp);
     let foreign = SocketAddr::from(([192, 0, 2, 1], 0));
