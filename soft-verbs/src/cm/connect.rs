@@ -11,9 +11,9 @@ use super::identifier::Inner;
 use super::link::{Arrival, Link};
 use super::message::{Message, Rejection, Terms, reason};
 use super::progress::Progress;
+use super::queue_pair::known_gid;
 use super::socket::{self, Socket};
 use super::state::{Input, State, Step};
-use crate::address_handle::gid_of;
 use crate::error::{Error, Result};
 use crate::queue_pair::QueuePair;
 
@@ -282,7 +282,7 @@ impl Identifier {
             number: number & 0xff_ffff,
             key: if self.is_datagram() { UDP_QUEUE_KEY } else { 0 },
             psn: random() & 0xff_ffff,
-            gid: inner.local.map(|local| gid_of(local.ip())).unwrap_or_default(),
+            gid: inner.local.map(|local| known_gid(local.ip())).unwrap_or_default(),
             responder_resources: parameters.responder_resources.min(reads_in),
             initiator_depth: parameters.initiator_depth.min(reads_out),
             flow_control: parameters.flow_control,

@@ -1,5 +1,6 @@
 //! The queue pair of an identifier, and the states through which it goes.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::Identifier;
@@ -7,7 +8,8 @@ use super::connect::UDP_QUEUE_KEY;
 use super::identifier::Inner;
 use crate::access::Access;
 use crate::address_handle::{AddressVector, gid_of};
-use crate::context::Context;
+use crate::context::{Context, GidEntry};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::port::PORT;
 use crate::queue_pair::{
@@ -192,10 +194,7 @@ impl Inner {
     /// The address of a peer, from the local address of the identifier.
     fn vector(&self, context: &Context, peer: [u8; 16]) -> AddressVector {
         let own = self.local.map(|local| gid_of(local.ip())).unwrap_or_default();
-        let gids = context.gids();
-        // An address such as 127.0.0.2 belongs to the machine and is not in the table.
-        let index = gids.iter().position(|entry| entry.gid == own);
-        let index = index.or_else(|| gids.iter().position(|entry| entry.gid != [0; 16]));
+        let index = entry_of(own, &context.gids());
         AddressVector {
             dgid: peer,
             sgid_index: index.and_then(|index| u8::try_from(index).ok()).unwrap_or(0),
@@ -214,6 +213,21 @@ impl Identifier {
     pub fn address_vector(&self, context: &Context, peer: [u8; 16]) -> AddressVector {
         self.inner.lock().vector(context, peer)
     }
+}
+
+/// The index in the GID table for a local address. An address that is not in the table, such as 127.0.0.2, uses the
+/// first entry.
+fn entry_of(own: [u8; 16], gids: &[GidEntry]) -> Option<usize> {
+    let index = gids.iter().position(|entry| entry.gid == own);
+    index.or_else(|| gids.iter().position(|entry| entry.gid != [0; 16]))
+}
+
+/// The GID that is sent to the peer for a local address: that of the queue pair, because the peer compares both.
+pub(super) fn known_gid(address: IpAddr) -> [u8; 16] {
+    let own = gid_of(address);
+    let Ok(engine) = Engine::get() else { return own };
+    let gids = engine.gids();
+    entry_of(own, &gids).map_or(own, |index| gids[index].gid)
 }
 
 /// A number of reads, at most that of the device.

@@ -124,6 +124,17 @@ fn messages_cross_a_connection_and_a_disconnection_flushes() {
 }
 
 #[test]
+fn queue_pairs_connect_at_an_address_that_is_not_in_the_table() {
+    let (mut sides, verbs) = (Sides::at("127.0.0.5:0"), Verbs::new());
+    let (_passive, near, far) = connect(&mut sides, &verbs, QueuePairType::Rc);
+    // The one with the greater number connects.
+    assert!(far.number() > near.number());
+    post_message(&near);
+    assert_eq!(verbs.completion().status, WcStatus::SUCCESS);
+    assert_eq!(verbs.completion().status, WcStatus::SUCCESS);
+}
+
+#[test]
 fn unreliable_connections_are_of_the_port_space_of_infiniband() {
     let (mut sides, verbs) = (Sides::new(PortSpace::Ib), Verbs::new());
     let (_passive, near, _far) = connect(&mut sides, &verbs, QueuePairType::Uc);

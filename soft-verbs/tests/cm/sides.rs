@@ -77,8 +77,17 @@ impl Sides {
     }
 
     pub(crate) fn with_backlog(space: PortSpace, backlog: i32) -> Self {
+        Self::of(space, at(0), backlog)
+    }
+
+    /// With a listener at that address.
+    pub(crate) fn at(address: &str) -> Self {
+        Self::of(PortSpace::Tcp, address.parse().expect("an address"), 4)
+    }
+
+    fn of(space: PortSpace, address: SocketAddr, backlog: i32) -> Self {
         let (there, listener) = identifier(space);
-        listener.bind(at(0)).expect("free");
+        listener.bind(address).expect("free");
         listener.listen(backlog).expect("bound");
         let (here, active) = identifier(space);
         resolve(&here, &active, listener.local_address().expect("bound"));
