@@ -69,11 +69,11 @@ impl Identifier {
                 (inner.reserved, inner.local) = (Some(socket), Some(bound));
             }
         }
+        if let Some(local) = inner.local {
+            check_families(local, destination)?;
+        }
         let local = match inner.local {
-            Some(local) if !local.ip().is_unspecified() => {
-                check_families(local, destination)?;
-                local
-            }
+            Some(local) if !local.ip().is_unspecified() => local,
             // What is bound to a port alone gets the address, and keeps the port.
             Some(local) => with_port(socket::source_towards(destination)?, local.port()),
             None => {

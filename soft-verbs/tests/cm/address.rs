@@ -111,4 +111,9 @@ fn a_foreign_address_or_family_is_refused() {
     id.bind(at(0)).expect("an own address");
     let other = "[::1]:9".parse().expect("an address");
     assert_eq!(id.resolve_address(None, other).expect_err("IPv6").errno, libc::EINVAL);
+    let everywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let (_channel, id) = identifier(PortSpace::Tcp);
+    id.bind(everywhere).expect("a free port");
+    assert_eq!(id.resolve_address(None, other).expect_err("IPv6").errno, libc::EINVAL);
+    id.resolve_address(None, at(9)).expect("IPv4");
 }
