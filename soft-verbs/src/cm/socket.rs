@@ -55,7 +55,7 @@ fn open_at(address: SocketAddr, prepare: impl Fn(&Socket) -> io::Result<()>) -> 
 ///
 /// # Errors
 /// `EADDRINUSE`, or `EADDRNOTAVAIL` for a port of the unspecified address that is in use; `EADDRNOTAVAIL` for an address
-/// of another machine; `EACCES` for a port below 1024; or a shortage of descriptors.
+/// of another machine, or if no port is free; `EACCES` for a port below 1024; or a shortage of descriptors.
 pub(super) fn bind(address: SocketAddr, options: BindOptions) -> Result<(Socket, SocketAddr)> {
     let attempt = || {
         let socket = open_at(address, |socket| match (address, options.is_family_only) {
@@ -68,12 +68,7 @@ pub(super) fn bind(address: SocketAddr, options: BindOptions) -> Result<(Socket,
         let bound = local(&socket)?;
         Ok((socket, bound))
     };
-    attempt().map_err(|error| {
-        let failed = failed(&format!("bind to {address}"), &error);
-        // The connection manager of the kernel has this errno for a port of all addresses.
-        let is_in_use = address.ip().is_unspecified() && failed.errno == libc::EADDRINUSE;
-        if is_in_use { Error::new(libc::EADDRNOTAVAIL, failed.to_string()) } else { failed }
-    })
+    attempt().map_err(|error| not_bound("bind to", address, &error))
 }
 
 /// Lets a bound socket listen.
@@ -102,7 +97,7 @@ pub(super) fn from_address(address: SocketAddr) -> Result<(Socket, SocketAddr)> 
         let bound = local(&socket)?;
         Ok((socket, bound))
     };
-    attempt().map_err(|error| failed(&format!("take a port of {address}"), &error))
+    attempt().map_err(|error| not_bound("take a port of", address, &error))
 }
 
 /// Starts to connect.
@@ -228,6 +223,24 @@ pub(super) fn failed(what: &str, error: &io::Error) -> Error {
     Error::new(errno(error), format!("cannot {what}: {error}{advice}"))
 }
 
+/// The error of a bind. The connection manager of the kernel has `EADDRNOTAVAIL` for a port of all addresses that is in
+/// use, and if no port is free.
+fn not_bound(what: &str, address: SocketAddr, error: &io::Error) -> Error {
+    let failed = failed(&format!("{what} {address}"), error);
+    if failed.errno != libc::EADDRINUSE {
+        return failed;
+    }
+    if address.port() == 0 {
+        let why = format!(
+            "cannot {what} {address}: no port is free; the port of a connection becomes free a minute after its end: \
+             connect less often, or widen net.ipv4.ip_local_port_range"
+        );
+        return Error::new(libc::EADDRNOTAVAIL, why);
+    }
+    let is_of_all = address.ip().is_unspecified();
+    if is_of_all { Error::new(libc::EADDRNOTAVAIL, failed.to_string()) } else { failed }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,6 +300,17 @@ mod tests {
                 scope.spawn(attempts);
             }
         });
+    }
+
+    #[test]
+    fn a_lack_of_free_ports_names_their_range() {
+        let in_use = io::Error::from_raw_os_error(libc::EADDRINUSE);
+        let none = not_bound("take a port of", lo(), &in_use);
+        assert_eq!(none.errno, libc::EADDRNOTAVAIL);
+        assert!(none.to_string().contains("widen net.ipv4.ip_local_port_range"), "{none}");
+        let taken = not_bound("bind to", ([127, 0, 0, 1], 5).into(), &in_use);
+        assert_eq!(taken.errno, libc::EADDRINUSE);
+        assert!(taken.to_string().contains("choose another port"), "{taken}");
     }
 
     #[test]
