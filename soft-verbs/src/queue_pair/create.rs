@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use dat_core::monitor;
 use dat_provider::{ConnectionSink, LossPolicy, QueuePairLimits, QueuePairSpec, Service};
 use dat_sync::Mutex;
+use dat_sync::biased::BiasedLock;
 
 use super::link::{Link, LinkSink};
 use super::{
@@ -48,7 +49,7 @@ impl QueuePair {
             is_open: AtomicBool::new(false),
             takes_receives: AtomicBool::new(false),
             twin: Mutex::default(),
-            inline: Mutex::default(),
+            inline: BiasedLock::new(None),
             posting: Mutex::default(),
             modifying: Mutex::default(),
             control: Mutex::new(Control {

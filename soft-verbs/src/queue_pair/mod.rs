@@ -36,6 +36,7 @@ use std::sync::{Arc, Weak};
 
 use dat_provider::Activity;
 use dat_sync::Mutex;
+use dat_sync::biased::BiasedLock;
 
 use crate::async_event::{AsyncElement, AsyncEventType};
 use crate::completion_queue::CompletionQueue;
@@ -88,7 +89,7 @@ pub struct QueuePair {
     takes_receives: AtomicBool,
     /// What sends if the queue pair is connected to itself.
     twin: Mutex<Option<Twin>>,
-    inline: Mutex<Option<InlineRing>>,
+    inline: BiasedLock<Option<InlineRing>>,
     posting: Mutex<Posting>,
     /// Held by a call that changes the state.
     modifying: Mutex<()>,

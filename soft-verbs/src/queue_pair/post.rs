@@ -142,26 +142,40 @@ impl QueuePair {
         let Data::Segments(sges) = request.data else {
             return self.post_inline(kit, request, flags);
         };
-        if self.kind() == QueuePairType::Ud {
-            return self.post_datagram(request, &segments_of(sges, &self.domain)?, flags);
-        }
-        let (cookie, checked) = (request.wr_id, Epoch::default());
         if let [sge @ Sge { length, key, .. }] = *sges {
             let address = self.domain.address_of(&sge);
-            let buffer = Buffer { address, length: length.into() };
-            let posted = match request.operation {
-                SendOperation::Send => kit.post_one_send(buffer, key, cookie, flags, checked),
-                SendOperation::Write(to) => {
-                    kit.post_one_write(buffer, key, cookie, flags, checked, remote_buffer(to))
-                }
-                SendOperation::Read(from) => {
-                    kit.post_one_read(buffer, key, cookie, flags, checked, remote_buffer(from))
-                }
-                _ => return self.post_segments(kit, request, &[buffer.with_key(key)], flags),
-            };
-            return posted.map_err(Error::from);
+            let segment = Segment { address, length: length.into(), key };
+            return self.post_one(kit, request, segment, flags);
         }
         self.post_segments(kit, request, &segments_of(sges, &self.domain)?, flags)
+    }
+
+    /// As [`post_segments`](Self::post_segments), for one segment, for which the engine has calls of its own.
+    #[inline]
+    fn post_one(
+        &self,
+        kit: &dyn dat_provider::QueuePair,
+        request: &SendRequest<'_>,
+        segment: Segment,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let Segment { address, length, key } = segment;
+        let buffer = Buffer { address, length };
+        let (cookie, checked) = (request.wr_id, Epoch::default());
+        let posted = match request.operation {
+            _ if self.kind() == QueuePairType::Ud => {
+                return self.post_datagram(request, &[segment], flags);
+            }
+            SendOperation::Send => kit.post_one_send(buffer, key, cookie, flags, checked),
+            SendOperation::Write(to) => {
+                kit.post_one_write(buffer, key, cookie, flags, checked, remote_buffer(to))
+            }
+            SendOperation::Read(from) => {
+                kit.post_one_read(buffer, key, cookie, flags, checked, remote_buffer(from))
+            }
+            _ => return self.post_segments(kit, request, &[segment], flags),
+        };
+        posted.map_err(Error::from)
     }
 
     #[inline]
@@ -192,7 +206,7 @@ impl QueuePair {
             empty => empty.insert(self.inline_ring(&inline)?),
         };
         let segment = ring.copy(&inline)?;
-        self.post_segments(kit, request, &[segment], flags)?;
+        self.post_one(kit, request, segment, flags)?;
         ring.advance();
         Ok(())
     }
