@@ -57,6 +57,7 @@ const fn head_length(kind: u8) -> Option<usize> {
         | kind::RTS
         | kind::CTS
         | kind::NO_RECEIVE
+        | kind::WITHDRAW
         | kind::ACK
         | kind::END => Some(24),
         _ => None,
@@ -129,6 +130,7 @@ impl Fields {
             kind::RTS => Body::Rts { length },
             kind::CTS => Body::Cts,
             kind::NO_RECEIVE => Body::NoReceive,
+            kind::WITHDRAW => Body::Withdraw { request: length as u32 },
             kind::OFFER => self.offer()?,
             kind::ACK => Body::Ack,
             kind::END => Body::End { reason: self.reason()? },
@@ -177,7 +179,7 @@ impl Fields {
             kind::DATA if self.flags & LAST != 0 => 0..=MAX_NEXT_PIECE,
             kind::DATA => 1..=MAX_NEXT_PIECE,
             kind::MORE => 1..=MAX_NEXT_PIECE,
-            kind::END => 0..=u64::from(u32::MAX),
+            kind::WITHDRAW | kind::END => 0..=u64::from(u32::MAX),
             _ => 0..=0,
         };
         if lengths.contains(&self.length) { Ok(()) } else { Err(FrameError::Length(self.kind)) }

@@ -26,6 +26,7 @@ pub(super) mod kind {
     pub(crate) const OFFER: u8 = 28;
     pub(crate) const SEND_IMMEDIATE: u8 = 29;
     pub(crate) const NO_RECEIVE: u8 = 30;
+    pub(crate) const WITHDRAW: u8 = 31;
 }
 
 pub(super) const SOLICITED: u8 = 1;
@@ -168,6 +169,7 @@ impl Body {
             Self::Rts { length } => plain(kind::RTS, length),
             Self::Cts => plain(kind::CTS, 0),
             Self::NoReceive => plain(kind::NO_RECEIVE, 0),
+            Self::Withdraw { request } => plain(kind::WITHDRAW, request.into()),
             Self::Offer { length, solicited, extents, epoch } => Fields {
                 flags: flag(solicited, SOLICITED),
                 remote: Some((Remote { context: extents, address: epoch }, 0)),

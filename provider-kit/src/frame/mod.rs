@@ -189,6 +189,12 @@ pub enum Body {
     Cts,
     /// The oldest message that the peer has not executed waits for a receive of its shared receive queue.
     NoReceive,
+    /// A message for which the peer has reported no receive waits no more: the peer refuses it, unless it has executed
+    /// it by then.
+    Withdraw {
+        /// Sequence number of the message, modulo 2^32.
+        request: u32,
+    },
     /// Offers a message that the receiver fetches from the memory of the sender. The payload lists the
     /// extents of the message. No request follows before the peer has executed it or sent `CTS`.
     Offer {

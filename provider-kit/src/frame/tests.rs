@@ -97,6 +97,7 @@ fn body() -> impl Strategy<Value = Body> {
         length.prop_map(|length| Body::Rts { length }),
         Just(Body::Cts),
         Just(Body::NoReceive),
+        any::<u32>().prop_map(|request| Body::Withdraw { request }),
         (1..=MAX_TRANSFER, any::<bool>(), 1..=MAX_EXTENTS, any::<u64>()).prop_map(
             |(length, solicited, extents, epoch)| Body::Offer { length, solicited, extents, epoch }
         ),

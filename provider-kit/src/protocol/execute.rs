@@ -38,6 +38,16 @@ impl<O: Transmit> Receiver<'_, O> {
         self.expect_payload(length, InboundKind::Dropped)
     }
 
+    /// The peer has withdrawn a message: refuses it, unless it has got a receive by now.
+    pub(super) fn refuse_withdrawn(&mut self, request: u32) -> Accepted {
+        let inbound = &mut self.protocol.inbound;
+        if inbound.unexpected.is_empty() || request != inbound.executed {
+            return Ok(());
+        }
+        inbound.unexpected.clear();
+        self.refuse(BreakCause::NoReceive)
+    }
+
     #[cold]
     fn note_dropped(&mut self) {
         let dropped = &mut self.protocol.inbound.dropped;

@@ -65,6 +65,7 @@ impl Protocol {
         }
         if self.is_open() {
             self.serve_srq(out, queues, upcalls);
+            self.withdraw_message(out);
             self.answer_offer(out);
             while self.ending.is_none() {
                 if self.inbound.is_failure_due(out.is_closed()) {

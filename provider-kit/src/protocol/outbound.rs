@@ -33,7 +33,7 @@ pub(crate) enum ReceiveWait {
     Begun(u32),
     /// The wait of this request was reported.
     Reported(u32),
-    /// This request waits no more.
+    /// This request waits no more. It is to be withdrawn from a peer that shares its receives.
     Expired(u32),
 }
 

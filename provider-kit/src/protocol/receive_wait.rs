@@ -3,13 +3,15 @@
 //! The owner of the queue pair has the clock: the wait is reported to it when it begins, and it ends the wait. Only the
 //! peer knows whether it has a receive, because it may not have reported the latest ones. The request is therefore sent
 //! at the end of the time, and the peer refuses it if it has no receive. A peer that shares its receives stores short
-//! messages without one and never refuses them: it says when it has no receive, and the request fails on this side.
+//! messages without one: it says when it has no receive, and refuses such a message when it is withdrawn at the end of the
+//! time. So both sides agree on whether a message was received.
 
 use dat_provider::status::DtoStatus;
 
 use super::outbound::{ReceiveWait, Rendezvous};
-use super::state::{EndCause, Protocol};
-use crate::frame::Reason;
+use super::state::Protocol;
+use super::transmit::Transmit;
+use crate::frame::Body;
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
@@ -60,15 +62,13 @@ impl Protocol {
             self.receive_wait = ReceiveWait::Expired(number);
             return;
         }
-        self.receive_wait = ReceiveWait::Nothing;
         self.complete(queues, upcalls);
         let outbound = &mut self.outbound;
         if outbound.unacked_eager.front() == Some(&number) {
-            let failed = Some((number, DtoStatus::ReceiverNotReady));
-            self.flush_requests(failed, queues, upcalls);
-            let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
-            return self.end(EndCause::Broken, Some(reason));
+            self.receive_wait = ReceiveWait::Expired(number);
+            return;
         }
+        self.receive_wait = ReceiveWait::Nothing;
         let is_announced = outbound.rendezvous == Rendezvous::Announced;
         let announced = is_announced.then(|| outbound.sends.next_sequence());
         if announced == Some(number) {
@@ -81,6 +81,15 @@ impl Protocol {
         let oldest = outbound.unacked_eager.front().copied().or(announced);
         if let Some(oldest) = oldest.filter(|oldest| outbound.stalled == Some(*oldest)) {
             self.note_receive_wait(oldest, queues);
+        }
+    }
+
+    /// Withdraws a message that waits no more from a peer that shares its receives.
+    #[inline]
+    pub(super) fn withdraw_message(&mut self, out: &mut impl Transmit) {
+        let ReceiveWait::Expired(request) = self.receive_wait else { return };
+        if self.outbound.peer_uses_srq && self.write(Body::Withdraw { request }, &[], out) {
+            self.receive_wait = ReceiveWait::Nothing;
         }
     }
 }

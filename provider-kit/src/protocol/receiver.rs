@@ -271,6 +271,7 @@ impl<O: Transmit> Receiver<'_, O> {
                 | Body::End { .. }
                 | Body::Cts
                 | Body::NoReceive
+                | Body::Withdraw { .. }
         );
         if is_first && self.protocol.inbound.arriving.is_some() {
             return Err(Refused);
@@ -343,6 +344,8 @@ impl<O: Transmit> Receiver<'_, O> {
                 self.protocol.note_no_receive(self.queues);
                 Ok(())
             }
+            Body::Withdraw { .. } if self.queues.receives.shared.is_none() => Err(Refused),
+            Body::Withdraw { request } => self.refuse_withdrawn(request),
             Body::Ack => Ok(()),
             Body::End { reason } => {
                 self.protocol.note_end(reason);

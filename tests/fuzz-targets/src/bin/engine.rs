@@ -329,6 +329,7 @@ impl World {
             14 => Body::More { length: any, last },
             15 => Body::Rts { length: any },
             16 if last => Body::Cts,
+            16 if any == 0 => Body::Withdraw { request: input.byte().into() },
             16 => Body::NoReceive,
             17 => {
                 let extents = input.byte().into();

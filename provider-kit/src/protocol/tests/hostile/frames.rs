@@ -51,6 +51,7 @@ fn reasons() -> [Reason; 5] {
 /// All kinds of frames with all boundary values.
 pub(super) fn all_bodies(place: &Place) -> Vec<Body> {
     let mut all = vec![Body::Ready, Body::Cts, Body::NoReceive, Body::Ack];
+    all.extend([0, 1, 1 << 31, u32::MAX].map(|request| Body::Withdraw { request }));
     all.extend(reasons().map(|reason| Body::End { reason }));
     for length in [0, 8, 48, MAX_HANDSHAKE, MAX_HANDSHAKE + 1, u64::MAX] {
         all.extend([VERSION, 0, 255].map(|version| Body::Hello { version, length }));
@@ -117,6 +118,7 @@ pub(super) fn some_bodies(place: &Place) -> Vec<Body> {
         Body::Rts { length: 5000 },
         Body::Cts,
         Body::NoReceive,
+        Body::Withdraw { request: 0 },
         offer(40),
         offer(9000),
         Body::Ack,
