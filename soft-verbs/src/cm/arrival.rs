@@ -80,7 +80,8 @@ impl Identifier {
             return;
         }
         let (input, failure) = self.input(&mut inner, arrival);
-        let is_served = self.is_datagram() && inner.state == State::Accepted;
+        let is_served =
+            self.is_datagram() && matches!(inner.state, State::Accepted | State::Leaving);
         let step = inner.state.step(input);
         if is_served && matches!(input, Input::PeerIsGone) {
             // The peer has the answer, and datagrams need no link.

@@ -25,6 +25,21 @@ fn a_service_of_datagrams_is_found() {
 }
 
 #[test]
+fn a_service_of_datagrams_that_leaves_at_once_has_no_connection_that_ends() {
+    let services = [0; 8].map(|_| {
+        let mut sides = Sides::new(PortSpace::Udp);
+        let passive = sides.request(&ConnectParameters::default());
+        passive.accept(None).expect("a request waits");
+        passive.disconnect().expect("it was accepted");
+        expect(&sides.here, EventKind::Established);
+        (sides, passive)
+    });
+    std::thread::sleep(Duration::from_millis(50));
+    let has_event = services.iter().any(|(sides, _)| is_readable(&sides.there));
+    assert!(!has_event, "the passive side gets no event");
+}
+
+#[test]
 fn a_service_of_datagrams_that_is_refused_is_unreachable() {
     let mut sides = Sides::new(PortSpace::Udp);
     sides.request(&ConnectParameters::default()).reject(&[], false).expect("a request waits");
