@@ -1,11 +1,12 @@
 //! Data that a post copies, so that the program may use its memory again at once.
 
-use dat_provider::flags::Privileges;
+use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::mem::Memory;
 use dat_provider::{MemoryRegion, ProtectionDomain, Segment};
 
+use super::QueuePair;
 use crate::error::Result;
-use crate::request::Inline;
+use crate::request::{Inline, SendRequest};
 
 /// Maximum length of inline data, in bytes.
 pub const MAX_INLINE: u32 = 1024;
@@ -58,5 +59,35 @@ impl Drop for InlineRing {
         if self.region.deregister().is_err() {
             let _ = std::mem::ManuallyDrop::new(self.memory.clone());
         }
+    }
+}
+
+impl QueuePair {
+    /// Copies the inline data of a request, and posts the copy.
+    pub(super) fn post_inline(
+        &self,
+        kit: &dyn dat_provider::QueuePair,
+        request: &SendRequest<'_>,
+        inline: &Inline<'_>,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        if inline.length() == 0 {
+            return self.post_segments(kit, request, &[], flags);
+        }
+        let mut guard = self.inline.lock();
+        let ring = match &mut *guard {
+            Some(ring) => ring,
+            empty => empty.insert(self.inline_ring()?),
+        };
+        let segment = ring.copy(inline)?;
+        self.post_one(kit, request, segment, flags)?;
+        ring.advance();
+        Ok(())
+    }
+
+    #[cold]
+    fn inline_ring(&self) -> Result<InlineRing> {
+        let size = self.init.capacity;
+        InlineRing::new(&*self.domain.kit, size.max_send_wr.saturating_mul(2), size.max_inline_data)
     }
 }

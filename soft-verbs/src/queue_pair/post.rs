@@ -6,11 +6,10 @@ use dat_provider::flags::CompletionFlags;
 use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Buffer, Epoch, ReceiveRequest, RemoteBuffer, Request, Segment, Work};
 
-use super::inline::InlineRing;
 use super::{QueuePair, QueuePairState, QueuePairType};
 use crate::completion_queue::failed;
 use crate::error::{Error, Result};
-use crate::request::{Data, Inline, Remote, SendFlags, SendOperation, SendRequest, Sge};
+use crate::request::{Data, Remote, SendFlags, SendOperation, SendRequest, Sge};
 use crate::shared_receive::segments_of;
 use crate::work_completion::WcStatus;
 
@@ -139,8 +138,9 @@ impl QueuePair {
         request: &SendRequest<'_>,
     ) -> Result<()> {
         let flags = self.flags(request.flags);
-        let Data::Segments(sges) = request.data else {
-            return self.post_inline(kit, request, flags);
+        let sges = match &request.data {
+            Data::Segments(sges) => *sges,
+            Data::Inline(inline) => return self.post_inline(kit, request, inline, flags),
         };
         if let [sge @ Sge { length, key, .. }] = *sges {
             let address = self.domain.address_of(&sge);
@@ -152,7 +152,7 @@ impl QueuePair {
 
     /// As [`post_segments`](Self::post_segments), for one segment, for which the engine has calls of its own.
     #[inline]
-    fn post_one(
+    pub(super) fn post_one(
         &self,
         kit: &dyn dat_provider::QueuePair,
         request: &SendRequest<'_>,
@@ -190,34 +190,7 @@ impl QueuePair {
         found
     }
 
-    fn post_inline(
-        &self,
-        kit: &dyn dat_provider::QueuePair,
-        request: &SendRequest<'_>,
-        flags: CompletionFlags,
-    ) -> Result<()> {
-        let Data::Inline(inline) = request.data else { return Ok(()) };
-        if inline.length() == 0 {
-            return self.post_segments(kit, request, &[], flags);
-        }
-        let mut guard = self.inline.lock();
-        let ring = match &mut *guard {
-            Some(ring) => ring,
-            empty => empty.insert(self.inline_ring(&inline)?),
-        };
-        let segment = ring.copy(&inline)?;
-        self.post_one(kit, request, segment, flags)?;
-        ring.advance();
-        Ok(())
-    }
-
-    #[cold]
-    fn inline_ring(&self, _first: &Inline<'_>) -> Result<InlineRing> {
-        let size = self.init.capacity;
-        InlineRing::new(&*self.domain.kit, size.max_send_wr.saturating_mul(2), size.max_inline_data)
-    }
-
-    fn post_segments(
+    pub(super) fn post_segments(
         &self,
         kit: &dyn dat_provider::QueuePair,
         request: &SendRequest<'_>,
