@@ -89,16 +89,20 @@ static void dat_open(enum side me, const struct adapter *adapter, const struct r
 {
     struct side_state *my = &states[me];
     size_t step = row->size, receives = row->receives == 0 ? 2 : row->receives;
-    char spinning[128];
+    char *name = adapter->name;
+    char named[128];
     DAT_EVENT event;
 
     memset(my, 0, sizeof *my);
     my->adapter = adapter->name;
     if (row->task == OPEN)
         return;
-    snprintf(spinning, sizeof spinning, "%s%cprogress=spin", adapter->name,
-             strchr(adapter->name, '?') == NULL ? '?' : ',');
-    end_open(&my->end, row->spinning ? spinning : adapter->name, (char *)&buffers[me], sizeof buffers[me]);
+    if (row->progress != NULL) {
+        snprintf(named, sizeof named, "%s%cprogress=%s", adapter->name,
+                 strchr(adapter->name, '?') == NULL ? '?' : ',', row->progress);
+        name = named;
+    }
+    end_open(&my->end, name, (char *)&buffers[me], sizeof buffers[me]);
     if (row->task == REGISTER)
         return;
     CHECK(dat_evd_resize(my->end.send_evd, EVENTS));

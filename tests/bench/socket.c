@@ -84,7 +84,13 @@ static void listen_far(int family)
     getsockname(listeners[FAR], &name->any, &lengths[FAR]);
 }
 
-/* The readers of MEMORY_TRIP, unless the sides are `spinning`. */
+/* Whether the sides of MEMORY_TRIP spin in recv themselves. */
+static int spins(const struct row *row)
+{
+    return row->progress != NULL && strcmp(row->progress, "spin") == 0;
+}
+
+/* The readers of MEMORY_TRIP, unless the sides spin. */
 static pthread_t readers[2];
 static size_t reader_sizes[2];
 static size_t received[2]; /* bytes of a message that a side receives itself */
@@ -125,7 +131,7 @@ static void socket_open(enum side me, const struct adapter *adapter, const struc
     if (row->task != CONNECT)
         sockets[me] = me == NEAR ? dial(me) : answer(me);
     received[me] = 0;
-    if (row->task == MEMORY_TRIP && !row->spinning)
+    if (row->task == MEMORY_TRIP && !spins(row))
         start_reader(me, row->size);
 }
 
@@ -208,7 +214,7 @@ static void socket_run(enum side me, const struct row *row, unsigned long times)
     if (row->task == CONNECT)
         connections(me, times);
     else if (row->task == MEMORY_TRIP)
-        memory_trips(me, row, times, send_row, row->spinning ? receive_some : NULL);
+        memory_trips(me, row, times, send_row, spins(row) ? receive_some : NULL);
     else if (row->task != STREAM)
         exchange(me, row, times);
     else if (me == FAR)
@@ -220,7 +226,7 @@ static void socket_run(enum side me, const struct row *row, unsigned long times)
 
 static void socket_close(enum side me, const struct row *row)
 {
-    if (row->task == MEMORY_TRIP && !row->spinning) {
+    if (row->task == MEMORY_TRIP && !spins(row)) {
         shutdown(sockets[me], SHUT_RDWR);
         pthread_join(readers[me], NULL);
     }

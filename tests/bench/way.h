@@ -26,7 +26,7 @@ struct row {
     int both;           /* of WRITE: the target writes, too */
     unsigned reaped;    /* of MEMORY_TRIP: completions are taken after this many writes; each time if it is 0 */
     int stray;          /* of MEMORY_TRIP: one poll of the dispatcher in STRAY_LOOKS checks of the memory */
-    int spinning;       /* of MEMORY_TRIP: the progress threads spin; not over loopback, which has none */
+    const char *progress; /* of MEMORY_TRIP: how the progress threads wait; not over loopback, which has none */
     int pinned;
 };
 

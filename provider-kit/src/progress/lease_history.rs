@@ -70,7 +70,7 @@ impl LeaseHistory {
     /// The history of a new link, whose adapter has a thread of this mode.
     pub(crate) fn new(mode: ProgressMode) -> Self {
         Self {
-            has_leases: mode == ProgressMode::Sleep,
+            has_leases: !mode.spins(),
             paused_until: None,
             pause: Duration::ZERO,
             found_by_polls: 0,

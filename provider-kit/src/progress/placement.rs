@@ -7,6 +7,7 @@
 
 #![allow(unsafe_code, reason = "no safe wrapper of sched_getscheduler(2) and sched_setattr(2)")]
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
 use crate::processors::{Processors, ranges};
+use crate::progress_mode::ProgressMode;
 
 /// Interval at which the thread checks its placement.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -23,14 +25,24 @@ const BUSY_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 /// The time slice that the thread requests, in nanoseconds; the shortest that Linux grants. A thread that wakes up with
 /// a shorter slice than the running thread preempts it (Linux 6.12, sched_setattr(2)).
 const TIME_SLICE: u64 = 100_000;
+/// By how much the nice value of the thread is lower with `progress=priority`. A thread that reads long messages runs for
+/// more than half of the time, and with the weight of the consumer it would have to wait for the rest of a tick.
+const PRIORITY: i32 = 10;
+/// The lowest nice value.
+const MIN_NICE: i32 = -20;
 
 /// The processors of the control group, as the first thread without an affinity found them.
 static OF_CONTROL_GROUP: OnceLock<CpuSet> = OnceLock::new();
 
 /// Returns the processors on which a thread of an adapter may run, if they are known before it runs: an open that waits
 /// for the thread takes twice as long.
-pub(super) fn known_processors(opener: Opener, requested: Processors) -> Option<CpuSet> {
+pub(super) fn known_processors(
+    opener: Opener,
+    requested: Processors,
+    mode: ProgressMode,
+) -> Option<CpuSet> {
     match requested {
+        _ if mode == ProgressMode::Priority => None,
         Processors::Any => OF_CONTROL_GROUP.get().copied(),
         Processors::Opener => opener.processors,
         Processors::Range(..) => None,
@@ -94,28 +106,32 @@ enum Station {
 }
 
 impl Placement {
-    /// Places the current thread, which may run on every processor.
+    /// Places the current thread, which may run on every processor, and sets its priority.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` if the process may not use the requested processors.
-    pub(super) fn of_thread(opener: Opener, processors: Processors) -> Result<Self> {
-        request_short_slice();
-        let requested = match processors {
-            Processors::Any => None,
-            Processors::Opener => Some(
-                opener
-                    .processors
-                    .ok_or_else(|| cannot_place("the processors of the thread cannot be read"))?,
-            ),
-            Processors::Range(first, last) => {
-                let mut set = CpuSet::new();
-                (first..=last).for_each(|processor| set.set(processor));
-                Some(set)
-            }
-        };
+    /// `DAT_INVALID_PARAMETER` if the process may not use the requested processors, or may not have the priority.
+    pub(super) fn of_thread(
+        opener: Opener,
+        processors: Processors,
+        mode: ProgressMode,
+    ) -> Result<Self> {
+        request_precedence(mode)?;
+        let requested =
+            match processors {
+                Processors::Any => None,
+                Processors::Opener => Some(opener.processors.ok_or_else(|| {
+                    refused("the processors of the thread cannot be read", PLACES)
+                })?),
+                Processors::Range(first, last) => {
+                    let mut set = CpuSet::new();
+                    (first..=last).for_each(|processor| set.set(processor));
+                    Some(set)
+                }
+            };
         if let Some(set) = requested {
             sched_setaffinity(None, &set).map_err(|_| {
-                cannot_place(&format!("the process may not use the processors {}", ranges(&set)))
+                let reason = format!("the process may not use the processors {}", ranges(&set));
+                refused(reason, PLACES)
             })?;
         }
         let found = own_processors();
@@ -184,10 +200,13 @@ impl Placement {
     }
 }
 
-fn cannot_place(reason: &str) -> Error {
-    Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
-        .because(reason.to_owned())
-        .advise("leave the IA parameter processors out, or name processors of its control group")
+/// What to do if the thread may not run where it is requested to.
+const PLACES: &str =
+    "leave the IA parameter processors out, or name processors of its control group";
+
+/// An IA parameter cannot have its effect.
+fn refused(reason: impl Into<Cow<'static, str>>, advice: impl Into<Cow<'static, str>>) -> Error {
+    Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1).because(reason).advise(advice)
 }
 
 /// Returns the number of threads that run or are ready to run (proc_loadavg(5)).
@@ -196,8 +215,8 @@ fn running_threads() -> Option<usize> {
     text.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
 
-/// Requests a short time slice, so that the current thread preempts spinning threads.
-fn request_short_slice() {
+/// Requests a short time slice, so that the current thread preempts spinning threads, and the priority of the mode.
+fn request_precedence(mode: ProgressMode) -> Result<()> {
     /// The first version of `struct sched_attr`.
     #[repr(C)]
     #[derive(Default)]
@@ -215,16 +234,30 @@ fn request_short_slice() {
     let size = size_of::<SchedAttr>();
     // SAFETY: `attr` is valid for the writes of `size` bytes that the kernel makes.
     let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attr, size, 0) };
-    if got != 0 {
-        return;
-    }
     attr.runtime = TIME_SLICE;
+    if mode == ProgressMode::Priority {
+        attr.nice = (attr.nice - PRIORITY).max(MIN_NICE);
+    }
     // SAFETY: `attr` is valid for reads of the size that it names. Kernels without slices refuse or ignore it.
-    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+    let is_set =
+        got == 0 && unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) } == 0;
+    if is_set || mode != ProgressMode::Priority {
+        return Ok(());
+    }
+    let reason = format!("the process may not give the thread the nice value {}", attr.nice);
+    let limit = MIN_NICE.abs() - attr.nice;
+    let advice = format!(
+        "leave the IA parameter progress=priority out, or give the process CAP_SYS_NICE or a limit of the priority \
+         (ulimit -e {limit})"
+    );
+    Err(refused(reason, advice))
 }
 
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
+    use rustix::process::{Resource, getpriority_process, getrlimit};
+    use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
     use super::*;
 
     /// In a thread of its own, since the scheduling of the test's thread changes.
@@ -244,7 +277,7 @@ mod tests {
 
     fn placed(opener: Opener, processors: Processors) -> Placement {
         let thread = dat_sync::thread::start("dat-test", move || {
-            let placement = Placement::of_thread(opener, processors)?;
+            let placement = Placement::of_thread(opener, processors, ProgressMode::Sleep)?;
             assert_eq!(placement.allowed, own_processors().expect("own processors"));
             Ok::<_, Error>(placement)
         });
@@ -307,10 +340,39 @@ mod tests {
         in_thread(|| {
             let last = CpuSet::MAX_CPU - 1;
             let opener = Opener::current();
-            let error = Placement::of_thread(opener, Processors::Range(last, last))
-                .err()
-                .expect("an error");
+            let range = Processors::Range(last, last);
+            let error = Placement::of_thread(opener, range, ProgressMode::Sleep).err();
+            let error = error.expect("an error");
             assert!(error.reason().ends_with(&last.to_string()), "{error}");
+        });
+    }
+
+    #[test]
+    fn a_priority_is_set_or_refused_with_what_permits_it() {
+        let nice = || getpriority_process(None).expect("own priority");
+        let request = || request_precedence(ProgressMode::Priority);
+        let own = capabilities(None).expect("own capabilities");
+        if own.effective.contains(CapabilitySet::SYS_NICE) {
+            in_thread(move || {
+                let before = nice();
+                assert_eq!(request(), Ok(()));
+                assert_eq!(nice(), (before - PRIORITY).max(MIN_NICE));
+            });
+        } else {
+            println!("NOT RUN: a lower nice value needs CAP_SYS_NICE");
+        }
+        in_thread(move || {
+            let (effective, permitted) = (CapabilitySet::empty(), own.permitted);
+            let without = CapabilitySets { effective, permitted, inheritable: own.inheritable };
+            set_capabilities(None, without).expect("fewer are permitted");
+            if getrlimit(Resource::Nice).current.is_some_and(|limit| limit > 20) {
+                println!("NOT RUN: a limit permits lower nice values");
+                return;
+            }
+            let error = request().expect_err("no right");
+            assert_eq!(error.return_type(), ReturnType::InvalidParameter);
+            assert!(error.to_string().contains("ulimit -e"), "{error}");
+            assert_eq!(request_precedence(ProgressMode::Sleep), Ok(()), "a slice needs no right");
         });
     }
 

@@ -24,7 +24,6 @@ use super::owner::{Owner, Ownership};
 use super::post_lease::{LeftPosts, Posted};
 use crate::fork::OwnerProcess;
 use crate::link::{Liveness, Reader};
-use crate::progress_mode::ProgressMode;
 use crate::protocol::REPLY_PATIENCE;
 use crate::transport::Transport;
 use crate::upcalls::Upcalls;
@@ -373,7 +372,7 @@ impl Shared {
 
     /// As [`sleep`](Self::sleep), but spins if the transport requests it: it only asks the kernel what is ready.
     pub(super) fn await_work(&self, deadline: Option<Instant>) -> WakeUp {
-        if self.transport.progress_mode() == ProgressMode::Sleep {
+        if !self.transport.progress_mode().spins() {
             return self.sleep(deadline);
         }
         let checks_at = clock::now() + SPIN_CHECK_INTERVAL;
@@ -533,6 +532,7 @@ pub(super) mod tests {
     use std::net::IpAddr;
 
     use super::*;
+    use crate::progress_mode::ProgressMode;
     use crate::transport::{Acceptor, Attempt, ConnectError};
 
     pub(in super::super) struct NoLinks {

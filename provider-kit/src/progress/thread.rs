@@ -75,12 +75,13 @@ pub(crate) fn start(transport: Box<dyn Transport>, sink: Arc<dyn AdapterSink>) -
     }
     let opener = Opener::current();
     let requested = thread.shared.transport.processors();
-    let known = placement::known_processors(opener, requested);
+    let mode = thread.shared.transport.progress_mode();
+    let known = placement::known_processors(opener, requested, mode);
     let (report, placed) = crossbeam_channel::bounded(1);
     let run = {
         let thread = Arc::clone(&thread);
         move || {
-            let mut placement = Placement::of_thread(opener, requested);
+            let mut placement = Placement::of_thread(opener, requested, mode);
             let allowed = placement.as_ref().map(Placement::allowed).map_err(Error::clone);
             let is_refused = allowed.is_err() && known.is_none();
             // The opener does not wait for this if the processors are known.

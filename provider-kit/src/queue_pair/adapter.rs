@@ -136,7 +136,7 @@ impl Adapter for SoftAdapter {
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
         // A thread that spins leaves no work to waiters and polls.
-        let is_shared = self.core.transport.progress_mode() == ProgressMode::Sleep;
+        let is_shared = !self.core.transport.progress_mode().spins();
         is_shared.then(|| Arc::clone(&self.thread) as Arc<dyn WaiterProgress>)
     }
 
