@@ -46,30 +46,7 @@ impl Ep {
         remote: RmrTriplet,
         flags: CompletionFlags,
     ) -> Result<()> {
-        let inner = &*self.inner;
-        if let [triplet] = iov {
-            if let Some(path) = inner.fast_path(Post::Write, flags) {
-                let (length, checked) = (triplet.length, inner.epochs.now());
-                if triplet.length <= remote.length
-                    && inner.post_checks.is_short_rdma(triplet.length)
-                {
-                    if let Some(key) = inner.find(triplet, Privileges::LOCAL_READ) {
-                        let buffer = Buffer { address: triplet.address, length };
-                        let to = RemoteBuffer { address: remote.address, context: remote.context };
-                        let posted = path
-                            .queue_pair()
-                            .post_one_write(buffer, key, cookie, flags, checked, to);
-                        return inner.described(posted, WRITE);
-                    }
-                }
-            }
-            let buffer = Buffer { address: triplet.address, length: triplet.length };
-            let RmrTriplet { context, address, length } = remote;
-            let remote = RemoteBuffer { address, context };
-            return inner.write_one(buffer, triplet.context, cookie, flags, remote, length);
-        }
-        let RmrTriplet { context, address, length } = remote;
-        inner.write_any(iov, cookie, context, address, length, flags)
+        self.inner.post_rdma::<true>(iov, cookie, remote, flags)
     }
 
     /// Posts an RDMA write with immediate data (the InfiniBand extension of DAT 2.0). When the
@@ -109,29 +86,7 @@ impl Ep {
         remote: RmrTriplet,
         flags: CompletionFlags,
     ) -> Result<()> {
-        let inner = &*self.inner;
-        if let [triplet] = iov {
-            if let Some(path) = inner.fast_path(Post::Read, flags) {
-                let (length, checked) = (remote.length, inner.epochs.now());
-                if length <= triplet.length && inner.post_checks.is_short_rdma(length) {
-                    if let Some(key) = inner.find(triplet, Privileges::LOCAL_WRITE) {
-                        let buffer = Buffer { address: triplet.address, length };
-                        let from =
-                            RemoteBuffer { address: remote.address, context: remote.context };
-                        let posted = path
-                            .queue_pair()
-                            .post_one_read(buffer, key, cookie, flags, checked, from);
-                        return inner.described(posted, READ);
-                    }
-                }
-            }
-            let buffer = Buffer { address: triplet.address, length: triplet.length };
-            let RmrTriplet { context, address, length } = remote;
-            let remote = RemoteBuffer { address, context };
-            return inner.read_one(buffer, triplet.context, cookie, flags, remote, length);
-        }
-        let RmrTriplet { context, address, length } = remote;
-        inner.read_any(iov, cookie, context, address, length, flags)
+        self.inner.post_rdma::<false>(iov, cookie, remote, flags)
     }
 
     /// Posts an RDMA read into memory named by an RMR context (dat_ep_post_rdma_read_to_rmr of DAT
@@ -159,12 +114,57 @@ impl Ep {
     }
 }
 
+impl EpInner {
+    /// Posts an RDMA write or read: on the fast path if it has one segment and passes the post checks.
+    #[inline(always)]
+    fn post_rdma<const IS_WRITE: bool>(
+        &self,
+        iov: &[LmrTriplet],
+        cookie: u64,
+        remote: RmrTriplet,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        if let [triplet] = iov {
+            let (post, needed, operation) = match IS_WRITE {
+                true => (Post::Write, Privileges::LOCAL_READ, WRITE),
+                false => (Post::Read, Privileges::LOCAL_WRITE, READ),
+            };
+            if let Some(path) = self.fast_path(post, flags) {
+                let (length, room) = match IS_WRITE {
+                    true => (triplet.length, remote.length),
+                    false => (remote.length, triplet.length),
+                };
+                let checked = self.epochs.now();
+                if length <= room && self.post_checks.is_short_rdma(length) {
+                    if let Some(key) = self.find(triplet, needed) {
+                        let buffer = Buffer { address: triplet.address, length };
+                        let at = RemoteBuffer { address: remote.address, context: remote.context };
+                        let pair = path.queue_pair();
+                        let posted = match IS_WRITE {
+                            true => pair.post_one_write(buffer, key, cookie, flags, checked, at),
+                            false => pair.post_one_read(buffer, key, cookie, flags, checked, at),
+                        };
+                        return self.described(posted, operation);
+                    }
+                }
+            }
+            let buffer = Buffer { address: triplet.address, length: triplet.length };
+            let RmrTriplet { context, address, length } = remote;
+            let remote = RemoteBuffer { address, context };
+            let local = triplet.context;
+            return self.rdma_one::<IS_WRITE>(buffer, local, cookie, flags, remote, length);
+        }
+        let RmrTriplet { context, address, length } = remote;
+        self.rdma_any::<IS_WRITE>(iov, cookie, context, address, length, flags)
+    }
+}
+
 // The slow path. It takes the fields of the remote triplet as separate arguments: a reference to
 // the triplet would make it load the whole struct before the stores of the fields have left the
 // store buffer.
 impl EpInner {
     #[inline(never)]
-    fn write_one(
+    fn rdma_one<const IS_WRITE: bool>(
         &self,
         Buffer { address, length }: Buffer,
         context: u32,
@@ -175,11 +175,11 @@ impl EpInner {
     ) -> Result<()> {
         let iov = &[LmrTriplet { address, length, context }];
         let RemoteBuffer { address, context } = remote;
-        self.write_any(iov, cookie, context, address, remote_length, flags)
+        self.rdma_any::<IS_WRITE>(iov, cookie, context, address, remote_length, flags)
     }
 
     #[inline(never)]
-    fn write_any(
+    fn rdma_any<const IS_WRITE: bool>(
         &self,
         iov: &[LmrTriplet],
         cookie: u64,
@@ -189,35 +189,21 @@ impl EpInner {
         flags: CompletionFlags,
     ) -> Result<()> {
         let remote = RmrTriplet { context, address, length };
-        self.write(|remote| Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
+        match IS_WRITE {
+            true => {
+                self.write(|remote| Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
+            }
+            false => self.read(remote, iov, cookie, flags),
+        }
     }
 
-    #[inline(never)]
-    fn read_one(
+    fn read(
         &self,
-        Buffer { address, length }: Buffer,
-        context: u32,
-        cookie: u64,
-        flags: CompletionFlags,
-        remote: RemoteBuffer,
-        remote_length: u64,
-    ) -> Result<()> {
-        let iov = &[LmrTriplet { address, length, context }];
-        let RemoteBuffer { address, context } = remote;
-        self.read_any(iov, cookie, context, address, remote_length, flags)
-    }
-
-    #[inline(never)]
-    fn read_any(
-        &self,
+        remote: RmrTriplet,
         iov: &[LmrTriplet],
         cookie: u64,
-        context: u32,
-        address: u64,
-        length: u64,
         flags: CompletionFlags,
     ) -> Result<()> {
-        let remote = RmrTriplet { context, address, length };
         self.check_requests(READ)?;
         let most = self.post_checks.read_iov();
         let mut local = Gathered::new(&self.epochs);
