@@ -49,23 +49,18 @@ fn downcast(queue_pair: &dyn QueuePair) -> Result<SlabArc<LoopbackQp>> {
 }
 
 impl QueuePair for QpHandle {
-    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.0.post_receive(receive)
-    }
-
-    fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        self.0.post_request(request)
-    }
-
-    fn post_one_receive(
-        &self,
-        buffer: Buffer,
-        key: u32,
-        cookie: u64,
-        flags: CompletionFlags,
-        checked: Epoch,
-    ) -> Result<()> {
-        self.0.post_one_receive(buffer, key, cookie, flags, checked)
+    dat_provider::forward! { self => self.0;
+        fn post_receive(receive: &ReceiveRequest<'_>) -> Result<()>;
+        fn post_request(request: &Request<'_>) -> Result<()>;
+        fn post_one_receive(
+            buffer: Buffer, key: u32, cookie: u64, flags: CompletionFlags, checked: Epoch
+        ) -> Result<()>;
+        fn post_datagram(to: &RemoteAddress, request: &Request<'_>) -> Result<()>;
+        fn post_bind(bind: &BindRequest<'_>) -> Result<u32>;
+        fn disconnect(how: Close);
+        fn reset() -> Result<()>;
+        fn activity() -> Activity;
+        fn shutdown();
     }
 
     fn post_one_send(
@@ -104,14 +99,6 @@ impl QueuePair for QpHandle {
         self.0.post_one::<READ>(OneSegment { buffer, key, cookie, flags, checked, remote })
     }
 
-    fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        self.0.post_datagram(to, request)
-    }
-
-    fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        self.0.post_bind(bind)
-    }
-
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
         LoopbackQp::connect(SlabArc::clone(&self.0), request)
     }
@@ -121,14 +108,6 @@ impl QueuePair for QpHandle {
             ConnectionState::Connecting { port, .. } => Some(port),
             _ => None,
         }
-    }
-
-    fn disconnect(&self, how: Close) {
-        self.0.disconnect(how);
-    }
-
-    fn reset(&self) -> Result<()> {
-        self.0.reset()
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
@@ -145,13 +124,5 @@ impl QueuePair for QpHandle {
         let requests = self.0.send_queue.lock().context.target.clone();
         let receives = self.0.responder.lock().receives.target.clone();
         requests.failure().or_else(|| receives.failure())
-    }
-
-    fn activity(&self) -> Activity {
-        self.0.activity()
-    }
-
-    fn shutdown(&self) {
-        self.0.shutdown();
     }
 }
