@@ -1,10 +1,10 @@
 //! One table per enum, with one line per code: value, name, meaning and advice.
 
-/// Defines an enum of codes and its look-ups from a table of
-/// `Variant = value, "C name", "meaning", "advice";`.
+/// Defines an enum of codes and its look-ups from a table of `Variant = value, "C name", "meaning", "advice";`. The two
+/// texts may be macros that expand to literals.
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident
-     $($variant:ident = $value:literal, $c_name:literal, $meaning:literal, $advice:literal;)+) => {
+     $($variant:ident = $value:literal, $c_name:literal, $meaning:expr, $advice:expr;)+) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u32)]

@@ -2,6 +2,24 @@
 
 use super::codes::codes;
 
+/// A handle of the wrong kind, by its position.
+macro_rules! wrong_handle {
+    ($argument:literal) => {
+        concat!("Argument ", $argument, " is not a live handle of the right kind.")
+    };
+}
+
+const BELONGS: &str = "Check that it belongs to this adapter and has not been freed.";
+
+/// Another argument, by its position.
+macro_rules! wrong_value {
+    ($argument:literal) => {
+        concat!("Argument ", $argument, " has a value that the call does not accept.")
+    };
+}
+
+const DETAIL: &str = "The detail text names the value and what is accepted.";
+
 codes! {
     /// What a DAT call returns in the subtype bits of a `DAT_RETURN`
     /// (`DAT_GET_SUBTYPE`; values of DAT 2.0, header `dat_error.h`).
@@ -93,66 +111,26 @@ codes! {
     InvalidHandleCsp = 0x001a, "DAT_INVALID_HANDLE_CSP",
         "The handle is not a live common service point that the call can use.",
         "Check that it is a common service point of this adapter and has not been freed.";
-    InvalidHandle1 = 0x001b, "DAT_INVALID_HANDLE1",
-        "Argument 1 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidHandle2 = 0x001c, "DAT_INVALID_HANDLE2",
-        "Argument 2 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidHandle3 = 0x001d, "DAT_INVALID_HANDLE3",
-        "Argument 3 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidHandle4 = 0x001e, "DAT_INVALID_HANDLE4",
-        "Argument 4 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidHandle5 = 0x001f, "DAT_INVALID_HANDLE5",
-        "Argument 5 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidHandle6 = 0x0020, "DAT_INVALID_HANDLE6",
-        "Argument 6 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidHandle7 = 0x0021, "DAT_INVALID_HANDLE7",
-        "Argument 7 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidHandle8 = 0x0022, "DAT_INVALID_HANDLE8",
-        "Argument 8 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidHandle9 = 0x0023, "DAT_INVALID_HANDLE9",
-        "Argument 9 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidHandle10 = 0x0024, "DAT_INVALID_HANDLE10",
-        "Argument 10 is not a live handle of the right kind.",
-        "Check that it belongs to this adapter and has not been freed.";
-    InvalidArg1 = 0x0025, "DAT_INVALID_ARG1",
-        "Argument 1 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
-    InvalidArg2 = 0x0026, "DAT_INVALID_ARG2",
-        "Argument 2 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
-    InvalidArg3 = 0x0027, "DAT_INVALID_ARG3",
-        "Argument 3 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
-    InvalidArg4 = 0x0028, "DAT_INVALID_ARG4",
-        "Argument 4 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
-    InvalidArg5 = 0x0029, "DAT_INVALID_ARG5",
-        "Argument 5 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
-    InvalidArg6 = 0x002a, "DAT_INVALID_ARG6",
-        "Argument 6 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
-    InvalidArg7 = 0x002b, "DAT_INVALID_ARG7",
-        "Argument 7 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
-    InvalidArg8 = 0x002c, "DAT_INVALID_ARG8",
-        "Argument 8 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
-    InvalidArg9 = 0x002d, "DAT_INVALID_ARG9",
-        "Argument 9 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
-    InvalidArg10 = 0x002e, "DAT_INVALID_ARG10",
-        "Argument 10 has a value that the call does not accept.",
-        "The detail text names the value and what is accepted.";
+    InvalidHandle1 = 0x001b, "DAT_INVALID_HANDLE1", wrong_handle!(1), BELONGS;
+    InvalidHandle2 = 0x001c, "DAT_INVALID_HANDLE2", wrong_handle!(2), BELONGS;
+    InvalidHandle3 = 0x001d, "DAT_INVALID_HANDLE3", wrong_handle!(3), BELONGS;
+    InvalidHandle4 = 0x001e, "DAT_INVALID_HANDLE4", wrong_handle!(4), BELONGS;
+    InvalidHandle5 = 0x001f, "DAT_INVALID_HANDLE5", wrong_handle!(5), BELONGS;
+    InvalidHandle6 = 0x0020, "DAT_INVALID_HANDLE6", wrong_handle!(6), BELONGS;
+    InvalidHandle7 = 0x0021, "DAT_INVALID_HANDLE7", wrong_handle!(7), BELONGS;
+    InvalidHandle8 = 0x0022, "DAT_INVALID_HANDLE8", wrong_handle!(8), BELONGS;
+    InvalidHandle9 = 0x0023, "DAT_INVALID_HANDLE9", wrong_handle!(9), BELONGS;
+    InvalidHandle10 = 0x0024, "DAT_INVALID_HANDLE10", wrong_handle!(10), BELONGS;
+    InvalidArg1 = 0x0025, "DAT_INVALID_ARG1", wrong_value!(1), DETAIL;
+    InvalidArg2 = 0x0026, "DAT_INVALID_ARG2", wrong_value!(2), DETAIL;
+    InvalidArg3 = 0x0027, "DAT_INVALID_ARG3", wrong_value!(3), DETAIL;
+    InvalidArg4 = 0x0028, "DAT_INVALID_ARG4", wrong_value!(4), DETAIL;
+    InvalidArg5 = 0x0029, "DAT_INVALID_ARG5", wrong_value!(5), DETAIL;
+    InvalidArg6 = 0x002a, "DAT_INVALID_ARG6", wrong_value!(6), DETAIL;
+    InvalidArg7 = 0x002b, "DAT_INVALID_ARG7", wrong_value!(7), DETAIL;
+    InvalidArg8 = 0x002c, "DAT_INVALID_ARG8", wrong_value!(8), DETAIL;
+    InvalidArg9 = 0x002d, "DAT_INVALID_ARG9", wrong_value!(9), DETAIL;
+    InvalidArg10 = 0x002e, "DAT_INVALID_ARG10", wrong_value!(10), DETAIL;
     InvalidStateEpUnconnected = 0x002f, "DAT_INVALID_STATE_EP_UNCONNECTED",
         "The endpoint is in the Unconnected state.",
         "The manual page of the call lists the states that allow it.";
