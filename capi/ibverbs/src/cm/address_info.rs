@@ -1,6 +1,7 @@
 //! Name resolution (rdma_getaddrinfo(3)).
 
 use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use libc::{addrinfo, sockaddr, sockaddr_storage, socklen_t};
@@ -25,17 +26,15 @@ unsafe impl Zero for rdma_addrinfo {}
 pub unsafe extern "C" fn soft_rdma_getaddrinfo(
     node: *const c_char,
     service: *const c_char,
-    hints: *const rdma_addrinfo,
-    result: *mut *mut rdma_addrinfo,
+    hints: Option<&rdma_addrinfo>,
+    result: &mut MaybeUninit<*mut rdma_addrinfo>,
 ) -> c_int {
     guard::number(|| {
-        // SAFETY: the caller guarantees null or valid hints.
-        let hints = unsafe { hints.as_ref() };
         if node.is_null() && service.is_null() && hints.is_none() {
             return Err(INVALID);
         }
         let list = if node.is_null() && service.is_null() {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees the addresses of the hints.
             unsafe { from_hints(hints.ok_or(INVALID)?) }
         } else {
             // SAFETY: the caller guarantees strings.
@@ -48,8 +47,7 @@ pub unsafe extern "C" fn soft_rdma_getaddrinfo(
         if list.is_null() {
             return Err(Failure(libc::ENODATA));
         }
-        // SAFETY: the caller guarantees the pointer.
-        unsafe { result.write(list) };
+        result.write(list);
         Ok(0)
     })
 }

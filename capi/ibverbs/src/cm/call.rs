@@ -14,12 +14,7 @@ use crate::object::with_fields;
 const RETRIES: u8 = 7;
 
 /// Runs a call that ends with an event, and copies what has changed.
-///
-/// # Safety
-/// The identifier must be alive.
-unsafe fn asynchronous(id: *mut rdma_cm_id, call: impl FnOnce(Id<'_>) -> Result<()>) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+fn asynchronous(id: Id<'_>, call: impl FnOnce(Id<'_>) -> Result<()>) -> c_int {
     guard::zero(|| {
         call(id)?;
         let outcome = id.outcome();
@@ -30,12 +25,7 @@ unsafe fn asynchronous(id: *mut rdma_cm_id, call: impl FnOnce(Id<'_>) -> Result<
 
 /// Binds an identifier to a local address.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_bind_addr(
-    id: *mut rdma_cm_id,
-    local: *const libc::sockaddr,
-) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+pub unsafe extern "C" fn soft_rdma_bind_addr(id: Id<'_>, local: *const libc::sockaddr) -> c_int {
     guard::zero(|| {
         // SAFETY: the caller guarantees the address.
         id.core().bind(unsafe { address::from_c(local) }?.ok_or(INVALID)?)?;
@@ -46,7 +36,7 @@ pub unsafe extern "C" fn soft_rdma_bind_addr(
 /// Resolves the address of a peer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_resolve_addr(
-    id: *mut rdma_cm_id,
+    id: Id<'_>,
     source: *const libc::sockaddr,
     destination: *const libc::sockaddr,
     _timeout: c_int,
@@ -58,22 +48,18 @@ pub unsafe extern "C" fn soft_rdma_resolve_addr(
         let destination = unsafe { address::from_c(destination) }?.ok_or(INVALID)?;
         Ok(id.core().resolve_address(source, destination)?)
     };
-    // SAFETY: the caller guarantees a live identifier.
-    unsafe { asynchronous(id, call) }
+    asynchronous(id, call)
 }
 
 /// Resolves the route to a peer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_resolve_route(id: *mut rdma_cm_id, _timeout: c_int) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    unsafe { asynchronous(id, |id| Ok(id.core().resolve_route()?)) }
+pub extern "C" fn soft_rdma_resolve_route(id: Id<'_>, _timeout: c_int) -> c_int {
+    asynchronous(id, |id| Ok(id.core().resolve_route()?))
 }
 
 /// Takes requests.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_listen(id: *mut rdma_cm_id, backlog: c_int) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+pub extern "C" fn soft_rdma_listen(id: Id<'_>, backlog: c_int) -> c_int {
     guard::zero(|| {
         id.core().listen(backlog)?;
         id.refresh()
@@ -116,14 +102,10 @@ unsafe fn parameters<'a>(id: Id<'_>, from: &rdma_conn_param) -> Result<ConnectPa
 
 /// Requests a connection, or looks up a service of datagrams.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_connect(
-    id: *mut rdma_cm_id,
-    wanted: *const rdma_conn_param,
-) -> c_int {
+pub unsafe extern "C" fn soft_rdma_connect(id: Id<'_>, wanted: Option<&rdma_conn_param>) -> c_int {
     let call = |id: Id<'_>| {
-        // SAFETY: the caller guarantees null or valid parameters.
-        let mut wanted = match unsafe { wanted.as_ref() } {
-            // SAFETY: as above.
+        let mut wanted = match wanted {
+            // SAFETY: the caller guarantees the private data.
             Some(wanted) => unsafe { parameters(id, wanted) }?,
             None if id.with(|c| c.qp.is_null()) => return Err(INVALID),
             None => ConnectParameters {
@@ -139,46 +121,31 @@ pub unsafe extern "C" fn soft_rdma_connect(
         wanted.private_data = &data;
         Ok(id.core().connect(&wanted)?)
     };
-    // SAFETY: the caller guarantees a live identifier.
-    unsafe { asynchronous(id, call) }
+    asynchronous(id, call)
 }
 
 /// Accepts a request.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_accept(
-    id: *mut rdma_cm_id,
-    offered: *const rdma_conn_param,
-) -> c_int {
+pub unsafe extern "C" fn soft_rdma_accept(id: Id<'_>, offered: Option<&rdma_conn_param>) -> c_int {
     let call = |id: Id<'_>| {
-        // SAFETY: the caller guarantees null or valid parameters.
-        let offered = match unsafe { offered.as_ref() } {
-            // SAFETY: as above.
-            Some(offered) => Some(unsafe { parameters(id, offered) }?),
-            None => None,
-        };
+        // SAFETY: the caller guarantees the private data.
+        let offered = offered.map(|offered| unsafe { parameters(id, offered) }).transpose()?;
         Ok(id.core().accept(offered.as_ref())?)
     };
-    // SAFETY: the caller guarantees a live identifier.
-    let alive = unsafe { Id::new(id) };
-    if alive.core().is_datagram() {
+    if id.core().is_datagram() {
         // No event follows.
         return guard::zero(|| {
-            call(alive)?;
-            alive.release_event();
+            call(id)?;
+            id.release_event();
             Ok(())
         });
     }
-    // SAFETY: as above.
-    unsafe { asynchronous(id, call) }
+    asynchronous(id, call)
 }
 
 /// Rejects a request.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_reject(
-    id: *mut rdma_cm_id,
-    data: *const c_void,
-    length: u8,
-) -> c_int {
+pub unsafe extern "C" fn soft_rdma_reject(id: Id<'_>, data: *const c_void, length: u8) -> c_int {
     // SAFETY: as the caller guarantees.
     unsafe { reject(id, data, length, false) }
 }
@@ -186,7 +153,7 @@ pub unsafe extern "C" fn soft_rdma_reject(
 /// Rejects a request because of the options of the vendor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_reject_ece(
-    id: *mut rdma_cm_id,
+    id: Id<'_>,
     data: *const c_void,
     length: u8,
 ) -> c_int {
@@ -194,9 +161,7 @@ pub unsafe extern "C" fn soft_rdma_reject_ece(
     unsafe { reject(id, data, length, true) }
 }
 
-unsafe fn reject(id: *mut rdma_cm_id, data: *const c_void, length: u8, for_ece: bool) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+unsafe fn reject(id: Id<'_>, data: *const c_void, length: u8, for_ece: bool) -> c_int {
     guard::zero(|| {
         // SAFETY: the caller guarantees valid private data.
         id.core().reject(unsafe { private_data(data, length) }?, for_ece)?;
@@ -207,9 +172,7 @@ unsafe fn reject(id: *mut rdma_cm_id, data: *const c_void, length: u8, for_ece: 
 
 /// Completes the connection of an identifier without a queue pair.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_establish(id: *mut rdma_cm_id) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+pub extern "C" fn soft_rdma_establish(id: Id<'_>) -> c_int {
     guard::zero(|| Ok(id.core().establish()?))
 }
 
@@ -226,9 +189,7 @@ pub unsafe extern "C" fn soft_rdma_notify(id: *mut rdma_cm_id, event: u32) -> c_
 
 /// Ends a connection.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_disconnect(id: *mut rdma_cm_id) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+pub extern "C" fn soft_rdma_disconnect(id: Id<'_>) -> c_int {
     guard::zero(|| {
         let is_first = id.core().disconnect()?;
         let outcome = if is_first { id.outcome() } else { id.outcome_if_any() };

@@ -62,12 +62,11 @@ fn open() -> Result<Opened> {
 
 /// A list of the open devices that ends with null, and their number if the pointer is not null.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_get_devices(count: *mut c_int) -> *mut *mut ibv_context {
+pub extern "C" fn soft_rdma_get_devices(count: Option<&mut c_int>) -> *mut *mut ibv_context {
     guard::object(|| {
         let list = Box::new([opened()?.context, null_mut()]);
-        if !count.is_null() {
-            // SAFETY: the caller guarantees a valid pointer.
-            unsafe { count.write(1) };
+        if let Some(count) = count {
+            *count = 1;
         }
         Ok(Box::into_raw(list).cast())
     })

@@ -1,6 +1,7 @@
 //! Endpoints: identifiers from the results of rdma_getaddrinfo(3) (rdma_create_ep(3), rdma_get_request(3)).
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use rdma_verbs::sys::rdma_cma::{RAI_PASSIVE, rdma_addrinfo, rdma_cm_id};
@@ -14,25 +15,23 @@ use crate::guard::{self, INVALID, Result};
 /// its requests.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_ep(
-    id: *mut *mut rdma_cm_id,
-    info: *mut rdma_addrinfo,
+    id: &mut MaybeUninit<*mut rdma_cm_id>,
+    info: Option<&rdma_addrinfo>,
     domain: *mut ibv_pd,
-    init: *mut ibv_qp_init_attr,
+    init: Option<&mut ibv_qp_init_attr>,
 ) -> c_int {
     guard::zero(|| {
-        // SAFETY: the caller guarantees null or a valid result.
-        let info = unsafe { info.as_ref() }.ok_or(INVALID)?;
+        let info = info.ok_or(INVALID)?;
         let (space, qp_type) = (info.ai_port_space as u32, info.ai_qp_type as u32);
         // SAFETY: there is no channel.
         let new = unsafe { Id::create(null_mut(), null_mut(), space, Some(qp_type)) }?;
         // SAFETY: the caller guarantees the rest.
         if let Err(failure) = unsafe { complete(new, info, domain, init) } {
             // SAFETY: just created.
-            unsafe { soft_rdma_destroy_ep(new.pointer()) };
+            unsafe { soft_rdma_destroy_ep(new) };
             return Err(failure);
         }
-        // SAFETY: the caller guarantees the pointer.
-        unsafe { id.write(new.pointer()) };
+        id.write(new.pointer());
         Ok(())
     })
 }
@@ -41,15 +40,14 @@ unsafe fn complete(
     new: Id<'_>,
     info: &rdma_addrinfo,
     domain: *mut ibv_pd,
-    init: *mut ibv_qp_init_attr,
+    init: Option<&mut ibv_qp_init_attr>,
 ) -> Result<()> {
     // SAFETY: the caller guarantees the addresses of the result.
     let source = unsafe { address::from_c(info.ai_src_addr) }?;
     let core = new.core();
     if info.ai_flags & RAI_PASSIVE != 0 {
         core.bind(source.ok_or(INVALID)?)?;
-        // SAFETY: the caller guarantees null or valid attributes.
-        if let Some(init) = unsafe { init.as_ref() } {
+        if let Some(init) = init {
             let qp_type = info.ai_qp_type as u32;
             let requests = RequestInit { domain, init: ibv_qp_init_attr { qp_type, ..*init } };
             new.extra().requests = Some(requests);
@@ -63,10 +61,9 @@ unsafe fn complete(
     core.resolve_route()?;
     new.outcome()?;
     new.refresh()?;
-    // SAFETY: as above.
-    if let Some(init) = unsafe { init.as_mut() } {
+    if let Some(init) = init {
         init.qp_type = info.ai_qp_type as u32;
-        // SAFETY: as above, and the domain.
+        // SAFETY: the caller guarantees the domain, and the objects of the attributes.
         unsafe { queue_pair::create_plain(new, domain, init) }?;
     }
     if info.ai_connect_len > 0 && !info.ai_connect.is_null() {
@@ -81,7 +78,7 @@ unsafe fn complete(
 
 /// Destroys an identifier with its queue pair and its shared receive queue.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_destroy_ep(id: *mut rdma_cm_id) {
+pub unsafe extern "C" fn soft_rdma_destroy_ep(id: Id<'_>) {
     // SAFETY: as the caller guarantees.
     unsafe { queue_pair::soft_rdma_destroy_qp(id) };
     // SAFETY: as above.
@@ -93,11 +90,9 @@ pub unsafe extern "C" fn soft_rdma_destroy_ep(id: *mut rdma_cm_id) {
 /// Takes the next request of a listener, and waits for one. Its queue pair is created if the listener has attributes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_get_request(
-    listener: *mut rdma_cm_id,
-    id: *mut *mut rdma_cm_id,
+    listener: Id<'_>,
+    id: &mut MaybeUninit<*mut rdma_cm_id>,
 ) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let listener = unsafe { Id::new(listener) };
     guard::zero(|| {
         let request = listener.take_request()?;
         let extra = listener.extra();
@@ -108,12 +103,11 @@ pub unsafe extern "C" fn soft_rdma_get_request(
             // SAFETY: the objects of the attributes live as long as the listener, as the manual page demands.
             if let Err(failure) = unsafe { queue_pair::create_plain(request, domain, &mut init) } {
                 // SAFETY: only this call knows the request.
-                unsafe { soft_rdma_destroy_id(request.pointer()) };
+                unsafe { soft_rdma_destroy_id(request) };
                 return Err(failure);
             }
         }
-        // SAFETY: the caller guarantees the pointer.
-        unsafe { id.write(request.pointer()) };
+        id.write(request.pointer());
         Ok(())
     })
 }

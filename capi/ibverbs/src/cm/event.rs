@@ -1,6 +1,7 @@
 //! Events (rdma_get_cm_event(3)), and the events for which calls of synchronous identifiers wait.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -166,16 +167,13 @@ impl Id<'_> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_get_cm_event(
     channel: *mut rdma_event_channel,
-    event: *mut *mut rdma_cm_event,
+    event: Option<&mut MaybeUninit<*mut rdma_cm_event>>,
 ) -> c_int {
     guard::zero(|| {
-        if event.is_null() {
-            return Err(INVALID);
-        }
+        let event = event.ok_or(INVALID)?;
         // SAFETY: the caller guarantees the channel.
         let taken = wrap(unsafe { channel::core(channel) }.next()?)?;
-        // SAFETY: the caller guarantees the pointer.
-        unsafe { event.write(Box::into_raw(taken).cast()) };
+        event.write(Box::into_raw(taken).cast());
         Ok(())
     })
 }

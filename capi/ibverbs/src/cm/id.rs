@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use dat_soft_verbs::cm::{Identifier, PortSpace};
@@ -46,9 +47,10 @@ unsafe impl Send for RequestInit {}
 // SAFETY: numbers, pointers and addresses.
 unsafe impl Zero for rdma_cm_id {}
 
-/// A live identifier.
+/// A live identifier. Calls of C have it as a parameter in place of the pointer: the program guarantees that it is alive.
 #[derive(Clone, Copy)]
-pub(super) struct Id<'a> {
+#[repr(transparent)]
+pub struct Id<'a> {
     whole: *mut Whole,
     alive: PhantomData<&'a Whole>,
 }
@@ -199,25 +201,22 @@ impl<'a> Id<'a> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_id(
     channel: *mut rdma_event_channel,
-    id: *mut *mut rdma_cm_id,
+    id: &mut MaybeUninit<*mut rdma_cm_id>,
     context: *mut c_void,
     space: u32,
 ) -> c_int {
     guard::zero(|| {
         // SAFETY: the caller guarantees the channel.
         let new = unsafe { Id::create(channel, context, space, None) }?;
-        // SAFETY: the caller guarantees the pointer.
-        unsafe { id.write(new.pointer()) };
+        id.write(new.pointer());
         Ok(())
     })
 }
 
 /// Destroys an identifier, when its events are acknowledged.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_destroy_id(id: *mut rdma_cm_id) -> c_int {
+pub unsafe extern "C" fn soft_rdma_destroy_id(id: Id<'_>) -> c_int {
     guard::zero(|| {
-        // SAFETY: the caller guarantees a live identifier.
-        let id = unsafe { Id::new(id) };
         id.release_event();
         id.core().destroy()?;
         if id.is_synchronous() {
@@ -233,27 +232,21 @@ pub unsafe extern "C" fn soft_rdma_destroy_id(id: *mut rdma_cm_id) -> c_int {
 /// Moves an identifier to another channel, or makes it synchronous.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_migrate_id(
-    id: *mut rdma_cm_id,
+    id: Id<'_>,
     channel: *mut rdma_event_channel,
 ) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
     // SAFETY: the caller guarantees the channel.
     guard::zero(|| unsafe { id.migrate(channel) })
 }
 
 /// The port of the identifier, in network order.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_get_src_port(id: *mut rdma_cm_id) -> u16 {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+pub extern "C" fn soft_rdma_get_src_port(id: Id<'_>) -> u16 {
     id.core().local_address().map_or(0, |address| address.port().to_be())
 }
 
 /// The port of the peer, in network order.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_get_dst_port(id: *mut rdma_cm_id) -> u16 {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+pub extern "C" fn soft_rdma_get_dst_port(id: Id<'_>) -> u16 {
     id.core().peer_address().map_or(0, |address| address.port().to_be())
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use rdma_verbs::sys::rdma_cma::{
     RDMA_CM_JOIN_MC_ATTR_ADDRESS, RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS, RDMA_MC_JOIN_FLAG_FULLMEMBER,
-    RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, rdma_cm_id, rdma_cm_join_mc_attr_ex,
+    RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, rdma_cm_join_mc_attr_ex,
 };
 
 use super::address;
@@ -12,7 +12,7 @@ use super::id::Id;
 use crate::guard::{self, INVALID, Result};
 
 unsafe fn join(
-    id: *mut rdma_cm_id,
+    id: Id<'_>,
     group: *const libc::sockaddr,
     is_send_only: bool,
     context: *mut c_void,
@@ -20,8 +20,6 @@ unsafe fn join(
     // SAFETY: the caller guarantees the address.
     let group = unsafe { address::from_c(group) }?.ok_or(INVALID)?;
     let user = context.expose_provenance() as u64;
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
     id.core().join_multicast(group, is_send_only, user)?;
     id.outcome()
 }
@@ -29,7 +27,7 @@ unsafe fn join(
 /// Joins a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_join_multicast(
-    id: *mut rdma_cm_id,
+    id: Id<'_>,
     group: *const libc::sockaddr,
     context: *mut c_void,
 ) -> c_int {
@@ -40,14 +38,13 @@ pub unsafe extern "C" fn soft_rdma_join_multicast(
 /// Joins a group, possibly only to send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_join_multicast_ex(
-    id: *mut rdma_cm_id,
-    attributes: *const rdma_cm_join_mc_attr_ex,
+    id: Id<'_>,
+    attributes: Option<&rdma_cm_join_mc_attr_ex>,
     context: *mut c_void,
 ) -> c_int {
     const ALL: u32 = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
     guard::zero(|| {
-        // SAFETY: the caller guarantees the attributes.
-        let attributes = unsafe { attributes.as_ref() }.ok_or(INVALID)?;
+        let attributes = attributes.ok_or(INVALID)?;
         if attributes.comp_mask != ALL {
             return Err(INVALID);
         }
@@ -56,7 +53,7 @@ pub unsafe extern "C" fn soft_rdma_join_multicast_ex(
             RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER => true,
             _ => return Err(INVALID),
         };
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the address.
         unsafe { join(id, attributes.addr, is_send_only, context) }
     })
 }
@@ -64,13 +61,12 @@ pub unsafe extern "C" fn soft_rdma_join_multicast_ex(
 /// Leaves a group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_leave_multicast(
-    id: *mut rdma_cm_id,
+    id: Id<'_>,
     group: *const libc::sockaddr,
 ) -> c_int {
     guard::zero(|| {
         // SAFETY: the caller guarantees the address.
         let group = unsafe { address::from_c(group) }?.ok_or(INVALID)?;
-        // SAFETY: the caller guarantees a live identifier.
-        Ok(unsafe { Id::new(id) }.core().leave_multicast(group)?)
+        Ok(id.core().leave_multicast(group)?)
     })
 }

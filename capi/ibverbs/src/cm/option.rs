@@ -1,13 +1,14 @@
 //! Options of identifiers (rdma_set_option(3), rdma_set_local_ece(3)).
 
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 
 use dat_soft_verbs::cm::Ece;
 use libc::size_t;
 use rdma_verbs::sys::extended::ibv_ece;
 use rdma_verbs::sys::rdma_cma::{
     RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, RDMA_OPTION_ID_AFONLY, RDMA_OPTION_ID_REUSEADDR,
-    RDMA_OPTION_ID_TOS, rdma_cm_id,
+    RDMA_OPTION_ID_TOS,
 };
 
 use super::id::Id;
@@ -25,7 +26,7 @@ unsafe fn value<T: Copy>(from: *const c_void, length: size_t) -> Result<T> {
 /// Sets an option. Paths of InfiniBand (`RDMA_OPTION_IB`) have no meaning over IP, which is `ENOSYS`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_set_option(
-    id: *mut rdma_cm_id,
+    id: Id<'_>,
     level: c_int,
     name: c_int,
     from: *mut c_void,
@@ -35,8 +36,7 @@ pub unsafe extern "C" fn soft_rdma_set_option(
         if level != RDMA_OPTION_ID {
             return Err(Failure(libc::ENOSYS));
         }
-        // SAFETY: the caller guarantees a live identifier.
-        let core = unsafe { Id::new(id) }.core();
+        let core = id.core();
         // SAFETY: the caller guarantees the value, which is an int.
         let flag = || unsafe { value::<c_int>(from, length) }.map(|flag| flag != 0);
         // SAFETY: the caller guarantees the value, which is a byte.
@@ -54,33 +54,27 @@ pub unsafe extern "C" fn soft_rdma_set_option(
 
 /// Sets the options of the vendor that are sent to the peer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_set_local_ece(
-    id: *mut rdma_cm_id,
-    ece: *const ibv_ece,
-) -> c_int {
+pub extern "C" fn soft_rdma_set_local_ece(id: Id<'_>, ece: Option<&ibv_ece>) -> c_int {
     guard::zero(|| {
-        // SAFETY: the caller guarantees the options.
-        let ece = unsafe { ece.as_ref() }.ok_or(INVALID)?;
+        let ece = ece.ok_or(INVALID)?;
         if ece.comp_mask != 0 {
             return Err(INVALID);
         }
         let ece = Ece { vendor_id: ece.vendor_id, options: ece.options };
-        // SAFETY: the caller guarantees a live identifier.
-        Ok(unsafe { Id::new(id) }.core().set_local_ece(ece)?)
+        Ok(id.core().set_local_ece(ece)?)
     })
 }
 
 /// The options of the vendor that the peer has sent.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_get_remote_ece(id: *mut rdma_cm_id, ece: *mut ibv_ece) -> c_int {
+pub extern "C" fn soft_rdma_get_remote_ece(
+    id: Id<'_>,
+    ece: Option<&mut MaybeUninit<ibv_ece>>,
+) -> c_int {
     guard::zero(|| {
-        if ece.is_null() {
-            return Err(INVALID);
-        }
-        // SAFETY: the caller guarantees a live identifier.
-        let Ece { vendor_id, options } = unsafe { Id::new(id) }.core().remote_ece();
-        // SAFETY: the caller guarantees the pointer.
-        unsafe { ece.write(ibv_ece { vendor_id, options, comp_mask: 0 }) };
+        let ece = ece.ok_or(INVALID)?;
+        let Ece { vendor_id, options } = id.core().remote_ece();
+        ece.write(ibv_ece { vendor_id, options, comp_mask: 0 });
         Ok(())
     })
 }

@@ -1,11 +1,11 @@
 //! The queue pair of an identifier, and its queues (rdma_create_qp(3), rdma_create_srq(3)).
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use dat_soft_verbs::QueuePairState;
 use rdma_verbs::sys::extended::{ibv_qp_init_attr_ex, ibv_srq_init_attr_ex};
-use rdma_verbs::sys::rdma_cma::rdma_cm_id;
 use rdma_verbs::sys::verbs::{
     ibv_comp_channel, ibv_context, ibv_cq, ibv_pd, ibv_qp_attr, ibv_qp_init_attr, ibv_srq_init_attr,
 };
@@ -159,16 +159,13 @@ pub(super) unsafe fn create_plain(
 /// Creates the queue pair of an identifier, and the completion queues that are not given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_qp(
-    id: *mut rdma_cm_id,
+    id: Id<'_>,
     domain: *mut ibv_pd,
-    init: *mut ibv_qp_init_attr,
+    init: Option<&mut ibv_qp_init_attr>,
 ) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
     guard::zero(|| {
-        // SAFETY: the caller guarantees the attributes.
-        let plain = unsafe { init.as_mut() }.ok_or(INVALID)?;
-        // SAFETY: as above, and the domain.
+        let plain = init.ok_or(INVALID)?;
+        // SAFETY: the caller guarantees the domain, and the objects of the attributes.
         unsafe { create_plain(id, domain, plain) }
     })
 }
@@ -176,24 +173,18 @@ pub unsafe extern "C" fn soft_rdma_create_qp(
 /// As [`soft_rdma_create_qp`], with extended attributes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_qp_ex(
-    id: *mut rdma_cm_id,
-    init: *mut ibv_qp_init_attr_ex,
+    id: Id<'_>,
+    init: Option<&mut ibv_qp_init_attr_ex>,
 ) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
     guard::zero(|| {
-        // SAFETY: the caller guarantees the attributes.
-        let init = unsafe { init.as_mut() }.ok_or(INVALID)?;
-        // SAFETY: as above.
-        unsafe { create(id, init) }
+        // SAFETY: the caller guarantees the objects of the attributes.
+        unsafe { create(id, init.ok_or(INVALID)?) }
     })
 }
 
 /// Destroys the queue pair of an identifier, and the completion queues that were created with it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_destroy_qp(id: *mut rdma_cm_id) {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+pub unsafe extern "C" fn soft_rdma_destroy_qp(id: Id<'_>) {
     let _ = guard::run(|| {
         let qp = id.with(|c| c.qp);
         if qp.is_null() {
@@ -212,12 +203,10 @@ pub unsafe extern "C" fn soft_rdma_destroy_qp(id: *mut rdma_cm_id) {
 /// Creates the shared receive queue of an identifier.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_srq(
-    id: *mut rdma_cm_id,
+    id: Id<'_>,
     domain: *mut ibv_pd,
     init: *mut ibv_srq_init_attr,
 ) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
     guard::zero(|| {
         let (verbs, pd, has_srq) = id.with(|c| (c.verbs, c.pd, !c.srq.is_null()));
         let domain = if domain.is_null() { pd } else { domain };
@@ -235,16 +224,13 @@ pub unsafe extern "C" fn soft_rdma_create_srq(
 /// As [`soft_rdma_create_srq`], with extended attributes. Only the basic type is known.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_srq_ex(
-    id: *mut rdma_cm_id,
-    init: *mut ibv_srq_init_attr_ex,
+    id: Id<'_>,
+    init: Option<&mut ibv_srq_init_attr_ex>,
 ) -> c_int {
     /// `IBV_SRQ_INIT_ATTR_PD`
     const PD: u32 = 1 << 1;
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
     guard::zero(|| {
-        // SAFETY: the caller guarantees the attributes.
-        let init = unsafe { init.as_mut() }.ok_or(INVALID)?;
+        let init = init.ok_or(INVALID)?;
         let (verbs, pd, has_srq) = id.with(|c| (c.verbs, c.pd, !c.srq.is_null()));
         if verbs.is_null() || has_srq {
             return Err(INVALID);
@@ -253,7 +239,7 @@ pub unsafe extern "C" fn soft_rdma_create_srq_ex(
             init.comp_mask |= PD;
             init.pd = pd;
         }
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the objects of the attributes.
         let srq = guard::made(unsafe { shared_receive::create_extended(verbs, init) })?;
         id.with(|c| (c.srq, c.pd) = (srq, init.pd));
         Ok(())
@@ -262,9 +248,7 @@ pub unsafe extern "C" fn soft_rdma_create_srq_ex(
 
 /// Destroys the shared receive queue of an identifier.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_destroy_srq(id: *mut rdma_cm_id) {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
+pub unsafe extern "C" fn soft_rdma_destroy_srq(id: Id<'_>) {
     let _ = guard::run(|| {
         let srq = id.with(|c| c.srq);
         // SAFETY: the program destroys it by its identifier only.
@@ -277,25 +261,19 @@ pub unsafe extern "C" fn soft_rdma_destroy_srq(id: *mut rdma_cm_id) {
 
 /// The attributes with which a queue pair of the program gets to the state that they name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn soft_rdma_init_qp_attr(
-    id: *mut rdma_cm_id,
-    attributes: *mut ibv_qp_attr,
-    mask: *mut c_int,
+pub extern "C" fn soft_rdma_init_qp_attr(
+    id: Id<'_>,
+    attributes: &mut ibv_qp_attr,
+    mask: &mut MaybeUninit<c_int>,
 ) -> c_int {
-    // SAFETY: the caller guarantees a live identifier.
-    let id = unsafe { Id::new(id) };
     guard::zero(|| {
-        // SAFETY: the caller guarantees the attributes.
-        let number = unsafe { (*attributes).qp_state };
-        let state = QueuePairState::from_number(number).ok_or(INVALID)?;
+        let state = QueuePairState::from_number(attributes.qp_state).ok_or(INVALID)?;
         if id.with(|c| c.verbs.is_null()) {
             return Err(INVALID);
         }
         let (found, bits) = id.core().attributes(device::opened()?.core(), state)?;
-        // SAFETY: the caller guarantees the pointer.
-        unsafe { attributes.write(queue_pair_attributes::to_c(&found)) };
-        // SAFETY: as above.
-        unsafe { mask.write(bits.bits() as c_int) };
+        *attributes = queue_pair_attributes::to_c(&found);
+        mask.write(bits.bits() as c_int);
         Ok(())
     })
 }
