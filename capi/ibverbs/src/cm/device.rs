@@ -1,6 +1,7 @@
 //! The devices of the connection manager (rdma_get_devices(3)).
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use dat_sync::{Mutex, PerProcess};
@@ -42,14 +43,12 @@ pub(super) fn opened() -> Result<Opened> {
 }
 
 fn open() -> Result<Opened> {
-    let mut count = 0;
-    // SAFETY: the pointer is valid.
-    let list = unsafe { ibv_get_device_list(&raw mut count) };
-    if list.is_null() || count == 0 {
+    let list = guard::made(ibv_get_device_list(None))?;
+    // SAFETY: the list ends with null.
+    let first = unsafe { *list };
+    if first.is_null() {
         return Err(Failure(libc::ENODEV));
     }
-    // SAFETY: the list is not empty.
-    let first = unsafe { *list };
     // SAFETY: the device comes from the list.
     let context = guard::made(unsafe { ibv_open_device(first) });
     // SAFETY: the list comes from the call above.
@@ -62,11 +61,13 @@ fn open() -> Result<Opened> {
 
 /// A list of the open devices that ends with null, and their number if the pointer is not null.
 #[unsafe(no_mangle)]
-pub extern "C" fn soft_rdma_get_devices(count: Option<&mut c_int>) -> *mut *mut ibv_context {
+pub extern "C" fn soft_rdma_get_devices(
+    count: Option<&mut MaybeUninit<c_int>>,
+) -> *mut *mut ibv_context {
     guard::object(|| {
         let list = Box::new([opened()?.context, null_mut()]);
         if let Some(count) = count {
-            *count = 1;
+            count.write(1);
         }
         Ok(Box::into_raw(list).cast())
     })

@@ -263,16 +263,19 @@ pub unsafe extern "C" fn soft_rdma_destroy_srq(id: Id<'_>) {
 #[unsafe(no_mangle)]
 pub extern "C" fn soft_rdma_init_qp_attr(
     id: Id<'_>,
-    attributes: &mut ibv_qp_attr,
+    attributes: *mut ibv_qp_attr,
     mask: &mut MaybeUninit<c_int>,
 ) -> c_int {
     guard::zero(|| {
-        let state = QueuePairState::from_number(attributes.qp_state).ok_or(INVALID)?;
+        // SAFETY: the caller guarantees the structure, with the state.
+        let number = unsafe { (*attributes).qp_state };
+        let state = QueuePairState::from_number(number).ok_or(INVALID)?;
         if id.with(|c| c.verbs.is_null()) {
             return Err(INVALID);
         }
         let (found, bits) = id.core().attributes(device::opened()?.core(), state)?;
-        *attributes = queue_pair_attributes::to_c(&found);
+        // SAFETY: as above.
+        unsafe { attributes.write(queue_pair_attributes::to_c(&found)) };
         mask.write(bits.bits() as c_int);
         Ok(())
     })

@@ -42,12 +42,10 @@ pub fn attributes(from: &AddressVector) -> ibv_ah_attr {
 
 /// Creates a handle, or returns null with errno.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_create_ah(pd: *mut ibv_pd, from: *mut ibv_ah_attr) -> *mut ibv_ah {
+pub unsafe extern "C" fn ibv_create_ah(pd: *mut ibv_pd, from: &ibv_ah_attr) -> *mut ibv_ah {
     guard::object(|| {
-        // SAFETY: the caller guarantees the structure.
-        let vector = vector(unsafe { &*from });
         // SAFETY: the caller guarantees a live domain.
-        let core = unsafe { domain::core(pd) }.create_address_handle(vector)?;
+        let core = unsafe { domain::core(pd) }.create_address_handle(vector(from))?;
         // SAFETY: as above.
         let context = unsafe { domain::context(pd) };
         Ok(object::create(|_| Ok(Ah { c: ibv_ah { context, pd, handle: 0 }, core }))?.cast())
@@ -120,7 +118,7 @@ fn gids(header: &ibv_grh) -> ([u8; 16], [u8; 16], u32) {
 pub unsafe extern "C" fn ibv_init_ah_from_wc(
     context: *mut ibv_context,
     port: u8,
-    wc: *mut ibv_wc,
+    wc: &ibv_wc,
     header: *mut ibv_grh,
     into: *mut ibv_ah_attr,
 ) -> c_int {
@@ -128,9 +126,7 @@ pub unsafe extern "C" fn ibv_init_ah_from_wc(
         if header.is_null() {
             return Err(INVALID);
         }
-        // SAFETY: the caller guarantees the structure.
-        let wc = unsafe { &*wc };
-        // SAFETY: as above; it is in the program's buffer, at any address.
+        // SAFETY: the caller guarantees the header; it is in the program's buffer, at any address.
         let header = unsafe { header.read_unaligned() };
         // SAFETY: the caller guarantees an open context.
         let address = unsafe { sender(context, port, wc, &header) }?;
@@ -144,7 +140,7 @@ pub unsafe extern "C" fn ibv_init_ah_from_wc(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_create_ah_from_wc(
     pd: *mut ibv_pd,
-    wc: *mut ibv_wc,
+    wc: &ibv_wc,
     header: *mut ibv_grh,
     port: u8,
 ) -> *mut ibv_ah {
@@ -156,7 +152,7 @@ pub unsafe extern "C" fn ibv_create_ah_from_wc(
         return std::ptr::null_mut();
     }
     // SAFETY: as above.
-    unsafe { ibv_create_ah(pd, &raw mut address) }
+    unsafe { ibv_create_ah(pd, &address) }
 }
 
 /// The Ethernet address and the VLAN of a destination, which only raw packets need: refused with `EOPNOTSUPP`.

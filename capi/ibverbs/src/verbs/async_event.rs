@@ -1,6 +1,7 @@
 //! Asynchronous events (ibv_get_async_event(3)).
 
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::without_provenance_mut;
 
 use dat_soft_verbs::{AsyncElement, AsyncEventType};
@@ -62,7 +63,7 @@ unsafe fn of<'a>(element: AsyncElement) -> Option<&'a Unacknowledged> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_async_event(
     context: *mut ibv_context,
-    event: *mut ibv_async_event,
+    event: &mut MaybeUninit<ibv_async_event>,
 ) -> c_int {
     guard::number(|| {
         // SAFETY: the caller guarantees an open context.
@@ -73,19 +74,18 @@ pub unsafe extern "C" fn ibv_get_async_event(
                 unacknowledged.take();
             }
         })?;
-        let taken =
-            ibv_async_event { element: element(taken.element), event_type: event_type(taken.kind) };
-        // SAFETY: the caller guarantees the result.
-        unsafe { event.write(taken) };
+        event.write(ibv_async_event {
+            element: element(taken.element),
+            event_type: event_type(taken.kind),
+        });
         Ok(0)
     })
 }
 
 /// Acknowledges an event.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_ack_async_event(event: *mut ibv_async_event) {
-    // SAFETY: the caller guarantees an event.
-    let ibv_async_event { element, event_type } = unsafe { event.read() };
+pub unsafe extern "C" fn ibv_ack_async_event(event: &ibv_async_event) {
+    let ibv_async_event { element, event_type } = *event;
     let unacknowledged = match event_type {
         // SAFETY: its object is alive until this acknowledgement.
         sys::IBV_EVENT_CQ_ERR => unsafe { completion_queue::async_events(element.cast::<ibv_cq>()) },

@@ -1,6 +1,7 @@
 //! What a device and its port are (ibv_query_device(3), ibv_query_device_ex(3), ibv_query_port(3)).
 
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 
 use dat_soft_verbs::{DeviceAttributes, PortAttributes};
 use libc::size_t;
@@ -21,13 +22,12 @@ const MAX_GROUPS: c_int = 20;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_device(
     context: *mut ibv_context,
-    attributes: *mut ibv_device_attr,
+    attributes: &mut MaybeUninit<ibv_device_attr>,
 ) -> c_int {
     guard::status(|| {
         // SAFETY: the caller guarantees an open context.
         let from = unsafe { context::core(context) }.attributes();
-        // SAFETY: the caller guarantees the structure.
-        unsafe { attributes.write(device_attributes(&from)) };
+        attributes.write(device_attributes(&from));
         Ok(())
     })
 }

@@ -1,6 +1,7 @@
 //! Completion channels and their events (ibv_create_comp_channel(3), ibv_get_cq_event(3)).
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -48,8 +49,8 @@ pub unsafe extern "C" fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_get_cq_event(
     channel: *mut ibv_comp_channel,
-    cq: *mut *mut ibv_cq,
-    cq_context: *mut *mut c_void,
+    cq: &mut MaybeUninit<*mut ibv_cq>,
+    cq_context: &mut MaybeUninit<*mut c_void>,
 ) -> c_int {
     guard::number(|| {
         // SAFETY: the caller guarantees a live channel.
@@ -60,12 +61,9 @@ pub unsafe extern "C" fn ibv_get_cq_event(
         };
         let user = core.next_counted(count)?;
         let queue: *mut ibv_cq = object::at(user);
-        // SAFETY: the caller guarantees the result.
-        unsafe { cq.write(queue) };
+        cq.write(queue);
         // SAFETY: the queue is alive; the field never changes.
-        let context = unsafe { (*queue).cq_context };
-        // SAFETY: the caller guarantees the result.
-        unsafe { cq_context.write(context) };
+        cq_context.write(unsafe { (*queue).cq_context });
         Ok(0)
     })
 }

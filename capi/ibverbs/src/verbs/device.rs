@@ -1,6 +1,7 @@
 //! The list of devices (ibv_get_device_list(3)).
 
 use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use dat_sync::Lazy;
@@ -53,7 +54,9 @@ pub(crate) fn write(array: &mut [c_char], text: &str) {
 
 /// The devices, and their number if the pointer is not null. The list ends with a null pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv_device {
+pub extern "C" fn ibv_get_device_list(
+    count: Option<&mut MaybeUninit<c_int>>,
+) -> *mut *mut ibv_device {
     guard::object(|| {
         let mut list: Vec<*mut ibv_device> =
             DEVICES.iter().map(|device| (&raw const *device).cast_mut().cast()).collect();
@@ -66,9 +69,8 @@ pub unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv
         }
         // SAFETY: the memory was just allocated for this number of elements.
         unsafe { copy.copy_from_nonoverlapping(list.as_ptr(), list.len()) };
-        if !count.is_null() {
-            // SAFETY: the caller guarantees a valid pointer.
-            unsafe { count.write(c_int::try_from(length).unwrap_or(c_int::MAX)) };
+        if let Some(count) = count {
+            count.write(c_int::try_from(length).unwrap_or(c_int::MAX));
         }
         Ok(copy)
     })

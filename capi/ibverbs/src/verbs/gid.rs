@@ -1,6 +1,7 @@
 //! The GIDs and the partition key of the port (ibv_query_gid(3), ibv_query_gid_ex(3), ibv_query_pkey(3)).
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 use dat_soft_verbs::{DEFAULT_PKEY, GidEntry, PORT};
 use libc::{size_t, ssize_t};
@@ -41,7 +42,7 @@ pub unsafe extern "C" fn ibv_query_gid(
     context: *mut ibv_context,
     port: u8,
     index: c_int,
-    gid: *mut ibv_gid,
+    gid: &mut MaybeUninit<ibv_gid>,
 ) -> c_int {
     guard::number(|| {
         // SAFETY: the caller guarantees an open context.
@@ -52,8 +53,7 @@ pub unsafe extern "C" fn ibv_query_gid(
             return Err(INVALID);
         }
         let raw = table.get(index as usize).map_or([0; 16], |entry| entry.gid);
-        // SAFETY: the caller guarantees the GID.
-        unsafe { gid.write(ibv_gid { raw }) };
+        gid.write(ibv_gid { raw });
         Ok(0)
     })
 }
@@ -64,15 +64,14 @@ pub unsafe extern "C" fn ibv_query_gid_type(
     context: *mut ibv_context,
     port: u8,
     index: u32,
-    gid_type: *mut c_int,
+    gid_type: &mut MaybeUninit<c_int>,
 ) -> c_int {
     guard::number(|| {
         // SAFETY: the caller guarantees an open context.
         if port != PORT || index >= unsafe { length(context) }? {
             return Err(INVALID);
         }
-        // SAFETY: the caller guarantees the type.
-        unsafe { gid_type.write(SYSFS_ROCE_V2) };
+        gid_type.write(SYSFS_ROCE_V2);
         Ok(0)
     })
 }
@@ -142,18 +141,17 @@ pub unsafe extern "C" fn _ibv_query_gid_table(
 
 /// A partition key by its index, in network byte order: 0 or -1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_pkey(
+pub extern "C" fn ibv_query_pkey(
     _context: *mut ibv_context,
     port: u8,
     index: c_int,
-    key: *mut u16,
+    key: &mut MaybeUninit<u16>,
 ) -> c_int {
     guard::number(|| {
         if port != PORT || index != 0 {
             return Err(INVALID);
         }
-        // SAFETY: the caller guarantees the key.
-        unsafe { key.write(DEFAULT_PKEY.to_be()) };
+        key.write(DEFAULT_PKEY.to_be());
         Ok(0)
     })
 }

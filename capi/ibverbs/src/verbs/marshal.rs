@@ -3,6 +3,7 @@
 #![allow(non_camel_case_types, reason = "the names are those of the header")]
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 use rdma_verbs::sys::verbs::{ibv_ah_attr, ibv_gid, ibv_global_route, ibv_qp_attr, ibv_qp_cap};
 
@@ -114,64 +115,52 @@ fn address(from: &ib_uverbs_ah_attr) -> ibv_ah_attr {
 
 /// Converts the attributes of an address handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_copy_ah_attr_from_kern(
-    into: *mut ibv_ah_attr,
-    from: *const ib_uverbs_ah_attr,
+pub extern "C" fn ibv_copy_ah_attr_from_kern(
+    into: &mut MaybeUninit<ibv_ah_attr>,
+    from: &ib_uverbs_ah_attr,
 ) {
-    // SAFETY: the caller guarantees both structures.
-    let from = unsafe { from.read() };
-    // SAFETY: as above.
-    unsafe { into.write(address(&from)) };
+    into.write(address(from));
 }
 
 /// Converts the attributes of a queue pair.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_copy_qp_attr_from_kern(
-    into: *mut ibv_qp_attr,
-    from: *const ib_uverbs_qp_attr,
+pub extern "C" fn ibv_copy_qp_attr_from_kern(
+    into: &mut MaybeUninit<ibv_qp_attr>,
+    from: &ib_uverbs_qp_attr,
 ) {
-    // SAFETY: the caller guarantees both structures.
-    let from = unsafe { from.read() };
     let attributes = with_fields!(ibv_qp_attr of from:
         qp_state, cur_qp_state, path_mtu, path_mig_state, qkey, rq_psn, sq_psn, dest_qp_num, qp_access_flags, cap,
         pkey_index, alt_pkey_index, en_sqd_async_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic,
         min_rnr_timer, port_num, timeout, retry_cnt, rnr_retry, alt_port_num, alt_timeout;
         ah_attr: address(&from.ah_attr), alt_ah_attr: address(&from.alt_ah_attr), rate_limit: 0);
-    // SAFETY: as above.
-    unsafe { into.write(attributes) };
+    into.write(attributes);
 }
 
 /// Converts a path record of the kernel.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_copy_path_rec_from_kern(
-    into: *mut ibv_sa_path_rec,
-    from: *const ib_user_path_rec,
+pub extern "C" fn ibv_copy_path_rec_from_kern(
+    into: &mut MaybeUninit<ibv_sa_path_rec>,
+    from: &ib_user_path_rec,
 ) {
-    // SAFETY: the caller guarantees both structures.
-    let from = unsafe { from.read() };
     // The values of the enumeration of MTUs are small.
     let record = with_fields!(ibv_sa_path_rec of from:
         dlid, slid, flow_label, hop_limit, traffic_class, numb_path, pkey, sl, mtu_selector, rate_selector, rate,
         packet_life_time_selector, packet_life_time, preference;
         dgid: ibv_gid { raw: from.dgid }, sgid: ibv_gid { raw: from.sgid }, mtu: from.mtu as u8,
         raw_traffic: from.raw_traffic as c_int, reversible: from.reversible as c_int);
-    // SAFETY: as above.
-    unsafe { into.write(record) };
+    into.write(record);
 }
 
 /// Converts a path record for the kernel.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_copy_path_rec_to_kern(
-    into: *mut ib_user_path_rec,
-    from: *const ibv_sa_path_rec,
+pub extern "C" fn ibv_copy_path_rec_to_kern(
+    into: &mut MaybeUninit<ib_user_path_rec>,
+    from: &ibv_sa_path_rec,
 ) {
-    // SAFETY: the caller guarantees both structures.
-    let from = unsafe { from.read() };
     let record = with_fields!(ib_user_path_rec of from:
         dlid, slid, flow_label, hop_limit, traffic_class, numb_path, pkey, sl, mtu_selector, rate_selector, rate,
         packet_life_time_selector, packet_life_time, preference;
         dgid: from.dgid.raw, sgid: from.sgid.raw, mtu: from.mtu.into(),
         raw_traffic: from.raw_traffic as u32, reversible: from.reversible as u32);
-    // SAFETY: as above.
-    unsafe { into.write(record) };
+    into.write(record);
 }

@@ -1,6 +1,7 @@
 //! Queue pairs (ibv_create_qp(3), ibv_modify_qp(3), ibv_query_qp(3)).
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use dat_soft_verbs::{QueuePair, QueuePairInit, QueuePairType};
@@ -107,14 +108,10 @@ unsafe fn create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_create_qp(
     pd: *mut ibv_pd,
-    init: *mut ibv_qp_init_attr,
+    init: &mut ibv_qp_init_attr,
 ) -> *mut ibv_qp {
-    guard::object(|| {
-        // SAFETY: the caller guarantees the structure.
-        let init = unsafe { &mut *init };
-        // SAFETY: the caller guarantees the objects.
-        unsafe { create(pd, init, None) }
-    })
+    // SAFETY: the caller guarantees the objects.
+    guard::object(|| unsafe { create(pd, init, None) })
 }
 
 /// The operation of `ibv_create_qp_ex`: with the calls `ibv_wr_*` if the program requests them.
@@ -160,12 +157,10 @@ pub unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_modify_qp(
     qp: *mut ibv_qp,
-    attributes: *mut ibv_qp_attr,
+    attributes: &ibv_qp_attr,
     mask: c_int,
 ) -> c_int {
     guard::status(|| {
-        // SAFETY: the caller guarantees the structure.
-        let attributes = unsafe { &*attributes };
         // SAFETY: the caller guarantees a live queue pair.
         let core = unsafe { core(qp) };
         let (changes, mask) = queue_pair_attributes::from_c(attributes, mask as u32)?;
@@ -179,9 +174,9 @@ pub unsafe extern "C" fn ibv_modify_qp(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_qp(
     qp: *mut ibv_qp,
-    attributes: *mut ibv_qp_attr,
+    attributes: &mut MaybeUninit<ibv_qp_attr>,
     _mask: c_int,
-    init: *mut ibv_qp_init_attr,
+    init: &mut MaybeUninit<ibv_qp_init_attr>,
 ) -> c_int {
     guard::status(|| {
         // SAFETY: the caller guarantees a live queue pair.
@@ -189,10 +184,8 @@ pub unsafe extern "C" fn ibv_query_qp(
         // SAFETY: as above; the field never changes.
         let whole = unsafe { &(*qp.cast::<Qp>()).init };
         write_field!(qp, state = found.qp_state);
-        // SAFETY: the caller guarantees the structure.
-        unsafe { attributes.write(found) };
-        // SAFETY: the caller guarantees the structure.
-        unsafe { init.write(ibv_qp_init_attr { ..*whole }) };
+        attributes.write(found);
+        init.write(ibv_qp_init_attr { ..*whole });
         Ok(())
     })
 }

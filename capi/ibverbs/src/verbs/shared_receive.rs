@@ -1,6 +1,7 @@
 //! Shared receive queues (ibv_create_srq(3), ibv_post_srq_recv(3)).
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use dat_soft_verbs::{SharedReceiveInit, SharedReceiveQueue};
@@ -81,15 +82,13 @@ pub(crate) unsafe extern "C" fn create_extended(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_modify_srq(
     srq: *mut ibv_srq,
-    attributes: *mut ibv_srq_attr,
+    attributes: &ibv_srq_attr,
     mask: c_int,
 ) -> c_int {
     guard::status(|| {
         if mask & !(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) != 0 {
             return Err(INVALID);
         }
-        // SAFETY: the caller guarantees the structure.
-        let attributes = unsafe { &*attributes };
         let max_wr = (mask & IBV_SRQ_MAX_WR != 0).then_some(attributes.max_wr);
         let limit = (mask & IBV_SRQ_LIMIT != 0).then_some(attributes.srq_limit);
         // SAFETY: the caller guarantees a live queue.
@@ -99,14 +98,16 @@ pub unsafe extern "C" fn ibv_modify_srq(
 
 /// The size and the limit of a queue: 0 or an errno.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_srq(srq: *mut ibv_srq, attributes: *mut ibv_srq_attr) -> c_int {
+pub unsafe extern "C" fn ibv_query_srq(
+    srq: *mut ibv_srq,
+    attributes: &mut MaybeUninit<ibv_srq_attr>,
+) -> c_int {
     guard::status(|| {
         // SAFETY: the caller guarantees a live queue.
         let found = unsafe { core(srq) }.query();
         let found =
             ibv_srq_attr { max_wr: found.max_wr, max_sge: found.max_sge, srq_limit: found.limit };
-        // SAFETY: the caller guarantees the structure.
-        unsafe { attributes.write(found) };
+        attributes.write(found);
         Ok(())
     })
 }
