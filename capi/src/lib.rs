@@ -12,6 +12,7 @@ pub use ::abi;
 mod foreign;
 mod adapters;
 mod argument;
+#[macro_use]
 mod call;
 #[cfg(dat2)]
 mod call_v2;

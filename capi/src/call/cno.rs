@@ -49,23 +49,14 @@ pub(crate) unsafe fn modify_agent(
     OK
 }
 
-pub(crate) unsafe fn query(
-    cno_handle: DAT_CNO_HANDLE,
-    cno_param_mask: DAT_CNO_PARAM_MASK,
-    cno_param: *mut DAT_CNO_PARAM,
-) -> CallResult {
-    let cno: Cno = object(cno_handle)?;
-    mask(cno_param_mask, FIELDS, 2)?;
-    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let output = unsafe { out(cno_param, 3) }?;
+query_call! { Cno as DAT_CNO_PARAM, FIELDS: |cno, cno_handle| {
     let ia_handle = adapters::handle_of(&cno.adapter());
     let param = handle::storage_of::<Cno, _>(cno_handle, |kept| {
         let agent = kept.agent.map(|Agent(agent)| agent);
         structs::cno_param(ia_handle, &cno, agent, &kept.more)
     })?;
-    output.write(param?);
-    OK
-}
+    param?
+}}
 
 /// The stack frames of a wait have no destructors: see [`cancel`].
 pub(crate) unsafe fn wait(

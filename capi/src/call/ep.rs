@@ -7,15 +7,7 @@ use super::*;
 use crate::convert::address::{self, adapter_to_c};
 use crate::convert::{boolean, endpoint};
 
-pub(crate) unsafe fn query(
-    ep_handle: DAT_EP_HANDLE,
-    ep_param_mask: DAT_EP_PARAM_MASK,
-    ep_param: *mut DAT_EP_PARAM,
-) -> CallResult {
-    let endpoint: Ep = object(ep_handle)?;
-    mask(ep_param_mask, DAT_EP_FIELD_ALL, 2)?;
-    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let output = unsafe { out(ep_param, 3) }?;
+query_call! { Ep as DAT_EP_PARAM, DAT_EP_FIELD_ALL: |endpoint, ep_handle| {
     let param = endpoint.query()?;
     let shown = handle::with_storage(ep_handle, |kept| {
         let local = kept.local_address.set(adapter_to_c(param.local_address)).cast();
@@ -26,9 +18,8 @@ pub(crate) unsafe fn query(
         (local, remote, endpoint::attributes_to_c(&param.attributes, kept))
     });
     let (local, remote, attributes) = shown.ok_or_else(|| gone("dat_ep_query"))?;
-    output.write(endpoint::param_to_c(&endpoint, &param, (local, remote), attributes));
-    OK
-}
+    endpoint::param_to_c(&endpoint, &param, (local, remote), attributes)
+}}
 
 #[cold]
 fn gone(operation: &'static str) -> Error {

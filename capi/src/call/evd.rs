@@ -33,25 +33,16 @@ pub(crate) unsafe fn create(
     OK
 }
 
-pub(crate) unsafe fn query(
-    evd_handle: DAT_EVD_HANDLE,
-    evd_param_mask: DAT_EVD_PARAM_MASK,
-    evd_param: *mut DAT_EVD_PARAM,
-) -> CallResult {
-    let evd: Evd = object(evd_handle)?;
-    mask(evd_param_mask, DAT_EVD_FIELD_ALL, 2)?;
-    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let output = unsafe { out(evd_param, 3) }?;
+query_call! { Evd as DAT_EVD_PARAM, DAT_EVD_FIELD_ALL: |evd, evd_handle| {
     let param = evd.query()?;
-    output.write(DAT_EVD_PARAM {
+    DAT_EVD_PARAM {
         ia_handle: adapters::handle_of(&evd.adapter()),
         evd_qlen: convert::count(param.qlen),
         evd_state: state(&param),
         cno_handle: param.cno.map_or(DAT_HANDLE_NULL, |cno| handle::of_number(cno.id())),
         evd_flags: param.flags.bits(),
-    });
-    OK
-}
+    }
+}}
 
 fn state(param: &EvdParam) -> DAT_EVD_STATE {
     let enabled = if param.enabled { DAT_EVD_STATE_ENABLED } else { DAT_EVD_STATE_DISABLED };

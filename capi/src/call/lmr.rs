@@ -130,21 +130,12 @@ impl CreateCall {
     }
 }
 
-pub(crate) unsafe fn query(
-    lmr_handle: DAT_LMR_HANDLE,
-    lmr_param_mask: DAT_LMR_PARAM_MASK,
-    lmr_param: *mut DAT_LMR_PARAM,
-) -> CallResult {
-    let lmr: Lmr = object(lmr_handle)?;
-    mask(lmr_param_mask, DAT_LMR_FIELD_ALL, 2)?;
-    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let output = unsafe { out(lmr_param, 3) }?;
+query_call! { Lmr as DAT_LMR_PARAM, DAT_LMR_FIELD_ALL: |lmr, lmr_handle| {
     let param = lmr.query()?;
     let region = handle::storage_of::<Lmr, _>(lmr_handle, |kept| kept.region)?;
     let region = region.ok_or_else(|| invalid_handle(lmr_handle, Lmr::SUBTYPE))?;
-    output.write(lmr_param_to_c(adapters::handle_of(&lmr.adapter()), region, &param));
-    OK
-}
+    lmr_param_to_c(adapters::handle_of(&lmr.adapter()), region, &param)
+}}
 
 /// Maximum number of segments in one sync call.
 const MAX_SEGMENTS: u64 = 1 << 20;

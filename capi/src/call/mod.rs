@@ -13,6 +13,24 @@ macro_rules! simple_calls {
     )+};
 }
 
+/// The call that queries an object: its parameters in C, and the mask of all of them.
+macro_rules! query_call {
+    ($type:ident as $param:ident, $fields:ident: |$object:ident, $handle:ident| $parameters:block) => {
+        pub(crate) unsafe fn query(
+            $handle: DAT_HANDLE,
+            fields: impl Into<u64>,
+            output: *mut $param,
+        ) -> CallResult {
+            let $object: $type = object($handle)?;
+            mask(fields, $fields, 2)?;
+            // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
+            let output = unsafe { out(output, 3) }?;
+            output.write($parameters);
+            OK
+        }
+    };
+}
+
 /// The call that frees an object.
 macro_rules! end_call {
     ($type:ident) => {

@@ -49,17 +49,9 @@ pub(crate) unsafe fn create_any(
     OK
 }
 
-pub(crate) unsafe fn query(
-    psp_handle: DAT_PSP_HANDLE,
-    psp_param_mask: DAT_PSP_PARAM_MASK,
-    psp_param: *mut DAT_PSP_PARAM,
-) -> CallResult {
-    let psp: Psp = object(psp_handle)?;
-    mask(psp_param_mask, DAT_PSP_FIELD_ALL, 2)?;
-    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let output = unsafe { out(psp_param, 3) }?;
+query_call! { Psp as DAT_PSP_PARAM, DAT_PSP_FIELD_ALL: |psp, psp_handle| {
     let param = psp.query()?;
-    output.write(DAT_PSP_PARAM {
+    DAT_PSP_PARAM {
         ia_handle: adapters::handle_of(&psp.adapter()),
         conn_qual: param.qualifier,
         evd_handle: handle::of_number(param.evd.id()),
@@ -67,8 +59,7 @@ pub(crate) unsafe fn query(
             EpProvision::Consumer => DAT_PSP_CONSUMER_FLAG,
             EpProvision::Provider => DAT_PSP_PROVIDER_FLAG,
         },
-    });
-    OK
-}
+    }
+}}
 
 end_call! { Psp }

@@ -30,20 +30,11 @@ pub(crate) unsafe fn create_with(
     OK
 }
 
-pub(crate) unsafe fn query(
-    rmr_handle: DAT_RMR_HANDLE,
-    rmr_param_mask: DAT_RMR_PARAM_MASK,
-    rmr_param: *mut DAT_RMR_PARAM,
-) -> CallResult {
-    let rmr: Rmr = object(rmr_handle)?;
-    mask(rmr_param_mask, DAT_RMR_FIELD_ALL, 2)?;
-    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let output = unsafe { out(rmr_param, 3) }?;
+query_call! { Rmr as DAT_RMR_PARAM, DAT_RMR_FIELD_ALL: |rmr, rmr_handle| {
     let ia_handle = adapters::handle_of(&rmr.adapter());
     let param = rmr.query()?;
-    output.write(rmr_param_to_c(ia_handle, &param));
-    OK
-}
+    rmr_param_to_c(ia_handle, &param)
+}}
 
 /// The arguments of a bind, in either version of the API.
 pub(crate) struct BindCall {

@@ -21,25 +21,16 @@ pub(crate) unsafe fn create(
     OK
 }
 
-pub(crate) unsafe fn query(
-    rsp_handle: DAT_RSP_HANDLE,
-    rsp_param_mask: DAT_RSP_PARAM_MASK,
-    rsp_param: *mut DAT_RSP_PARAM,
-) -> CallResult {
-    let rsp: Rsp = object(rsp_handle)?;
-    mask(rsp_param_mask, DAT_RSP_FIELD_ALL, 2)?;
-    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let output = unsafe { out(rsp_param, 3) }?;
+query_call! { Rsp as DAT_RSP_PARAM, DAT_RSP_FIELD_ALL: |rsp, rsp_handle| {
     let param = rsp.query()?;
     let ia = rsp.adapter();
-    output.write(DAT_RSP_PARAM {
+    DAT_RSP_PARAM {
         ia_handle: adapters::handle_of(&ia),
         conn_qual: param.qualifier,
         evd_handle: handle::of_number(param.evd.id()),
         // If the provider created the endpoint, this is where C first receives its handle.
         ep_handle: handle::attach(param.ep, adapters::table(&ia)),
-    });
-    OK
-}
+    }
+}}
 
 end_call! { Rsp }

@@ -26,17 +26,9 @@ pub(crate) unsafe fn create(
     OK
 }
 
-pub(crate) unsafe fn query(
-    srq_handle: DAT_SRQ_HANDLE,
-    srq_param_mask: DAT_SRQ_PARAM_MASK,
-    srq_param: *mut DAT_SRQ_PARAM,
-) -> CallResult {
-    let srq: Srq = object(srq_handle)?;
-    mask(srq_param_mask, DAT_SRQ_FIELD_ALL, 2)?;
-    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let output = unsafe { out(srq_param, 3) }?;
+query_call! { Srq as DAT_SRQ_PARAM, DAT_SRQ_FIELD_ALL: |srq, srq_handle| {
     let param = srq.query()?;
-    output.write(DAT_SRQ_PARAM {
+    DAT_SRQ_PARAM {
         ia_handle: adapters::handle_of(&srq.adapter()),
         srq_state: DAT_SRQ_STATE_OPERATIONAL,
         pz_handle: handle::of_number(param.pz.id()),
@@ -45,9 +37,8 @@ pub(crate) unsafe fn query(
         low_watermark: convert::count(param.attributes.low_watermark),
         available_dto_count: convert::count(param.available_dto_count),
         outstanding_dto_count: convert::count(param.outstanding_dto_count),
-    });
-    OK
-}
+    }
+}}
 
 #[inline]
 pub(crate) unsafe fn post_recv(

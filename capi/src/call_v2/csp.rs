@@ -27,31 +27,20 @@ pub(crate) unsafe fn create(
     OK
 }
 
-pub(crate) unsafe fn query(
-    csp_handle: DAT_CSP_HANDLE,
-    csp_param_mask: DAT_CSP_PARAM_MASK,
-    csp_param: *mut DAT_CSP_PARAM,
-) -> CallResult {
-    let csp: Csp = object(csp_handle)?;
-    mask(csp_param_mask, DAT_CSP_FIELD_ALL, 2)?;
-    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let output = unsafe { out(csp_param, 3) }?;
+query_call! { Csp as DAT_CSP_PARAM, DAT_CSP_FIELD_ALL: |csp, csp_handle| {
     let param = csp.query()?;
     let (comm, address) = handle::storage_of::<Csp, _>(csp_handle, |kept| {
         let comm = param.comm;
         let comm = kept.more.comm.set([comm.domain, comm.kind, comm.protocol]);
         (comm, kept.local_address.set(address::to_c(param.address)))
     })?;
-    output.write(DAT_CSP_PARAM {
+    DAT_CSP_PARAM {
         ia_handle: adapters::handle_of(&csp.adapter()),
         // A struct of three numbers in this order.
         comm: comm.cast(),
         address_ptr: address.cast(),
         evd_handle: handle::of_number(param.evd.id()),
-    });
-    OK
-}
+    }
+}}
 
-pub(crate) unsafe fn free(csp_handle: DAT_CSP_HANDLE) -> CallResult {
-    end(csp_handle, Csp::free)
-}
+end_call! { Csp }
