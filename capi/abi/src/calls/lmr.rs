@@ -35,7 +35,7 @@ table! { ($) lmr_calls {
         rmr_context: *mut DAT_RMR_CONTEXT,
         registered_length: *mut DAT_VLEN,
         registered_address: *mut DAT_VADDR,
-    ) = version::lmr_create, lmr_create_func: DAT_LMR_CREATE_FUNC of adapter
+    ) = call::lmr::create, lmr_create_func: DAT_LMR_CREATE_FUNC of adapter
         undo dat_lmr_free(lmr_handle);
 } v2 {
     grow fn dat_lmr_create(
@@ -51,6 +51,6 @@ table! { ($) lmr_calls {
         rmr_context: *mut DAT_RMR_CONTEXT,
         registered_length: *mut DAT_VLEN,
         registered_address: *mut DAT_VADDR,
-    ) = version::lmr_create, lmr_create_func: DAT_LMR_CREATE_FUNC of adapter
+    ) = call::lmr::create, lmr_create_func: DAT_LMR_CREATE_FUNC of adapter
         undo dat_lmr_free(lmr_handle);
 }}

@@ -22,7 +22,7 @@ table! { ($) rmr_calls {
         user_cookie: DAT_RMR_COOKIE,
         completion_flags: DAT_COMPLETION_FLAGS,
         rmr_context: *mut DAT_RMR_CONTEXT,
-    ) = version::rmr_bind, rmr_bind_func: DAT_RMR_BIND_FUNC of object;
+    ) = call::rmr::bind, rmr_bind_func: DAT_RMR_BIND_FUNC of object;
 } v2 {
     grow fn dat_rmr_create_for_ep(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
         = call_v2::rmr::create_for_ep, rmr_create_for_ep_func: DAT_RMR_CREATE_FOR_EP_FUNC of object
@@ -38,5 +38,5 @@ table! { ($) rmr_calls {
         user_cookie: DAT_RMR_COOKIE,
         completion_flags: DAT_COMPLETION_FLAGS,
         rmr_context: *mut DAT_RMR_CONTEXT,
-    ) = version::rmr_bind, rmr_bind_func: DAT_RMR_BIND_FUNC of object;
+    ) = call::rmr::bind, rmr_bind_func: DAT_RMR_BIND_FUNC of object;
 }}
