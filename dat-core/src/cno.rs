@@ -96,7 +96,7 @@ struct State {
     agent: Option<ProxyAgent>,
 }
 
-object_handle!(Cno, CnoInner);
+object_handle!(Cno, shared CnoInner);
 
 /// An agent is called by the thread that brings an event, which must not be a waiter.
 fn note_agent(base: &Base, agent: Option<&ProxyAgent>) {
@@ -138,14 +138,6 @@ impl Ia {
 }
 
 impl Cno {
-    pub(crate) fn inner(&self) -> &Arc<CnoInner> {
-        &self.inner
-    }
-
-    pub(crate) fn from_inner(inner: &Arc<CnoInner>) -> Self {
-        Self { inner: Arc::clone(inner) }
-    }
-
     /// Waits for a trigger (dat_cno_wait(3DAT)). Returns the dispatcher that triggered as a hint:
     /// the caller should check every attached dispatcher. `None` if the adapter was closed, the
     /// dispatcher was freed, or all attached dispatchers were.

@@ -280,8 +280,21 @@ impl<T: Based> Drop for Hold<T> {
 }
 
 /// Gives a public handle type the methods that all have: id, liveness, adapter and consumer
-/// context.
+/// context. Other objects refer to an object that is `shared`, and create its handle again.
 macro_rules! object_handle {
+    ($handle:ident, shared $inner:ty) => {
+        object_handle!($handle, $inner);
+
+        impl $handle {
+            pub(crate) fn inner(&self) -> &std::sync::Arc<$inner> {
+                &self.inner
+            }
+
+            pub(crate) fn from_inner(inner: &std::sync::Arc<$inner>) -> Self {
+                Self { inner: std::sync::Arc::clone(inner) }
+            }
+        }
+    };
     ($handle:ident, $inner:ty) => {
         impl $handle {
             /// The number of the object, unique among live objects of the process.

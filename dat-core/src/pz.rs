@@ -35,7 +35,7 @@ pub(crate) struct PzInner {
     pub(crate) domain: Arc<dyn ProtectionDomain>,
 }
 
-object_handle!(Pz, PzInner);
+object_handle!(Pz, shared PzInner);
 
 impl Ia {
     /// Creates a protection zone (dat_pz_create(3DAT)).
@@ -57,14 +57,6 @@ impl Ia {
 }
 
 impl Pz {
-    pub(crate) fn inner(&self) -> &Arc<PzInner> {
-        &self.inner
-    }
-
-    pub(crate) fn from_inner(inner: &Arc<PzInner>) -> Self {
-        Self { inner: Arc::clone(inner) }
-    }
-
     /// Frees the zone (dat_pz_free(3DAT)).
     ///
     /// # Errors

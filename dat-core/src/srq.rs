@@ -62,7 +62,7 @@ pub(crate) struct SrqInner {
     attributes: Mutex<SrqAttributes>,
 }
 
-object_handle!(Srq, SrqInner);
+object_handle!(Srq, shared SrqInner);
 
 /// The configuration of a shared receive queue (`DAT_SRQ_ATTR`).
 ///
@@ -189,14 +189,6 @@ fn check_watermarks(ia: &IaInner) -> Result<()> {
 }
 
 impl Srq {
-    pub(crate) fn inner(&self) -> &Arc<SrqInner> {
-        &self.inner
-    }
-
-    pub(crate) fn from_inner(inner: &Arc<SrqInner>) -> Self {
-        Self { inner: Arc::clone(inner) }
-    }
-
     /// Adds a buffer (dat_srq_post_recv(3DAT)).
     ///
     /// # Errors

@@ -88,19 +88,11 @@ pub(crate) struct EvdInner {
     cno: Mutex<Option<Hold<CnoInner>>>,
 }
 
-object_handle!(Evd, EvdInner);
+object_handle!(Evd, shared EvdInner);
 
 const DEQUEUE: &str = "dat_evd_dequeue";
 
 impl Evd {
-    pub(crate) fn from_inner(inner: &Arc<EvdInner>) -> Self {
-        Self { inner: Arc::clone(inner) }
-    }
-
-    pub(crate) fn inner(&self) -> &Arc<EvdInner> {
-        &self.inner
-    }
-
     /// Takes the first event, if there is one, into `event` (dat_evd_dequeue(3DAT)); returns
     /// whether there was one.
     ///
