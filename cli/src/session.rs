@@ -6,8 +6,8 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, Connect, ConnectionEventKind, DtoCompletion, EpProvision, Evd, Event, Ia, Lmr, Memory,
-    MemorySource, Privileges, Psp, Pz, Timeout,
+    Close, Connect, ConnectionEventKind, EpProvision, Evd, Event, Ia, Lmr, Memory, MemorySource,
+    Privileges, Psp, Pz, Timeout,
 };
 
 use crate::error::CliError;
@@ -117,25 +117,6 @@ impl Pair {
         done.extend(self.passive.free());
         done.push(self.arrivals.free());
         Ok(done.into_iter().collect::<dat_core::Result<()>>()?)
-    }
-
-    /// Waits for an event, blocking.
-    pub(crate) fn await_event(
-        &self,
-        evd: &Evd,
-        what: &str,
-        event: &mut Event,
-    ) -> Result<(), CliError> {
-        side::await_event(evd, what, self.timeout, event)
-    }
-
-    /// Waits for the completion of one operation, blocking, and checks it.
-    pub(crate) fn await_completion(
-        &self,
-        evd: &Evd,
-        expected: &DtoCompletion,
-    ) -> Result<(), CliError> {
-        side::await_completion(evd, expected, self.timeout)
     }
 }
 

@@ -114,6 +114,63 @@ impl Side {
         }
     }
 
+    /// Waits for an event of one of its dispatchers, blocking.
+    pub(crate) fn await_event(
+        &self,
+        evd: &Evd,
+        what: &str,
+        event: &mut Event,
+    ) -> Result<(), CliError> {
+        await_event(evd, what, self.timeout, event)
+    }
+
+    /// Waits for the completion of a request, blocking, and checks it.
+    pub(crate) fn await_request(
+        &self,
+        operation: Operation,
+        cookie: u64,
+        length: u64,
+    ) -> Result<(), CliError> {
+        let expected = DtoCompletion { operation, cookie, length, ..DtoCompletion::default() };
+        self.await_completion(&self.request, expected)
+    }
+
+    /// Waits for the completion of a receive, blocking, and checks it.
+    pub(crate) fn await_receive(
+        &self,
+        cookie: u64,
+        length: u64,
+        status: DtoStatus,
+    ) -> Result<(), CliError> {
+        let operation = Operation::Receive;
+        let expected =
+            DtoCompletion { operation, cookie, length, status, ..DtoCompletion::default() };
+        self.await_completion(&self.recv, expected)
+    }
+
+    fn await_completion(&self, evd: &Evd, expected: DtoCompletion) -> Result<(), CliError> {
+        let expected = DtoCompletion { ep: self.ep.id(), ..expected };
+        let mut event = Event::default();
+        let name = operation_name(expected.operation);
+        self.await_event(evd, &format!("{name} completion"), &mut event)?;
+        let Event::Dto(found) = event else {
+            return Err(CliError::unexpected(format!(
+                "expected a {name} completion, got {event:?}"
+            )));
+        };
+        if found.status != expected.status && found.status != DtoStatus::Success {
+            return Err(CliError::completion(name, found.status));
+        }
+        // A flushed operation transferred nothing, and the requester of an RDMA operation knows
+        // the length.
+        let counted = found.status == DtoStatus::Success && !expected.operation.is_request();
+        let length = if counted { found.length } else { expected.length };
+        if (DtoCompletion { length, ..found }) != expected {
+            return Err(CliError::unexpected(format!("expected {expected:?}, got {found:?}")));
+        }
+        Ok(())
+    }
+
     /// Frees all objects; continues after a failure.
     pub(crate) fn free(&self) -> [dat_core::Result<()>; 4] {
         [self.ep.free(), self.recv.free(), self.request.free(), self.connection.free()]
@@ -156,7 +213,7 @@ pub(crate) fn operation_name(operation: Operation) -> &'static str {
 }
 
 /// Waits for an event, blocking.
-pub(crate) fn await_event(
+fn await_event(
     evd: &Evd,
     what: &str,
     timeout: Duration,
@@ -166,29 +223,4 @@ pub(crate) fn await_event(
         return Ok(());
     }
     Err(CliError::timed_out(what, timeout))
-}
-
-/// Waits for the completion of one operation, blocking, and checks it.
-pub(crate) fn await_completion(
-    evd: &Evd,
-    expected: &DtoCompletion,
-    timeout: Duration,
-) -> Result<(), CliError> {
-    let mut event = Event::default();
-    let name = operation_name(expected.operation);
-    await_event(evd, &format!("{name} completion"), timeout, &mut event)?;
-    let Event::Dto(found) = event else {
-        return Err(CliError::unexpected(format!("expected a {name} completion, got {event:?}")));
-    };
-    if found.status != expected.status && found.status != DtoStatus::Success {
-        return Err(CliError::completion(name, found.status));
-    }
-    // A flushed operation transferred nothing, and the requester of an RDMA operation knows
-    // the length.
-    let counted = found.status == DtoStatus::Success && !expected.operation.is_request();
-    let length = if counted { found.length } else { expected.length };
-    if (DtoCompletion { length, ..found }) != *expected {
-        return Err(CliError::unexpected(format!("expected {expected:?}, got {found:?}")));
-    }
-    Ok(())
 }

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use dat_core::{
-    AsyncErrorKind, Close, DtoCompletion, DtoStatus, EpAttributes, Event, Failure, Ia, Operation,
-    Pz, Registry,
-};
+use dat_core::{AsyncErrorKind, Close, DtoStatus, EpAttributes, Event, Failure, Ia, Pz, Registry};
 
 use super::pieces::Stopwatch;
 use super::rmr::RmrSteps;
@@ -166,46 +163,28 @@ impl Local {
         }
         pair.disconnect()?;
         for (cookie, (side, _)) in (1..).zip(sides) {
-            let flushed = DtoCompletion {
-                ep: side.ep.id(),
-                cookie,
-                operation: Operation::Receive,
-                status: DtoStatus::Flushed,
-                ..DtoCompletion::default()
-            };
-            pair.await_completion(&side.recv, &flushed)?;
+            side.await_receive(cookie, 0, DtoStatus::Flushed)?;
         }
         Ok(Done::Passed("reported on both sides, pending receives flushed".to_owned()))
     }
 
     /// Frees all objects, users before the objects that they use.
     pub(super) fn close(&mut self) -> Result<Done, CliError> {
-        let mut first = Ok(());
-        let mut keep = |done: Result<(), CliError>| {
-            if first.is_ok() {
-                first = done;
-            }
-        };
-        if let Some(rmr) = self.rmr.take() {
-            keep(rmr.rmr.free().map_err(CliError::from));
-        }
-        if let Some(pair) = self.pair.take() {
-            keep(pair.free());
-        }
+        let result = |freed: dat_core::Result<()>| freed.map_err(CliError::from);
+        let mut done: Vec<Result<(), CliError>> = Vec::new();
+        done.extend(self.rmr.take().map(|rmr| result(rmr.rmr.free())));
+        done.extend(self.pair.take().map(Pair::free));
         if let Some(buffers) = self.buffers.take() {
             let Buffers { active_out, active_into, passive_out, passive_into, .. } = buffers;
-            for buffer in [active_out, active_into, passive_out, passive_into] {
-                keep(buffer.lmr.free().map_err(CliError::from));
-            }
+            let all = [active_out, active_into, passive_out, passive_into];
+            done.extend(all.map(|buffer| result(buffer.lmr.free())));
         }
-        if let Some(pz) = self.pz.take() {
-            keep(pz.free().map_err(CliError::from));
-        }
+        done.extend(self.pz.take().map(|pz| result(pz.free())));
         if let Some(ia) = self.ia.take() {
-            keep(asynchronous_error(&ia));
-            keep(ia.close(Close::Graceful).map_err(CliError::from));
+            done.extend([asynchronous_error(&ia), result(ia.close(Close::Graceful))]);
         }
-        first.map(|()| Done::Passed("gracefully, no objects left".to_owned()))
+        done.into_iter().collect::<Result<(), CliError>>()?;
+        Ok(Done::Passed("gracefully, no objects left".to_owned()))
     }
 }
 

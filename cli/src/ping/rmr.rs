@@ -37,7 +37,7 @@ fn bind(rmr: &Rmr, pair: &Pair, into: &Buffer, piece: Piece, cookie: u64) -> Res
         },
     )?;
     let mut event = Event::default();
-    pair.await_event(&pair.passive.request, "bind completion", &mut event)?;
+    pair.passive.await_event(&pair.passive.request, "bind completion", &mut event)?;
     let status = DtoStatus::Success;
     let expected = RmrBindCompletion { ep: pair.passive.ep.id(), rmr: rmr.id(), cookie, status };
     match event {
@@ -111,7 +111,7 @@ impl Local {
         way.prepare(5205)?;
         way.post_write(5205, &from, piece, first)?;
         let mut event = Event::default();
-        pair.await_event(&pair.active.request, "RDMA write completion", &mut event)?;
+        pair.active.await_event(&pair.active.request, "RDMA write completion", &mut event)?;
         let status = match event {
             Event::Dto(completion) if completion.cookie == 5205 => completion.status,
             other => {

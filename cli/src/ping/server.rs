@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind, Cr, DtoCompletion, DtoStatus, EpProvision,
-    EpState, Evd, Event, Ia, Operation, Psp, Pz, Registry, Timeout,
+    Close, CompletionFlags, ConnectionEventKind, Cr, DtoStatus, EpProvision, EpState, Evd, Event,
+    Ia, Operation, Psp, Pz, Registry, Timeout,
 };
 use serde::Serialize;
 
@@ -143,7 +143,7 @@ impl Slots {
     fn send_back(&self, side: &Side, messages: &mut u64) -> Result<(), CliError> {
         let mut event = Event::default();
         loop {
-            side::await_event(&side.recv, "message", side.timeout, &mut event)?;
+            side.await_event(&side.recv, "message", &mut event)?;
             let Event::Dto(message) = &event else {
                 return Err(CliError::unexpected(format!("expected a message, got {event:?}")));
             };
@@ -160,14 +160,7 @@ impl Slots {
             let piece = self.buffer.lmr.triplet(slot * self.size, length)?;
             let pieces = if length == 0 { &[][..] } else { &[piece][..] };
             side.ep.post_send(pieces, slot, CompletionFlags::empty())?;
-            let sent = DtoCompletion {
-                ep: side.ep.id(),
-                cookie: slot,
-                length,
-                operation: Operation::Send,
-                ..DtoCompletion::default()
-            };
-            side::await_completion(&side.request, &sent, side.timeout)?;
+            side.await_request(Operation::Send, slot, length)?;
             self.receive(side, slot)?;
             *messages += 1;
         }

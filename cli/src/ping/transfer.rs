@@ -1,6 +1,6 @@
 //! The steps that transfer data, and the check that every byte went where it belongs.
 
-use dat_core::{CompletionFlags, DtoCompletion, Operation, RmrTriplet};
+use dat_core::{CompletionFlags, DtoStatus, Operation, RmrTriplet};
 
 use super::local::{Buffers, LONGEST, Local};
 use super::pieces::{
@@ -17,7 +17,6 @@ use crate::units;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way<'a> {
     checking: &'a Stopwatch,
-    pair: &'a Pair,
     giver: &'a Side,
     out: &'a Buffer,
     taker: &'a Side,
@@ -29,7 +28,6 @@ impl<'a> Way<'a> {
     pub(super) fn there(pair: &'a Pair, buffers: &'a Buffers) -> Self {
         Self {
             checking: &buffers.checking,
-            pair,
             giver: &pair.active,
             out: &buffers.active_out,
             taker: &pair.passive,
@@ -41,7 +39,6 @@ impl<'a> Way<'a> {
     pub(super) fn back(pair: &'a Pair, buffers: &'a Buffers) -> Self {
         Self {
             checking: &buffers.checking,
-            pair,
             giver: &pair.passive,
             out: &buffers.passive_out,
             taker: &pair.active,
@@ -56,16 +53,9 @@ impl<'a> Way<'a> {
         let length = total(from);
         self.taker.ep.post_recv(&triplets(self.into, to)?, seed + 1, flags)?;
         self.giver.ep.post_send(&triplets(self.out, from)?, seed, flags)?;
-        let received = DtoCompletion {
-            ep: self.taker.ep.id(),
-            cookie: seed + 1,
-            length,
-            operation: Operation::Receive,
-            ..DtoCompletion::default()
-        };
         // A failed send flushes the receive, so the completion of the send has the cause.
-        self.finish(self.giver, Operation::Send, seed, length)?;
-        self.pair.await_completion(&self.taker.recv, &received)?;
+        self.giver.await_request(Operation::Send, seed, length)?;
+        self.taker.await_receive(seed + 1, length, DtoStatus::Success)?;
         self.check("the message", seed, from, to)
     }
 
@@ -79,7 +69,7 @@ impl<'a> Way<'a> {
     ) -> Result<(), CliError> {
         self.prepare(seed)?;
         self.post_write(seed, from, to, context)?;
-        self.finish(self.giver, Operation::RdmaWrite, seed, total(from))?;
+        self.giver.await_request(Operation::RdmaWrite, seed, total(from))?;
         self.check("the written data", seed, from, &[to])
     }
 
@@ -102,21 +92,8 @@ impl<'a> Way<'a> {
         let remote = remote_triplet(self.out, from)?;
         let local = triplets(self.into, to)?;
         self.taker.ep.post_rdma_read(&local, seed, remote, CompletionFlags::empty())?;
-        self.finish(self.taker, Operation::RdmaRead, seed, from.1)?;
+        self.taker.await_request(Operation::RdmaRead, seed, from.1)?;
         self.check("the data read", seed, &[from], to)
-    }
-
-    /// Waits for the completion of a request.
-    fn finish(
-        &self,
-        side: &Side,
-        operation: Operation,
-        cookie: u64,
-        length: u64,
-    ) -> Result<(), CliError> {
-        let ep = side.ep.id();
-        let expected = DtoCompletion { ep, cookie, length, operation, ..DtoCompletion::default() };
-        self.pair.await_completion(&side.request, &expected)
     }
 
     /// Fills both buffers with different patterns.

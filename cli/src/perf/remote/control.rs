@@ -7,7 +7,7 @@ use dat_core::{CompletionFlags, DtoStatus, Event, Ia, Operation, Pz, Timeout};
 use super::order::{self, LENGTH, Message, Order};
 use crate::error::CliError;
 use crate::session::Buffer;
-use crate::side::{Side, await_completion};
+use crate::side::Side;
 
 /// A connection with a message to send and one to receive.
 pub(super) struct Control {
@@ -37,13 +37,7 @@ impl Control {
         let (side, length) = (&self.side, LENGTH as u64);
         let piece = self.out.lmr.triplet(0, length)?;
         side.ep.post_send(&[piece], 0, CompletionFlags::empty())?;
-        let sent = dat_core::DtoCompletion {
-            ep: side.ep.id(),
-            length,
-            operation: Operation::Send,
-            ..dat_core::DtoCompletion::default()
-        };
-        await_completion(&side.request, &sent, side.timeout)
+        side.await_request(Operation::Send, 0, length)
     }
 
     /// The next message; none if the connection has ended.

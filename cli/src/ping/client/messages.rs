@@ -1,12 +1,11 @@
 //! Messages, which the other side echoes.
 
-use dat_core::{CompletionFlags, DtoCompletion, Operation};
+use dat_core::{CompletionFlags, DtoStatus, Operation};
 
 use super::super::pieces::{Piece, Scattered, total, triplets};
 use super::super::runner::Done;
 use super::{Buffers, Client};
 use crate::error::CliError;
-use crate::side::await_completion;
 
 impl Client {
     pub(super) fn send_whole(&self, size: u64) -> Result<Done, CliError> {
@@ -37,28 +36,8 @@ impl Client {
         let (length, flags) = (total(from), CompletionFlags::empty());
         side.ep.post_recv(&triplets(into, to)?, seed + 1, flags)?;
         side.ep.post_send(&triplets(out, from)?, seed, flags)?;
-        self.finish(Operation::Send, seed, length)?;
-        let received = DtoCompletion {
-            ep: side.ep.id(),
-            cookie: seed + 1,
-            length,
-            operation: Operation::Receive,
-            ..DtoCompletion::default()
-        };
-        await_completion(&side.recv, &received, self.timeout)?;
+        side.await_request(Operation::Send, seed, length)?;
+        side.await_receive(seed + 1, length, DtoStatus::Success)?;
         self.checking.check("the echoed message", into, seed, from, to)
-    }
-
-    /// Waits for the completion of a request.
-    pub(super) fn finish(
-        &self,
-        operation: Operation,
-        cookie: u64,
-        length: u64,
-    ) -> Result<(), CliError> {
-        let side = self.side()?;
-        let ep = side.ep.id();
-        let expected = DtoCompletion { ep, cookie, length, operation, ..DtoCompletion::default() };
-        await_completion(&side.request, &expected, self.timeout)
     }
 }

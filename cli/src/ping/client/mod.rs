@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind, DtoCompletion, DtoStatus, Failure, Ia, Operation,
-    Pz, Registry, RmrTriplet,
+    Close, CompletionFlags, ConnectionEventKind, DtoStatus, Failure, Ia, Pz, Registry, RmrTriplet,
 };
 
 use super::handshake;
@@ -19,7 +18,7 @@ use super::runner::{Done, Stage, Step, Subject};
 use crate::address;
 use crate::error::CliError;
 use crate::session::Buffer;
-use crate::side::{Side, await_completion};
+use crate::side::Side;
 use crate::units;
 
 /// The number of outstanding operations; no step needs more.
@@ -176,14 +175,7 @@ impl Client {
         side.ep.post_recv(&[into.lmr.triplet(0, 64)?], 1, CompletionFlags::empty())?;
         side.ep.disconnect(Close::Graceful)?;
         side.await_connection(ConnectionEventKind::Disconnected)?;
-        let flushed = DtoCompletion {
-            ep: side.ep.id(),
-            cookie: 1,
-            operation: Operation::Receive,
-            status: DtoStatus::Flushed,
-            ..DtoCompletion::default()
-        };
-        await_completion(&side.recv, &flushed, self.timeout)?;
+        side.await_receive(1, 0, DtoStatus::Flushed)?;
         Ok(Done::Passed("pending receive flushed".to_owned()))
     }
 

@@ -30,14 +30,14 @@ impl Client {
     fn write(&self, from: &Buffer, pieces: &[Piece], to: Piece, seed: u64) -> Result<(), CliError> {
         let (remote, flags) = (self.remote(false, to)?, CompletionFlags::empty());
         self.side()?.ep.post_rdma_write(&triplets(from, pieces)?, seed, remote, flags)?;
-        self.finish(Operation::RdmaWrite, seed, to.1)
+        self.side()?.await_request(Operation::RdmaWrite, seed, to.1)
     }
 
     fn read(&self, second: bool, from: Piece, to: &[Piece], seed: u64) -> Result<(), CliError> {
         let (remote, flags) = (self.remote(second, from)?, CompletionFlags::empty());
         let local = triplets(&self.buffers()?.into, to)?;
         self.side()?.ep.post_rdma_read(&local, seed, remote, flags)?;
-        self.finish(Operation::RdmaRead, seed, from.1)
+        self.side()?.await_request(Operation::RdmaRead, seed, from.1)
     }
 
     /// Writes in all sizes and from several segments. Each time, all remote memory is read
