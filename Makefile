@@ -15,7 +15,8 @@
 #   make uninstall           removes what install put there
 #   make deb, make rpm       packages for Debian and for RPM, into target/packages
 #   make bench               each provider through libdat2, next to what the machine itself needs and to
-#                            UCX; ADAPTERS="loopback shm tcp-lo auto", BATCHES=31
+#                            UCX; ADAPTERS="loopback shm tcp-lo auto", BATCHES=31; the tables of docs/speed.md
+#                            are target/capi/cost/providers.md
 #   make bench-scale         the same with many endpoints and connections; CONNECTIONS="1 100 1000"
 #   make bench-verbs         RDMA on soft-RoCE in a guest: libdat2 next to the incumbent's, and to
 #                            raw verbs; once by a clock that counts instructions, and ROUNDS=5 by
@@ -228,6 +229,7 @@ $(COST)/providers: $(wildcard $(BENCH)/*.[ch]) tests/c/examples/end.h all
 
 bench: $(COST)/providers
 	$< -b $(BATCHES) -j $(COST)/providers.json $(ADAPTERS)
+	$(BENCH)/tables $(COST)/providers.json $(ADAPTERS) >$(COST)/providers.md
 
 # Many endpoints and connections: ADAPTERS=shm CONNECTIONS="100 1000".
 CONNECTIONS ?= 1 100 1000
