@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_soft_verbs::cm::{ConnectParameters, EventKind, PortSpace};
+use socket2::{Domain, Socket, Type};
 
 use crate::sides::*;
 
@@ -101,7 +102,11 @@ fn port_spaces_are_told_apart() {
 
 #[test]
 fn a_listener_that_comes_a_moment_later_is_found() {
-    let free = TcpListener::bind(at(0)).expect("free").local_addr().expect("bound");
+    // It keeps the port from other programs, and does not listen.
+    let keeper = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    keeper.set_reuse_address(true).expect("a socket");
+    keeper.bind(&at(0).into()).expect("free");
+    let free = keeper.local_addr().ok().and_then(|bound| bound.as_socket()).expect("bound");
     let (here, active) = identifier(PortSpace::Tcp);
     resolve(&here, &active, free);
     active.connect(&ConnectParameters::default()).expect("it begins");
