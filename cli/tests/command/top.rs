@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -96,6 +97,8 @@ fn connections_are_shown_with_their_peers_and_a_stopped_peer_is_said() {
             };
             if !says {
                 server.signal(Signal::SIGCONT);
+                // It may have been stopped while the client awaited its answer at the end of a measurement.
+                sleep(Duration::from_millis(200));
             }
             says
         });

@@ -6,16 +6,16 @@ use std::sync::Once;
 
 use crate::common::{dat, finish, run};
 
-/// Builds the libraries where the command finds them.
+/// Builds the libraries where the command finds them. Each test is a process of its own, and one of them builds at a time.
 pub(crate) fn build_libraries() {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-        let built = Command::new("make")
-            .args(["--no-print-directory", "verbs"])
+        let built = Command::new("flock")
+            .args(["Makefile", "make", "--no-print-directory", "verbs"])
             .current_dir(workspace)
             .output();
-        let built = built.expect("make is installed");
+        let built = built.expect("flock and make are installed");
         assert!(built.status.success(), "make verbs: {}", String::from_utf8_lossy(&built.stderr));
     });
 }
