@@ -15,9 +15,11 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::libc;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::time::{ClockId, clock_gettime};
 
 /// The signals that the kernel raises for an instruction or a system call of the thread itself (signal(7)). If it
 /// is blocked, the kernel ends the process without the program's handler.
@@ -149,6 +151,13 @@ fn create(body: Body) -> io::Result<libc::pthread_t> {
     Ok(unsafe { thread.assume_init() })
 }
 
+/// How long the current thread has run.
+#[must_use]
+pub fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    time.map(Duration::from).unwrap_or_default()
+}
+
 /// What fails here stays as the caller has it: a filter of system calls may refuse, and a thread leaves
 /// `SCHED_IDLE` only with the right to lower its nice value.
 fn leave_scheduling_of_caller(thread: libc::pthread_t) {
@@ -227,6 +236,15 @@ mod tests {
         // SAFETY: the parameters are valid for reads.
         let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
         assert_eq!(set, 0);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_uses_no_processor_time() {
+        let (before, pause) = (processor_time(), Duration::from_millis(100));
+        std::thread::sleep(pause);
+        let slept = processor_time();
+        assert!(slept - before < pause / 2, "{before:?} {slept:?}");
+        while processor_time() == slept {}
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dat_sync::thread::processor_time;
+
 use super::layout::{ConnectionRecord, CountersRecord, Record, Totals};
 use super::metrics::MetricsFile;
 use super::observed::Observation;
@@ -14,7 +16,7 @@ use crate::provider::{Activity, Traffic};
 /// The time between two samples while connections are active, and while none is.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(8);
-/// A sample takes at most this part of the time, unless a reader requests more.
+/// A sample takes at most this part of the time of a processor, unless a reader requests more.
 const SHARE: u32 = 1000;
 /// The time between two samples, even if readers request more.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -35,12 +37,12 @@ pub(super) fn run(session: &Session) {
             return;
         }
         answered = session.page.request();
-        let begin = Instant::now();
-        let is_active = sampler.sample(begin);
+        let begin = processor_time();
+        let is_active = sampler.sample(Instant::now());
         session.page.write(&sampler.records);
         session.page.answer(answered);
         period = if is_active { SHORTEST } else { (period * 2).min(LONGEST) };
-        period = period.max(begin.elapsed() * SHARE);
+        period = period.max(processor_time().saturating_sub(begin) * SHARE);
         std::thread::sleep(PAUSE);
     }
 }
