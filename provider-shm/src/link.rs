@@ -83,6 +83,13 @@ const ENDED: i32 = -1;
 /// The two halves in the engine's types.
 pub(crate) type Halves = (Box<dyn link::Reader>, Box<dyn link::Writer>);
 
+/// The descriptor of its bell.
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
 impl Link {
     /// Creates the active side, which has created the segment and must [greet](Self::greet). `is_named` is true if the
     /// peer has kept the segment.

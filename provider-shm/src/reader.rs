@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use dat_provider::CompletionDescriptor;
 use dat_provider_kit::doorbell::Doorbell;
 use dat_provider_kit::frame::{AckHead, MessageHead};
 use dat_provider_kit::link::{
@@ -19,6 +20,8 @@ use crate::segment::RING;
 const ACK: usize = 8 + AckHead::LEN;
 /// A poller checks the socket for the peer's end once in this many polls that find nothing.
 const SELDOM: u32 = 256;
+/// The same while the descriptor is armed: a waiter that sleeps on it may have woken up for the end.
+const SOON: u32 = 2;
 
 /// Reads frames from a ring.
 #[derive(Debug)]
@@ -123,8 +126,9 @@ impl RingReader {
             return Ok(false);
         }
         let is_readable = std::mem::take(&mut self.is_readable);
-        if is_readable || self.idle >= SELDOM || self.armed == Armed::Descriptor && self.has_frame()
-        {
+        let is_armed = self.armed == Armed::Descriptor;
+        let patience = if is_armed { SOON } else { SELDOM };
+        if is_readable || self.idle >= patience || is_armed && self.has_frame() {
             self.idle = 0;
             self.hear();
         }
@@ -256,6 +260,11 @@ impl Reader for RingReader {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.link.bell.as_fd())
+    }
+
+    fn waiter_descriptor(&self) -> Option<CompletionDescriptor> {
+        let descriptor: CompletionDescriptor = Arc::clone(&self.link) as _;
+        Some(descriptor)
     }
 
     fn doorbell(&self) -> Option<Arc<Doorbell>> {

@@ -10,7 +10,6 @@ mod secret;
 mod silence;
 mod starved;
 mod strangers;
-mod waiter;
 mod wire;
 mod write_order;
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use dat_core::provider::CompletionDescriptor;
 use dat_core::provider::mem::Span;
 use dat_provider_kit::bytes;
 use dat_provider_kit::direct::{Access, AccessResult, Gate, Offer};
@@ -192,19 +193,30 @@ struct RingReader {
     doorbell: Option<Arc<Doorbell>>,
 }
 
-impl Reader for RingReader {
-    fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
-        self.inner.read(sink, budget)
-    }
-
-    fn note_readable(&mut self) {
+impl RingReader {
+    fn take_signal(&self) {
         self.end.signal.set_ready(EventFlags::empty());
-        self.inner.note_readable();
         // The end stays readable.
         let inbound = lock(&self.end.inbound);
         if inbound.is_shut || inbound.is_cut {
             inbound.wake();
         }
+    }
+}
+
+impl Reader for RingReader {
+    fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
+        // A waiter that has slept on the signal reads without a note.
+        let is_armed = lock(&self.end.inbound).armed == Armed::Descriptor;
+        if is_armed {
+            self.take_signal();
+        }
+        self.inner.read(sink, budget)
+    }
+
+    fn note_readable(&mut self) {
+        self.take_signal();
+        self.inner.note_readable();
     }
 
     fn discard(&mut self) -> Result<(), End> {
@@ -218,6 +230,11 @@ impl Reader for RingReader {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.end.signal.as_fd())
+    }
+
+    fn waiter_descriptor(&self) -> Option<CompletionDescriptor> {
+        let descriptor: CompletionDescriptor = Arc::clone(&self.end.signal) as _;
+        Some(descriptor)
     }
 
     fn doorbell(&self) -> Option<Arc<Doorbell>> {

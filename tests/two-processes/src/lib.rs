@@ -16,6 +16,7 @@ pub mod fork;
 pub mod inherited;
 pub mod killed;
 pub mod limits;
+pub mod link_sleep;
 pub mod lost;
 pub mod lost_memory;
 pub mod many;
@@ -91,6 +92,17 @@ macro_rules! tests {
             #[test]
             fn descriptors_that_the_program_closes_end_the_adapter_when_it_makes_a_call() {
                 $crate::process::run("closed::process_that_makes_calls");
+            }
+        }
+        mod link_sleep {
+            #[test]
+            #[ignore = "a process of its own, which counts its sockets"]
+            fn process_that_waits() {
+                $crate::link_sleep::a_waiter_reads_its_only_connection_itself($open);
+            }
+            #[test]
+            fn a_waiter_reads_its_only_connection_itself() {
+                $crate::process::run("link_sleep::process_that_waits");
             }
         }
         mod spin {

@@ -1,13 +1,12 @@
-//! A waiter sleeps on the socket of its only connection and reads it itself.
+//! A waiter sleeps on its only connection and reads it itself.
 
 use std::fs;
 
 use dat_conformance::wait::expect_completion;
-use dat_conformance::{Background, link};
+use dat_conformance::{Background, Node, link};
 use dat_core::{Close, DtoStatus, Event, Timeout};
-use dat_two_processes::NONE;
 
-use crate::common::node;
+use crate::completions::NONE;
 
 /// EPOLLIN.
 const IN: u32 = 1;
@@ -34,10 +33,12 @@ fn awaited() -> usize {
     watches.filter(awaits).count()
 }
 
-#[test]
-#[ignore = "a process of its own, which counts its sockets"]
-fn process_that_waits() {
-    let (near, far) = (node(""), node(""));
+/// An arrival wakes the waiter and no other thread. Needs a process of its own, whose sockets are counted.
+///
+/// # Panics
+/// If another thread awaits the connection meanwhile, or a message or an acknowledgement is lost.
+pub fn a_waiter_reads_its_only_connection_itself(open: fn(&str) -> Node) {
+    let (near, far) = (open(""), open(""));
     let (client, server) = (near.ep(), far.ep());
     link(&near, &client, &far, &server);
     let (source, target) = (near.buffer(1), far.buffer(1));
@@ -70,9 +71,4 @@ fn process_that_waits() {
         expect_completion(&near.request, &[&client], cookie, DtoStatus::Success);
     }
     client.disconnect(Close::Abrupt).expect("connected");
-}
-
-#[test]
-fn a_waiter_reads_its_only_connection_itself() {
-    dat_two_processes::process::run("waiter::process_that_waits");
 }
