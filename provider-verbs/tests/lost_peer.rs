@@ -287,6 +287,19 @@ impl Belongings {
         Self { files, threads }
     }
 
+    /// The values once no thread is ending: two in a row, 100 ms apart, are equal.
+    fn at_rest() -> Self {
+        let mut last = Self::now();
+        loop {
+            std::thread::sleep(Duration::from_millis(100));
+            let now = Self::now();
+            if now == last {
+                return now;
+            }
+            last = now;
+        }
+    }
+
     /// These values once all ending threads have ended, or the values at the time-out.
     fn settled(&self) -> Self {
         let deadline = Instant::now() + LIMIT;
@@ -331,7 +344,7 @@ fn a_connection_to_a_lost_peer_ends_completely() {
     let role: Vec<&str> = role.split(' ').filter(|word| !word.is_empty()).collect();
     // The libraries keep some descriptors open until the process ends.
     Side::open(address).close();
-    let before = Belongings::now();
+    let before = Belongings::at_rest();
     let start = Instant::now();
     let side = Side::open(address);
     let mut traffic = Traffic::new(&side);
