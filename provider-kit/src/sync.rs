@@ -41,6 +41,10 @@ mod modelled {
             self.0.lock().expect("no model goes on after a panic")
         }
 
+        pub fn try_lock(&self) -> Option<BiasedGuard<'_, T>> {
+            self.0.try_lock().ok()
+        }
+
         pub fn lock_as_owner(&self) -> Option<BiasedGuard<'_, T>> {
             Some(self.lock())
         }

@@ -15,8 +15,10 @@ use crate::ring::PIECE;
 const PERIOD: u32 = 1024;
 /// the first ones are the ring although the kernel was faster, so that the cost of the ring is known.
 const TRIALS: u32 = 16;
-/// One of this many full pieces is measured.
-const SAMPLE: u32 = 4;
+/// One of this many copies is measured,
+const SAMPLED: u32 = 4;
+/// if it has at least this length, in bytes: the time of a shorter one is not that of its bytes.
+const SHORTEST: u64 = 4 << 10;
 /// Length of the copy that is measured, in bytes. The call itself takes a small part of it.
 const MEASURED: usize = 64 << 10;
 
@@ -26,8 +28,8 @@ const MEASURED: usize = 64 << 10;
 pub(crate) struct CopyCost {
     /// Time to copy a piece, in nanoseconds; 0 until it is measured.
     piece: AtomicU32,
-    /// Number of full pieces that were copied.
-    pieces: AtomicU32,
+    /// Number of copies that might have been measured.
+    copies: AtomicU32,
     /// Number of choices for long requests to a peer that polls. A post that could not use the fast path makes a second
     /// choice for its request.
     choices: AtomicU32,
@@ -42,25 +44,31 @@ impl CopyCost {
         is_trial || piece > 0 && u64::from(piece) * 2 < u64::from(kernel_cost())
     }
 
-    /// A frame is copied with a payload of this many bytes. Returns the time if this copy is to be measured.
+    /// A frame is copied with a payload of this many bytes. Returns the sample if this copy is to be measured.
     #[inline]
-    pub(crate) fn begin(&self, payload: usize) -> Option<Instant> {
-        if payload as u64 != PIECE {
+    pub(crate) fn begin(&self, payload: u64) -> Option<Sample> {
+        if !(SHORTEST..=PIECE).contains(&payload) {
             return None;
         }
-        (increment(&self.pieces) % SAMPLE == 0).then(Instant::now)
+        (increment(&self.copies) % SAMPLED == 0).then(|| Sample { begin: Instant::now(), payload })
     }
 
-    /// The payload whose copy began then is copied.
+    /// The payload whose copy began with this sample is copied.
     #[inline]
-    pub(crate) fn end(&self, begin: Option<Instant>) {
-        let Some(begin) = begin else { return };
-        let time = nanos(begin.elapsed());
+    pub(crate) fn end(&self, sample: Option<Sample>) {
+        let Some(Sample { begin, payload }) = sample else { return };
+        let time = nanos(begin.elapsed() * PIECE as u32 / payload as u32);
         // The first copies also bring in the pages of the ring, and the scheduler may interrupt any of them.
         let known = self.piece.load(Ordering::Relaxed);
         let most = if known == 0 { time } else { known.saturating_add(known / 4 + 1) };
         self.piece.store(time.min(most), Ordering::Relaxed);
     }
+}
+
+/// A copy that is measured.
+pub(crate) struct Sample {
+    begin: Instant,
+    payload: u64,
 }
 
 /// Counts one more, and returns the number before.
@@ -126,7 +134,19 @@ mod tests {
     #[test]
     fn one_slow_copy_does_not_hide_that_the_ring_is_fast() {
         let known = cost(Duration::from_nanos(400));
-        known.end(Instant::now().checked_sub(Duration::from_millis(4)));
+        let begin = Instant::now().checked_sub(Duration::from_millis(4));
+        known.end(begin.map(|begin| Sample { begin, payload: PIECE }));
         assert_eq!(known.piece.load(Ordering::Relaxed), 501);
+    }
+
+    #[test]
+    fn a_short_copy_counts_by_its_length() {
+        let cost = CopyCost::default();
+        let payload = PIECE / 4;
+        let begin = Instant::now().checked_sub(Duration::from_secs(1));
+        cost.end(begin.map(|begin| Sample { begin, payload }));
+        assert!(cost.piece.load(Ordering::Relaxed) >= 4_000_000_000);
+        assert!((0..SAMPLED).all(|_| cost.begin(SHORTEST - 1).is_none()));
+        assert_eq!((0..SAMPLED).filter(|_| cost.begin(SHORTEST).is_some()).count(), 1);
     }
 }

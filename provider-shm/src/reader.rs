@@ -214,7 +214,7 @@ fn read_frame(
     if found.payload() > 0 {
         places.clear();
         sink.destinations(0, places);
-        let begin = cost.begin(found.payload());
+        let begin = cost.begin(found.payload() as u64);
         match consumer.take(&found, places) {
             Ok(()) => cost.end(begin),
             Err(_) => sink.lose_memory(),

@@ -130,7 +130,7 @@ impl RingWriter {
 
 impl Writer for RingWriter {
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<WriteResult, End> {
-        let begin = self.link.cost_in.begin(bytes::total(payload));
+        let begin = self.link.cost_in.begin(bytes::total(payload) as u64);
         let stored = self.producer()?.store(frame, payload);
         self.link.cost_in.end(begin.filter(|_| matches!(stored, Ok(Stored::Yes { .. }))));
         self.finish(stored)

@@ -33,6 +33,16 @@ impl Leases {
         is_lent
     }
 
+    /// Returns true if a link is lent to the poller, which does not sleep.
+    pub(crate) fn is_any_lent(&self) -> bool {
+        self.lent.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns true if the poller sleeps.
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.is_asleep.load(Ordering::Relaxed)
+    }
+
     /// Takes a link back from the poller. The caller holds the lock of the link.
     pub(crate) fn take_back(&self) {
         self.lent.fetch_sub(1, Ordering::Relaxed);

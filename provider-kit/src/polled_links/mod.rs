@@ -29,7 +29,7 @@ pub trait PolledLink: Send + Sync {
     /// Reads the link and executes the requests of the peer.
     fn poll(&self, info: PollInfo) -> PollOutcome;
 
-    /// Returns the link to the thread of the engine, because the poller is about to sleep.
+    /// Returns the link to the thread of the engine, because the poller is about to sleep or does not poll any more.
     fn give_back(&self);
 
     /// A waiter is about to sleep. Returns the descriptor of the link if the waiter may sleep on it and then read the
@@ -67,6 +67,15 @@ pub struct PollOutcome {
     pub activity: u32,
     /// Something may have completed.
     pub is_active: bool,
+}
+
+/// The result of [`PolledLinks::poll_for_driver`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DriverPoll {
+    /// A link is lent to polls.
+    pub(crate) is_lent: bool,
+    /// Something has arrived over a link that is lent.
+    pub(crate) has_found: bool,
 }
 
 /// How a poller detects data on a link.
@@ -158,12 +167,29 @@ impl PolledLinks {
 
     /// Reads the links. Returns whether something may have completed.
     pub fn poll(&self) -> bool {
-        let mut list = self.list.lock();
+        self.poll_list(&mut self.list.lock())
+    }
+
+    /// Reads the links, unless a waiter sleeps until something completes, or another thread polls: the one for which the
+    /// lock of the list is biased counts, too.
+    pub(crate) fn poll_for_driver(&self) -> DriverPoll {
+        if self.leases.is_asleep() {
+            return DriverPoll::default();
+        }
+        let Some(mut list) = self.list.try_lock() else { return DriverPoll::default() };
+        let is_active = self.poll_list(&mut list);
+        let is_lent = self.leases.is_any_lent();
+        // Polls of other links report activity in any case.
+        DriverPoll { is_lent, has_found: is_lent && is_active && !self.is_selective() }
+    }
+
+    #[inline]
+    fn poll_list(&self, list: &mut List) -> bool {
         if list.is_empty() {
             return false;
         }
         if self.is_selective() {
-            self.poll_selected(&mut list);
+            self.poll_selected(list);
             return true;
         }
         self.count_poll();
@@ -244,8 +270,13 @@ impl PolledLinks {
         if !is_awaited {
             self.leases.end_sleep();
         } else if self.leases.begin_sleep() {
-            self.list.lock().links().for_each(PolledLink::give_back);
+            self.take_back_all();
         }
+    }
+
+    /// Returns all links to the thread of the engine, because their poller stops polling.
+    pub(crate) fn take_back_all(&self) {
+        self.list.lock().links().for_each(PolledLink::give_back);
     }
 }
 

@@ -18,6 +18,7 @@ use super::lingering::{CLOSING_CHECK_INTERVAL, CLOSING_CHECKS, LingeringLink};
 use super::liveness::LivenessChecks;
 use super::pending_handshake::PendingHandshake;
 use super::poll_lease::PollLease;
+use super::polled_queues::PolledQueues;
 use super::post_lease::PostLease;
 use super::ready_list::ReadyList;
 use super::shared::{Job, REPLY_CHECK_INTERVAL, Shared};
@@ -61,6 +62,9 @@ pub(super) struct Driver {
     /// Number of links that were ready.
     pub(super) arrivals: u32,
     pub(super) poll_lease: PollLease,
+    pub(super) polled_queues: PolledQueues,
+    /// Polls have requested a lease.
+    pub(super) polls_wait: bool,
     pub(super) post_lease: PostLease,
     /// Number of times that the held requests of a queue pair were sent.
     pub(super) sent: u32,
@@ -121,6 +125,8 @@ impl Driver {
             is_failure_reported: false,
             arrivals: 0,
             poll_lease: PollLease::default(),
+            polled_queues: PolledQueues::default(),
+            polls_wait: false,
             post_lease: PostLease::default(),
             sent: 0,
             held: HeldFrames::Send,
@@ -195,7 +201,8 @@ impl Driver {
         }
     }
 
-    fn must_pass(&self) -> bool {
+    /// Returns true if another pass must follow at once.
+    pub(super) fn must_pass(&self) -> bool {
         !self.ready.is_empty() || self.order.is_pending()
     }
 
@@ -266,6 +273,10 @@ impl Driver {
                     let at = self.await_reply.partition_point(|(other, _)| *other <= due);
                     self.await_reply.insert(at, (due, queue_pair));
                 }
+                Job::LendToPolls => {
+                    self.polls_wait = !self.shared.transport.progress_mode().spins();
+                }
+                Job::PollQueue(queue) => self.polled_queues.add(queue),
                 Job::LendPosts => {
                     let counts = (self.shared.owner.polls(), self.sent);
                     self.post_lease.begin(&self.shared.left, counts, self.shared.is_busy());

@@ -12,8 +12,8 @@
 //!   with `coalescing` (sending frames together).
 //! - `thread`: the thread, its processors (`placement`) and the owner of its work (`owner`); `driver`: a pass, with
 //!   `ready_list`, `event_order` and `liveness`; `shared`: the state shared with the objects of the adapter; `driven`:
-//!   the driver's view of a queue pair; `poll_lease`: polls that do the work of the thread; `post_lease`: requests
-//!   that posts leave to polls.
+//!   the driver's view of a queue pair; `poll_lease`: polls that do the work of the thread, and the
+//!   completion queues that they read (`polled_queues`); `post_lease`: requests that posts leave to polls.
 //! - `accepting`, `pending_handshake`, `received_frame` and `incoming`: links that peers connect; `lingering`: links
 //!   that close.
 //! - `failure`: an adapter whose descriptors the program has closed.
@@ -35,6 +35,7 @@ mod owner;
 mod pending_handshake;
 mod placement;
 mod poll_lease;
+mod polled_queues;
 mod post_lease;
 mod ready_list;
 mod received_frame;

@@ -39,9 +39,11 @@ impl Ownership {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// Counts a poll. Concurrent polls of two threads may count as one.
-    pub(super) fn note_poll(&self) {
-        self.polls.store(self.polls().wrapping_add(1), Ordering::Relaxed);
+    /// Counts a poll, and returns the count. Concurrent polls of two threads may count as one.
+    pub(super) fn note_poll(&self) -> u32 {
+        let polls = self.polls().wrapping_add(1);
+        self.polls.store(polls, Ordering::Relaxed);
+        polls
     }
 
     #[inline]

@@ -2,7 +2,8 @@
 //!
 //! MPI libraries await a message by polling memory and such a dispatcher in turns. For each arrival, the thread would
 //! take the processor from them. It therefore leaves its work to these polls, and checks periodically that they
-//! continue. A lease in which an arrival had to wait is followed by a pause.
+//! continue. A lease in which an arrival had to wait is followed by a pause, unless every processor is busy or
+//! polls have found enough.
 
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,12 @@ impl PollLease {
         self.wake_ups >= MIN_WAKE_UPS && !self.history.forbids_lease()
     }
 
+    /// Polls have requested the lease; `polls` counts them. Returns true if they are to make progress from now on.
+    pub(super) fn note_request(&mut self, polls: u32) -> bool {
+        self.polls_seen = polls;
+        self.due.is_none() && !self.history.forbids_lease()
+    }
+
     /// The lease begins. `arrivals` counts the links that were read so far.
     pub(super) fn begin(&mut self, arrivals: u32, is_busy: bool) {
         (self.wake_ups, self.unpolled) = (0, 0);
@@ -61,7 +68,7 @@ impl PollLease {
     }
 
     /// The lease ends without polls; for `arrivals`, see [`begin`](Self::begin); `has_waited` is true if the thread
-    /// finds an arrival now.
+    /// finds an arrival now that it would have found sooner without the lease.
     pub(super) fn end(&mut self, arrivals: u32, has_waited: bool) {
         self.due = None;
         self.history.end(if has_waited { LeaseEnd::Late } else { LeaseEnd::Unused }, arrivals);

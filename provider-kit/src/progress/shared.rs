@@ -22,6 +22,7 @@ use super::incoming::ListenerState;
 use super::lingering::{CLOSING_CHECK_INTERVAL, Closing, LingeringLink, WatchedIn};
 use super::owner::{Owner, Ownership};
 use super::post_lease::{LeftPosts, Posted};
+use crate::completion_queue::Cq;
 use crate::fork::OwnerProcess;
 use crate::link::{Liveness, Reader};
 use crate::protocol::REPLY_PATIENCE;
@@ -84,6 +85,10 @@ pub(crate) enum Job {
     SendHeld(Weak<dyn Driven>),
     /// Let posts leave requests to polls.
     LendPosts,
+    /// Leave the work to polls of dispatchers for connection events, which have found nothing for long.
+    LendToPolls,
+    /// Such polls read the links of this completion queue.
+    PollQueue(Weak<Cq>),
     /// Check after this time that the consumer of a queue pair still polls.
     CheckLease(Weak<dyn Driven>, Duration),
     /// Progress a queue pair at this time.
@@ -291,6 +296,12 @@ impl Shared {
     #[inline]
     pub(crate) fn polls_send(&self) -> bool {
         self.left.is_lent() && self.owner.get() != Owner::Waiter
+    }
+
+    /// Returns true if polls of dispatchers for connection events do the work of the thread.
+    #[inline]
+    pub(crate) fn is_polled(&self) -> bool {
+        self.owner.get() == Owner::Polls
     }
 
     /// Leaves the held requests of a queue pair to the next poll, or to the thread if polls do not follow.

@@ -17,11 +17,18 @@ use super::lease_history::intervals;
 use super::owner::Owner;
 use super::placement::{self, Opener, Placement};
 use super::ready_list::ReadyList;
-use super::shared::{Core, Shared, WakeUp};
+use super::shared::{Core, Job, Shared, WakeUp};
 use crate::transport::Transport;
 
 /// Maximum number of consecutive passes of a waiter or a poll, which leaves the rest to the thread.
 const MAX_PASSES: u32 = 8;
+/// While a link is lent to polls, one of this many polls of dispatchers for connection events reads everything else that is
+/// ready.
+const POLLS_PER_PASS: u32 = 8;
+/// This many polls of dispatchers for connection events request that the thread leaves its work to them.
+const POLLS_PER_REQUEST: u32 = 1 << 12;
+/// The same in a simulation, whose polls are few.
+const POLLS_PER_SIMULATED_REQUEST: u32 = 1 << 4;
 
 /// The driver of an adapter, and the owner of its work.
 pub(crate) struct ProgressThread {
@@ -111,6 +118,13 @@ fn cannot_start(error: &std::io::Error) -> Error {
     LocalCause::new("start the thread dat-progress", error).error(Subtype::NoSubtype)
 }
 
+/// Returns true if the last of this many polls requests that the thread leaves its work to polls.
+fn requests_lease(polls: u32) -> bool {
+    let period =
+        if clock::is_simulated() { POLLS_PER_SIMULATED_REQUEST } else { POLLS_PER_REQUEST };
+    polls % period == 0
+}
+
 impl ProgressThread {
     /// The loop of the thread, until `is_over` returns true because another one has replaced it.
     fn run(&self, mut before_sleep: impl FnMut(Option<Instant>), is_over: impl Fn() -> bool) {
@@ -135,6 +149,7 @@ impl ProgressThread {
 impl ProgressThread {
     /// The work of the thread between two sleeps. `why` is the cause of its wake-up.
     fn turn(&self, descriptors: &mut ReadyList, why: WakeUp) -> Turn {
+        let queues;
         let is_lent = self.shared.owner.get() == Owner::Polls || self.shared.left.is_lent();
         let is_check = why == WakeUp::Deadline && is_lent;
         let mut driver = match self.driver.try_lock() {
@@ -147,6 +162,13 @@ impl ProgressThread {
             None => self.driver.lock(),
         };
         let is_taken_back = self.check_polls(&mut driver);
+        if is_taken_back {
+            // Polls no longer read their links.
+            queues = driver.polled_queues.get();
+            for queue in &queues {
+                queue.links.take_back_all();
+            }
+        }
         let (arrivals, sent) = (driver.arrivals, driver.sent);
         // A post may have left a request a moment ago, which the thread would send before the poll that follows.
         let counts = (self.shared.owner.polls(), sent);
@@ -164,16 +186,20 @@ impl ProgressThread {
         driver.post_lease.end_if_over(&self.shared.left, total, leaves && total != sent);
         if is_taken_back {
             let has_waited = driver.arrivals != arrivals;
-            driver.poll_lease.end(arrivals, has_waited);
-        } else if why == WakeUp::Link {
-            self.lend_to_polls(&mut driver);
+            driver.poll_lease.end(arrivals, has_waited && !self.shared.is_busy());
+        } else if why == WakeUp::Link || driver.polls_wait {
+            self.lend_to_polls(&mut driver, why);
         }
         if driver.is_finished() { Turn::End } else { Turn::Sleep(driver.begin_sleep()) }
     }
 
-    /// Leaves the work to polls, if polls preceded each of the last arrivals.
-    fn lend_to_polls(&self, driver: &mut Driver) {
-        if driver.poll_lease.note_wake_up(self.shared.owner.polls())
+    /// Leaves the work to polls, if polls preceded each of the last arrivals, or have found nothing for long.
+    fn lend_to_polls(&self, driver: &mut Driver, why: WakeUp) {
+        let polls = self.shared.owner.polls();
+        let is_preceded = why == WakeUp::Link && driver.poll_lease.note_wake_up(polls);
+        let is_requested =
+            std::mem::take(&mut driver.polls_wait) && driver.poll_lease.note_request(polls);
+        if (is_preceded || is_requested)
             && self.shared.owner.pass(&[Owner::Thread], Owner::Polls, &self.shared)
         {
             driver.poll_lease.begin(driver.arrivals, self.shared.is_busy());
@@ -197,13 +223,45 @@ impl ProgressThread {
     /// Runs passes in a waiter or a poll, unless another thread runs one.
     fn try_passes(&self) -> Option<MutexGuard<'_, Driver>> {
         let mut driver = self.driver.try_lock()?;
+        Self::make_passes(&mut driver);
+        Some(driver)
+    }
+
+    fn make_passes(driver: &mut Driver) {
         let mut descriptors = ReadyList::new();
         for _ in 0..MAX_PASSES {
             if !driver.pass(&mut descriptors) {
                 break;
             }
         }
-        Some(driver)
+    }
+
+    /// Reads what has arrived, for a poll to which the thread leaves its work; `polls` counts the polls.
+    fn poll_links(&self, polls: u32) {
+        let queues;
+        let Some(mut driver) = self.driver.try_lock() else { return };
+        // The thread, which takes the work back under this lock, now sleeps without a limit, and would not wake up for work
+        // that a pass finds for later, such as the check of a lease.
+        if !self.shared.is_polled() {
+            return;
+        }
+        // Before the links are read, which would send it as if the poll had come late.
+        if self.shared.left.has_left() {
+            self.shared.left.take();
+            driver.run_jobs();
+        }
+        queues = driver.polled_queues.get();
+        let mut is_lent = false;
+        for queue in &queues {
+            let poll = queue.links.poll_for_driver();
+            is_lent |= poll.is_lent;
+            // Otherwise a lease would seem useless in which polls found all arrivals.
+            driver.arrivals = driver.arrivals.wrapping_add(u32::from(poll.has_found));
+        }
+        if is_lent && polls % POLLS_PER_PASS != 0 && !driver.must_pass() {
+            return;
+        }
+        Self::make_passes(&mut driver);
     }
 
     /// Sends what posts have left, unless another thread runs a pass.
@@ -349,11 +407,12 @@ impl WaiterProgress for ProgressThread {
     }
 
     fn poll(&self) {
-        self.shared.owner.note_poll();
+        let polls = self.shared.owner.note_poll();
         let has_left = self.shared.left.has_left();
         match self.shared.owner.get() {
-            Owner::Polls if self.shared.owner_process.is_current() => drop(self.try_passes()),
+            Owner::Polls if self.shared.owner_process.is_current() => self.poll_links(polls),
             Owner::Thread if has_left && self.shared.owner_process.is_current() => self.send_left(),
+            Owner::Thread if requests_lease(polls) => self.shared.submit(Job::LendToPolls),
             Owner::Polls | Owner::Thread | Owner::Waiter => {}
         }
     }

@@ -1,9 +1,11 @@
-//! What the thread does with the requests that posts have left to polls.
+//! What the thread leaves to polls: the requests that posts have left, and its own work.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use super::*;
+use crate::completion_queue::Cq;
+use crate::polled_links::{PollInfo, PollOutcome, PolledLink, Signal};
 use crate::progress::driven::{Driven, LinkStatus};
 use crate::progress::event_order::EventOrder;
 use crate::progress::shared::tests::{NoLinks, NoSink};
@@ -93,4 +95,84 @@ fn the_thread_sends_what_was_left_when_a_waiter_claims_the_work() {
     assert_eq!(queue_pair.sent(), 1);
     assert!(core.owner.pass(&[Owner::Waiter], Owner::Thread, &core));
     assert!(core.polls_send(), "the polls were not late");
+}
+
+#[test]
+fn polls_that_find_nothing_for_long_do_the_work_of_the_thread_while_they_go_on() {
+    let transport = Box::new(NoLinks { mode: ProgressMode::Sleep });
+    let (core, thread) = create(transport, Arc::new(NoSink)).expect("descriptors");
+    (1..POLLS_PER_REQUEST).for_each(|_| thread.poll());
+    turn(&thread, WakeUp::Called);
+    assert_eq!(core.owner.get(), Owner::Thread);
+    thread.poll();
+    turn(&thread, WakeUp::Called);
+    assert_eq!(core.owner.get(), Owner::Polls);
+    for is_last in [false, false, false, true] {
+        await_check();
+        turn(&thread, WakeUp::Deadline);
+        assert_eq!(core.owner.get() == Owner::Thread, is_last);
+    }
+}
+
+/// It could lend a link, and no thread would check that lease.
+#[test]
+fn a_poll_from_which_the_thread_has_taken_the_work_back_does_nothing() {
+    let transport = Box::new(NoLinks { mode: ProgressMode::Sleep });
+    let (core, thread) = create(transport, Arc::new(NoSink)).expect("descriptors");
+    turn(&thread, WakeUp::Called);
+    let queue_pair: Arc<dyn Driven> = Arc::new(Leaving::default());
+    let due = clock::now() + Duration::from_secs(1);
+    core.submit_without_wakeup(Job::Retry(due, Arc::downgrade(&queue_pair)));
+    // The poll has read the owner before the thread changed it.
+    thread.poll_links(1);
+    assert!(!thread.driver.lock().needs_thread(), "the thread sleeps longer");
+    assert!(core.owner.pass(&[Owner::Thread], Owner::Polls, &core));
+    thread.poll_links(1);
+    assert!(thread.driver.lock().needs_thread());
+}
+
+/// A link over which something arrives before each poll.
+struct Arriving;
+
+impl PolledLink for Arriving {
+    fn poll(&self, _: PollInfo) -> PollOutcome {
+        PollOutcome { is_active: true, ..PollOutcome::default() }
+    }
+
+    fn give_back(&self) {}
+
+    fn signal(&self) -> Option<Signal> {
+        None
+    }
+
+    fn join(&self, _: BorrowedFd<'_>, _: u64) -> bool {
+        true
+    }
+}
+
+/// They make the lease worthwhile, so that no pause follows when the consumer computes.
+#[test]
+fn arrivals_over_a_link_that_is_lent_to_polls_count() {
+    let transport = Box::new(NoLinks { mode: ProgressMode::Sleep });
+    let (core, thread) = create(transport, Arc::new(NoSink)).expect("descriptors");
+    let queue = Cq::discarding();
+    queue.links.add(Arc::new(Arriving));
+    core.submit_without_wakeup(Job::PollQueue(Arc::downgrade(&queue)));
+    turn(&thread, WakeUp::Called);
+    assert!(core.owner.pass(&[Owner::Thread], Owner::Polls, &core));
+    thread.poll();
+    assert_eq!(thread.driver.lock().arrivals, 0, "polls of other links may have found nothing");
+    assert!(queue.links.lend());
+    thread.poll();
+    thread.poll();
+    assert_eq!(thread.driver.lock().arrivals, 2);
+}
+
+#[test]
+fn a_thread_that_spins_leaves_nothing_to_polls_that_find_nothing() {
+    let transport = Box::new(NoLinks { mode: ProgressMode::Spin });
+    let (core, thread) = create(transport, Arc::new(NoSink)).expect("descriptors");
+    (0..POLLS_PER_REQUEST).for_each(|_| thread.poll());
+    turn(&thread, WakeUp::Called);
+    assert_eq!(core.owner.get(), Owner::Thread);
 }

@@ -259,7 +259,9 @@ impl Protocol {
         (is_lent, is_borrowed): (bool, bool),
     ) -> bool {
         let awaited_reply = self.ack_delay.awaits_reply();
-        let is_due = self.ack_delay.is_due(requests != 0, owed);
+        // While requests arrive, an acknowledgement for which the peer does not wait would only cost a frame.
+        let is_due =
+            self.ack_delay.is_due(requests != 0, owed) && (requests == 0 || self.owes_urgently());
         if requests != 0 && is_lent {
             let replies =
                 is_borrowed && self.replies.note_requests(self.outbound.sends.next_sequence());

@@ -113,7 +113,7 @@ impl SoftQp {
         let checked = (checked.number(), &*queues.receives.epochs);
         let quiet = quiet && link.can_hold;
         let frame = Frame { quiet, ..protocol.frame(body) };
-        if quiet && !attention.is_lent() {
+        if quiet && (!attention.is_lent() || self.core.is_polled()) {
             self.core.note_post(true);
             link.polls_send = self.core.polls_send();
         } else {

@@ -79,14 +79,24 @@ struct PolledBy {
 
 impl PolledBy {
     /// Makes the polls of exactly these completion queues read a link.
-    fn join<L: PolledLink + 'static>(all: &mut Vec<Self>, queues: Vec<Arc<Cq>>, link: &Arc<L>) {
+    fn join<L: PolledLink + 'static>(
+        all: &mut Vec<Self>,
+        queues: Vec<Arc<Cq>>,
+        link: &Arc<L>,
+        core: &Core,
+    ) {
         all.retain(|one| queues.iter().any(|queue| Arc::ptr_eq(queue, &one.queue)));
         // Usually one or two for good; a vector would otherwise have space for four.
         all.reserve_exact(queues.len().saturating_sub(all.len()));
         for queue in queues {
             if !all.iter().any(|one| Arc::ptr_eq(&queue, &one.queue)) {
                 let link: Arc<L> = Arc::clone(link);
-                all.push(Self { key: queue.links.add(link), queue });
+                let key = queue.links.add(link);
+                // The first link of the queue has this key. A later one that has it announces the queue again.
+                if key == 0 {
+                    core.submit_without_wakeup(Job::PollQueue(Arc::downgrade(&queue)));
+                }
+                all.push(Self { key, queue });
             }
         }
     }

@@ -50,7 +50,7 @@ impl SoftQp {
     /// Makes the polls of exactly these completion queues read the link.
     pub(super) fn join_completion_queues(self: &Arc<Self>) {
         let queues: Vec<_> = self.state.lock().queues.completion_queues().map(Arc::clone).collect();
-        PolledBy::join(&mut self.polled_by.lock(), queues, self);
+        PolledBy::join(&mut self.polled_by.lock(), queues, self, &self.core);
     }
 
     /// Polls of the completion queues no longer read the link.
@@ -191,7 +191,10 @@ impl PolledLink for SoftQp {
     }
 
     fn give_back(&self) {
-        self.change_reader(|conn, queues| Self::end_lease(conn, queues, Event::ConsumerSleeps));
+        self.change_reader(|conn, queues| {
+            conn.attention.note_polls(queues);
+            Self::end_lease(conn, queues, Event::ConsumerSleeps)
+        });
     }
 
     fn begin_sleep(&self, is_again: bool) -> Option<CompletionDescriptor> {

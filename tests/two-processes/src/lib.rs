@@ -104,6 +104,15 @@ macro_rules! tests {
             fn a_waiter_reads_its_only_connection_itself() {
                 $crate::process::run("link_sleep::process_that_waits");
             }
+            #[test]
+            #[ignore = "a process of its own, which counts its sockets"]
+            fn process_that_polls() {
+                $crate::link_sleep::polls_for_connection_events_read_the_connection($open);
+            }
+            #[test]
+            fn polls_for_connection_events_read_the_connection() {
+                $crate::process::run("link_sleep::process_that_polls");
+            }
         }
         mod spin {
             #[test]

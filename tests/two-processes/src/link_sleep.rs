@@ -1,9 +1,12 @@
-//! A waiter sleeps on its only connection and reads it itself.
+//! The reader of a connection, as the epoll sets of the process show it: a waiter that sleeps on its only one, and polls of a
+//! dispatcher for connection events.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_conformance::wait::expect_completion;
-use dat_conformance::{Background, Node, link};
+use dat_conformance::{Background, Node, link, until};
 use dat_core::{Close, DtoStatus, Event, Timeout};
 
 use crate::completions::NONE;
@@ -70,5 +73,46 @@ pub fn a_waiter_reads_its_only_connection_itself(open: fn(&str) -> Node) {
     for cookie in 0..MESSAGES {
         expect_completion(&near.request, &[&client], cookie, DtoStatus::Success);
     }
+    client.disconnect(Close::Abrupt).expect("connected");
+}
+
+/// A program that awaits a write in memory and polls a dispatcher for connection events reads the connection by these polls:
+/// no thread awaits it, and the peer need not wake one. What arrives after the last poll wakes the thread again.
+/// Needs a process of its own, whose sockets are counted.
+///
+/// # Panics
+/// If the polls do not read the connection, the thread awaits it meanwhile, or a write is lost.
+pub fn polls_for_connection_events_read_the_connection(open: fn(&str) -> Node) {
+    let (near, far) = (open(""), open(""));
+    let (client, server) = (near.ep(), far.ep());
+    link(&near, &client, &far, &server);
+    let (source, target) = (near.buffer(1), far.buffer(1));
+    let write = |value: u8| {
+        source.fill(0, &[value]);
+        let (from, to) = (source.piece(0, 1), target.remote(0, 1));
+        client.post_rdma_write(&[from], value.into(), to, NONE).expect("connected");
+        until("the write arrives", || target.bytes(0, 1) == [value]);
+        expect_completion(&near.request, &[&client], value.into(), DtoStatus::Success);
+    };
+    let before = awaited();
+    let ends = Arc::new(AtomicBool::new(false));
+    let poller = Background::with(&far.connect, {
+        let ends = Arc::clone(&ends);
+        move |connect| {
+            while !ends.load(Ordering::Relaxed) {
+                let found = connect.dequeue(&mut Event::default()).expect("live");
+                assert!(!found, "nothing happens to the connection");
+            }
+        }
+    });
+    until("polls read the connection", || {
+        write(1);
+        awaited() < before
+    });
+    (2..100).for_each(write);
+    ends.store(true, Ordering::Relaxed);
+    poller.join();
+    until("the thread reads the connection again", || awaited() == before);
+    (100..110).for_each(write);
     client.disconnect(Close::Abrupt).expect("connected");
 }

@@ -232,9 +232,10 @@ mod tests {
              `DAT_BLESS=1 cargo test -p dat-provider-kit attention`.\n\nA connection over shared memory or TCP has one \
              link, and one reader at a time. The driver is the thread `dat-progress` of the adapter, or a thread in \
              `dat_evd_wait` or `dat_cno_wait` that has claimed its work. While a consumer polls a dispatcher for connection \
-             events, as MPI libraries do when they await a message in memory, these polls are the driver; the thread checks \
-             every 50 us (500 us while every processor is busy) whether there are any, and reads what they have left. While every processor is busy, the thread checks leases less often, up to \
-             every 2 ms. A child of `fork` reads no link of its parent.\n\n\
+             events, as MPI libraries do when they await a message in memory, these polls are the driver, and read \
+             the links of up to four completion queues as polls of these do; the thread checks every 50 us (500 us while \
+             every processor is busy) whether there are any, and reads what they have left. While every processor is \
+             busy, the thread checks leases less often, up to every 2 ms. A child of `fork` reads no link of its parent.\n\n\
              The sockets of an endpoint for datagrams are read as a link that is in the state Driver, EveryPoll or \
              PollSet, within the same bounds.\n\n| state | meaning | an arrival wakes | and is \
              seen within |\n| --- | --- | --- | --- |\n",

@@ -61,3 +61,16 @@ fn polls_leave_quiet_requests_to_a_reply_only_if_more_polls_follow() {
         assert!(!side.protocol.ack_delay.awaits_reply(), "the peer waits for the last one");
     });
 }
+
+#[test]
+fn quiet_requests_that_keep_arriving_are_acknowledged_with_one_that_is_not_quiet() {
+    open(|side, place| {
+        let lent = (true, false);
+        for owed in 1..=32 {
+            write(side, place, true);
+            assert!(!side.protocol.note_requests(1, owed, lent), "the peer waits for none of them");
+        }
+        write(side, place, false);
+        assert!(side.protocol.note_requests(1, 33, lent), "the peer waits for the last one");
+    });
+}

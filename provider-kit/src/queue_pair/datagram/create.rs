@@ -91,6 +91,6 @@ impl DatagramQp {
     /// Makes polls of the completion queues receive datagrams, and no others.
     pub(super) fn join_completion_queues(self: &Arc<Self>) {
         let queues: Vec<_> = self.state.lock().queues.completion_queues().map(Arc::clone).collect();
-        PolledBy::join(&mut self.polled_by.lock(), queues, self);
+        PolledBy::join(&mut self.polled_by.lock(), queues, self, &self.core);
     }
 }
