@@ -8,14 +8,18 @@ use dat_provider::CompletionDescriptor;
 
 use super::Stream;
 use crate::bytes;
-use crate::frame::{self, Frame};
+use crate::frame::{self, Frame, MAX_HEAD};
 use crate::link::{Budget, Destinations, End, FrameSink, Liveness, Progress, Reader, Refused};
 
-/// Size of the buffer, in bytes. Bytes of a long payload in the buffer are copied twice, so a larger buffer makes
-/// transfers of 64 KiB slower.
-const BUFFER: usize = 16 << 10;
-/// Payloads of at least this many bytes are read directly into their memory.
+/// A payload of at most this many bytes is stored when it is complete. MPI libraries that find the first bytes of a write
+/// in memory wait for its last ones without a call, so no poll would read the rest. A longer one is read directly into its
+/// memory, if at least `DIRECT` bytes of it are missing.
+const WHOLE: usize = 16 << 10;
 const DIRECT: usize = 2 << 10;
+/// Number of bytes that a read takes into the buffer, and the size of the buffer. Bytes of a long payload in the buffer
+/// are copied twice, so a read takes more only while short frames fill it.
+const USUAL: usize = WHOLE + MAX_HEAD;
+const BUFFER: usize = 32 << 10;
 /// The last bytes of a payload always pass through the buffer and are stored after all others, because the kernel
 /// copies in any order.
 const LAST: usize = 64;
@@ -36,6 +40,8 @@ pub struct StreamReader<S> {
     /// The frame whose payload is being read, and the number of payload bytes passed on.
     current: Option<(Frame, usize)>,
     destinations: Destinations,
+    /// True after a read that filled the buffer, until a long payload begins.
+    is_burst: bool,
     ended: Option<End>,
 }
 
@@ -58,7 +64,16 @@ impl<S: Stream> StreamReader<S> {
     #[must_use]
     pub fn new(stream: Arc<S>) -> Self {
         let (buffer, destinations) = (Box::default(), Destinations::new());
-        Self { stream, buffer, start: 0, end: 0, current: None, destinations, ended: None }
+        Self {
+            stream,
+            buffer,
+            start: 0,
+            end: 0,
+            current: None,
+            destinations,
+            is_burst: false,
+            ended: None,
+        }
     }
 
     /// Passes on the bytes in the buffer, up to the end of a frame.
@@ -70,11 +85,15 @@ impl<S: Stream> StreamReader<S> {
             };
             self.start += head;
             sink.begin(&frame)?;
+            self.is_burst &= frame.payload() as usize <= WHOLE;
             self.current = Some((frame, 0));
         }
         let Some((frame, received)) = &mut self.current else { return Ok(Step::Starved) };
         let missing = frame.payload() as usize - *received;
         let part = missing.min(self.end - self.start);
+        if part < missing && frame.payload() as usize <= WHOLE {
+            return Ok(Step::Starved);
+        }
         if part > 0 {
             self.destinations.clear();
             sink.destinations(*received as u64, &mut self.destinations);
@@ -106,7 +125,7 @@ impl<S: Stream> StreamReader<S> {
         let mut direct = 0;
         if let Some((frame, received)) = self.current {
             let missing = frame.payload() as usize - received;
-            if missing >= DIRECT && self.end == 0 {
+            if frame.payload() as usize > WHOLE && missing >= DIRECT && self.end == 0 {
                 let length = missing - LAST;
                 sink.destinations(received as u64, &mut self.destinations);
                 truncate(&mut self.destinations, length);
@@ -117,16 +136,18 @@ impl<S: Stream> StreamReader<S> {
         if direct == 0 {
             self.destinations.clear();
         }
-        self.destinations.push(bytes::target(&mut self.buffer[self.end..]));
+        // What is left in the buffer is less than a short frame.
+        let limit = if self.is_burst { self.buffer.len() } else { USUAL };
+        self.destinations.push(bytes::target(&mut self.buffer[self.end..limit]));
         let mut count = self.stream.read(&self.destinations);
         if count == Err(End::Inaccessible) {
             // The copy from the buffer detects that the memory is lost.
             direct = 0;
             self.destinations.clear();
-            self.destinations.push(bytes::target(&mut self.buffer[self.end..]));
+            self.destinations.push(bytes::target(&mut self.buffer[self.end..limit]));
             count = self.stream.read(&self.destinations);
         }
-        let space = direct + self.buffer.len() - self.end;
+        let space = direct + limit - self.end;
         self.destinations.clear();
         let Some(count) = count? else { return Ok((0, false)) };
         let count = count.min(space);
@@ -134,6 +155,7 @@ impl<S: Stream> StreamReader<S> {
             *received += count.min(direct);
         }
         self.end += count.saturating_sub(direct);
+        self.is_burst |= direct == 0 && count == space;
         Ok((count, count == space))
     }
 

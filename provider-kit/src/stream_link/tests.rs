@@ -66,8 +66,11 @@ proptest! {
     #[test]
     fn frames_arrive_as_written_however_the_stream_splits_them(
         seed in 1_u64.., capacity in 1_usize..200_000,
-        lengths in proptest::collection::vec(prop_oneof![0..=100_u64, 0..=3 * MAX_PIECE], 1..12),
-        holds in proptest::collection::vec(any::<bool>(), 12),
+        lengths in proptest::collection::vec(
+            prop_oneof![0..=100_u64, 0..=20_000_u64, 0..=3 * MAX_PIECE],
+            1..24,
+        ),
+        holds in proptest::collection::vec(any::<bool>(), 24),
     ) {
         let [(_, mut writer), (mut reader, _)] = links(MemoryLinkConfig { capacity, seed });
         let mut kept = Kept::default();
@@ -111,6 +114,26 @@ fn bytes_without_a_place_are_dropped_and_the_next_frame_is_found() {
     assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
     assert_eq!(reader.read(&mut kept, Budget::default()), Ok(Progress::Drained(true)));
     assert_eq!((kept.ends, kept.frames[1].0.body), (2, Body::Ack));
+}
+
+/// A program that finds the first bytes of a write may wait for the last ones without a call.
+#[test]
+fn a_short_payload_is_stored_when_it_has_arrived_whole() {
+    const LENGTH: usize = 8192;
+    let [(_, mut writer), (mut reader, _)] = links(MemoryLinkConfig { capacity: 5000, seed: 0 });
+    let (source, mut kept) = (pattern(LENGTH, 1), Kept::default());
+    let written = writer.write(&message(LENGTH as u64), &spans(&source, LENGTH));
+    assert_eq!(written, Ok(WriteResult::Buffered), "only a part of it");
+    let stored = |kept: &Kept| {
+        let (_, memory) = kept.frames.first().expect("the head has arrived");
+        memory.as_ref().and_then(|memory| memory.to_vec(0, LENGTH).ok()).expect("memory")
+    };
+    reader.read(&mut kept, Budget::default()).expect("the link is alive");
+    assert_eq!((stored(&kept), kept.ends), (vec![0; LENGTH], 0));
+    writer.flush().expect("the link is alive");
+    reader.read(&mut kept, Budget::default()).expect("the link is alive");
+    assert_eq!(kept.ends, 1);
+    assert_eq!(stored(&kept), source.to_vec(0, LENGTH).expect("memory"));
 }
 
 #[test]
