@@ -52,6 +52,21 @@ fn a_request_that_is_stalled_says_why() {
 }
 
 #[test]
+fn completions_that_fill_their_queue_are_said() {
+    let _alone = alone();
+    let pair = Pair::connect("loopback");
+    let length = pair.evd.query().expect("it exists").qlen;
+    for cookie in 0..u64::from(length / 2) {
+        let segment = |at| [pair.lmr.triplet(at, 8).expect("in it")];
+        pair.server.receive(&segment(8), cookie).expect("connected");
+        pair.client.send(&segment(0), cookie).expect("connected");
+    }
+    let view = pair.stalled(&mut Watch::new());
+    assert_eq!(view.waits_for, Some(WaitCause::CompletionQueueFull), "{view:?}");
+    pair.take(length as usize);
+}
+
+#[test]
 fn a_thousand_endpoints_are_shown_while_other_threads_use_the_processors() {
     let _alone = alone();
     let is_over = AtomicBool::new(false);

@@ -1,6 +1,7 @@
 //! Peers that do not run, and machines that do not answer.
 
 use dat_conformance::Node;
+use dat_core::WaitCause;
 use dat_two_processes::{network, silence};
 
 use crate::common::{node, node_on};
@@ -23,7 +24,7 @@ fn near(parameters: &str) -> Node {
 #[test]
 #[ignore = "in a network of its own"]
 fn stopped() {
-    silence::a_stopped_peer_is_slow(&node(silence::TIMEOUT));
+    silence::a_stopped_peer_is_slow(&node(silence::TIMEOUT), &[WaitCause::LinkFull]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use dat_conformance::{Buffer, Node, drain, expect_connection, expect_request, state, until};
 use dat_core::{
     Address, Connect, ConnectionEventKind, DtoStatus, Ep, EpProvision, EpState, RmrTriplet,
+    WaitCause,
 };
 
 use crate::completions::{NONE, each_once};
@@ -80,16 +81,21 @@ impl Connected {
 pub const SMALL_BUFFERS: &str = "echo 4096 65536 65536 >/proc/sys/net/ipv4/tcp_rmem
     echo 4096 65536 65536 >/proc/sys/net/ipv4/tcp_wmem";
 
-/// A peer that is stopped for several times the time-out, while more is in flight than the transport holds.
+/// A peer that is stopped for several times the time-out, while more is in flight than the transport holds. `causes` are
+/// what the operations may wait for.
 ///
 /// # Panics
-/// If the connection ends, or an operation is lost.
-pub fn a_stopped_peer_is_slow(node: &Node) {
+/// If the connection ends, an operation is lost, or another cause is said.
+pub fn a_stopped_peer_is_slow(node: &Node, causes: &[WaitCause]) {
     let connected = Connected::new(node, &mut process::command("silence::peer"), node.address());
     process::stop(&connected.child);
     let cookies = connected.write(WRITES, LONGEST);
     std::thread::sleep(Duration::from_secs(5));
     assert_eq!(state(&connected.ep), EpState::Connected);
+    until("the cause is said", || {
+        let stall = connected.ep.stall().expect("a live endpoint");
+        stall.is_some_and(|stall| causes.contains(&stall.cause))
+    });
     process::go_on(&connected.child);
     let done = each_once(&[&node.request], &cookies);
     assert!(done.values().all(|status| *status == DtoStatus::Success), "{done:?}");
