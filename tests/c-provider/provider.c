@@ -15,7 +15,8 @@
 
 #include "api.h"
 
-struct record record;
+/* The linker for riscv64 exports the variables of a program, of which one has this name. */
+__attribute__((visibility("protected"))) struct record record;
 
 /* What every handle points at. */
 struct object {
