@@ -66,7 +66,7 @@ int main(void)
     while (count < MOST && (filled[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
         count++;
     for (i = 0; i < 3; i++)
-        refused(&ends[i], names[i], "Too many open files", "ulimit -n");
+        refused(&ends[i], names[i], strerror(EMFILE), "ulimit -n");
     while (count > 0)
         close(filled[--count]);
 
