@@ -77,9 +77,11 @@ impl Opener {
 
     /// Returns true if the thread has a real-time policy: while it spins, ordinary threads do not run.
     fn is_real_time(&self) -> bool {
+        let thread = self.thread.as_raw_nonzero().get();
+        // The function of musl always fails: POSIX has it for processes, and Linux for threads.
         // SAFETY: the call has no pointers.
-        let policy = unsafe { libc::sched_getscheduler(self.thread.as_raw_nonzero().get()) };
-        let policy = policy & !libc::SCHED_RESET_ON_FORK;
+        let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
+        let policy = policy as i32 & !libc::SCHED_RESET_ON_FORK;
         [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE].contains(&policy)
     }
 }
