@@ -11,7 +11,12 @@
 
 #include "../abi/painted_stack.h"
 
+/* The smallest stack of arm64 has 128 KiB. */
+#ifdef __aarch64__
+#define LIMIT (13 * 1024)
+#else
 #define LIMIT (12 * 1024)
+#endif
 #define LIMIT_OF_LISTING (18 * 1024)
 
 static DAT_HANDLE live[KINDS];
