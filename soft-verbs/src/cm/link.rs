@@ -1,7 +1,7 @@
 //! The TCP connection between two identifiers, on which their messages travel.
 
 use std::io::{self, ErrorKind, Read};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 
 use dat_sync::Mutex;
@@ -127,7 +127,7 @@ impl Link {
         if let Some(watch) = self.watch.lock().take() {
             watch.end(&*self.socket);
         }
-        let _ = self.socket.shutdown(Shutdown::Both);
+        socket::close(&self.socket);
     }
 
     /// Sends the request if the connection is established; whether it is.

@@ -33,22 +33,33 @@ fn open(address: SocketAddr) -> io::Result<Socket> {
     Ok(Arc::new(socket))
 }
 
-/// A socket that is bound to an address, whose port may be 0. Connections that ended a short time ago do not keep the
-/// port.
+/// A socket that is bound to an address, whose port may be 0, and does not [reserve](reserve) it. Connections that ended a
+/// short time ago do not keep the port.
 fn open_at(address: SocketAddr, prepare: impl Fn(&Socket) -> io::Result<()>) -> io::Result<Socket> {
-    let bind = |address: SocketAddr| {
+    let bind = |address: SocketAddr, may_share: bool| {
         let socket = open(address)?;
-        socket.set_reuse_address(true)?;
+        socket.set_reuse_address(may_share)?;
         prepare(&socket)?;
         socket.bind(&address.into())?;
+        socket.set_reuse_address(true)?;
         Ok(socket)
     };
-    let chosen = bind(address)?;
+    // If the first socket of a port permits others from the beginning, the system admits all that do, whatever became of it.
+    let chosen = match bind(address, false) {
+        Err(error) if errno(&error) == libc::EADDRINUSE => bind(address, true)?,
+        chosen => chosen?,
+    };
     if address.port() != 0 {
         return Ok(chosen);
     }
     // A socket keeps only a port that it was bound to by number when it stops listening or its attempt is refused.
-    bind(with_port(address, local(&chosen)?.port()))
+    bind(with_port(address, local(&chosen)?.port()), true)
+}
+
+/// Keeps other sockets from the port of one that does not listen, or permits them again: at the end, so that the
+/// connection does not keep the port when it has ended.
+fn reserve(socket: &Socket, is_reserved: bool) -> io::Result<()> {
+    socket.set_reuse_address(!is_reserved)
 }
 
 /// Binds a socket to an address, whose port may be 0, and reserves it unless it may be shared. A reserved socket listens.
@@ -84,7 +95,14 @@ pub(super) fn listen(socket: &Socket) -> Result<()> {
 /// # Errors
 /// A shortage of memory.
 pub(super) fn stop_listening(socket: &Socket) -> Result<()> {
-    socket.shutdown(Shutdown::Both).map_err(|error| failed("stop listening", &error))
+    let stopped = reserve(socket, true).and_then(|()| socket.shutdown(Shutdown::Both));
+    stopped.map_err(|error| failed("stop listening", &error))
+}
+
+/// Ends the connection of a socket. What was sent arrives.
+pub(super) fn close(socket: &Socket) {
+    let _ = reserve(socket, false);
+    let _ = socket.shutdown(Shutdown::Both);
 }
 
 /// A socket that connects from a port of that address; the port may be 0.
@@ -94,6 +112,7 @@ pub(super) fn stop_listening(socket: &Socket) -> Result<()> {
 pub(super) fn from_address(address: SocketAddr) -> Result<(Socket, SocketAddr)> {
     let attempt = || {
         let socket = open_at(address, |_| Ok(()))?;
+        reserve(&socket, true)?;
         let bound = local(&socket)?;
         Ok((socket, bound))
     };
@@ -263,6 +282,39 @@ mod tests {
         let (second, _) = bind(at, options).expect("shared");
         listen(&first).expect("the first that listens");
         assert_eq!(listen(&second).expect_err("the second").errno, libc::EADDRINUSE);
+    }
+
+    #[test]
+    fn the_port_of_a_connection_is_kept_until_it_ends() {
+        let server = std::net::TcpListener::bind(lo()).expect("a free port");
+        let peer = server.local_addr().expect("it is bound");
+        let stopped = || {
+            let (socket, at) = bind(lo(), BindOptions::default()).expect("a free port");
+            stop_listening(&socket).expect("it listens");
+            (socket, at)
+        };
+        for (socket, at) in [from_address(lo()).expect("a free port"), stopped()] {
+            let taken = || bind(at, BindOptions::default()).expect_err("it is reserved").errno;
+            assert_eq!(taken(), libc::EADDRINUSE);
+            socket.set_nonblocking(false).expect("a socket");
+            connect(&socket, peer).expect("its own port");
+            let (accepted, _) = server.accept().expect("a connection");
+            assert_eq!(taken(), libc::EADDRINUSE);
+            // The side that ends first keeps the port for a minute.
+            close(&socket);
+            drop((socket, accepted));
+            bind(at, BindOptions::default()).expect("free again");
+        }
+    }
+
+    #[test]
+    fn the_connections_of_a_listener_do_not_keep_its_port() {
+        let (listener, at) = bind(lo(), BindOptions::default()).expect("a free port");
+        listener.set_nonblocking(false).expect("a socket");
+        let _peer = std::net::TcpStream::connect(at).expect("it listens");
+        let _accepted = accept(&listener).expect("accepted").expect("a connection");
+        drop(listener);
+        bind(at, BindOptions::default()).expect("free again");
     }
 
     #[test]

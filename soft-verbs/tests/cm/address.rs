@@ -104,6 +104,17 @@ fn identifiers_that_share_a_port_connect_to_the_same_peer() {
 }
 
 #[test]
+fn the_port_of_a_connected_identifier_is_taken() {
+    let (sides, _passive) = connected();
+    let taken = sides.active.local_address().expect("bound");
+    let (_channel, other) = identifier(PortSpace::Tcp);
+    assert_eq!(other.bind(taken).expect_err("taken").errno, libc::EADDRINUSE);
+    sides.active.disconnect().expect("connected");
+    drop(sides);
+    other.bind(taken).expect("free again");
+}
+
+#[test]
 fn a_foreign_address_or_family_is_refused() {
     let (_channel, id) = identifier(PortSpace::Tcp);
     let foreign = SocketAddr::from(([192, 0, 2, 1], 0));
