@@ -43,7 +43,8 @@ pub(super) fn opened() -> Result<Opened> {
 }
 
 fn open() -> Result<Opened> {
-    let list = guard::made(ibv_get_device_list(None))?;
+    // As in librdmacm, whatever the reason.
+    let list = guard::made(ibv_get_device_list(None)).map_err(|_| Failure(libc::ENODEV))?;
     // SAFETY: the list ends with null.
     let first = unsafe { *list };
     if first.is_null() {
