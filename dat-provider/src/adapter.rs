@@ -1,15 +1,15 @@
 //! An open adapter, which creates every other object of a provider.
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::{
     Address, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts, ProtectionDomain,
-    QueuePair, QueuePairSpec, RemoteAddress, SharedReceiveLimits, SharedReceiveQueue,
-    SharedReceiveSink, WaiterProgress, unsupported,
+    QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    WaiterProgress, unsupported,
 };
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use crate::error::Result;
+use crate::verbs::{OnlyDat, VerbsAdapter};
 
 /// One opened instance of an adapter.
 ///
@@ -90,19 +90,9 @@ pub trait Adapter: Send + Sync {
         }
     }
 
-    /// The address of a queue pair with a [`DatagramBinding`](super::DatagramBinding) that receives at the port of `to`
-    /// and has this key; or of all members of a multicast group, whose port means nothing. Only queue pairs with a
-    /// binding send to it, from the address `from` of this machine, or one that the system chooses.
-    ///
-    /// # Errors
-    /// `DAT_MODEL_NOT_SUPPORTED` if the provider has no such queue pairs (the default).
-    fn remote_address(
-        &self,
-        _from: Option<IpAddr>,
-        _to: SocketAddr,
-        _key: u64,
-    ) -> Result<RemoteAddress> {
-        Err(unsupported("datagrams whose address is not resolved"))
+    /// What only programs of verbs need of it. By default, it has nothing of that.
+    fn for_verbs(&self) -> &dyn VerbsAdapter {
+        &OnlyDat
     }
 
     /// The progress of the adapter's connections, if a waiter can make it instead of a thread of the

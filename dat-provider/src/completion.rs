@@ -19,7 +19,7 @@ pub struct Completion {
     pub length: u64,
     /// A value that depends on the operation: the tag of the window for a bind, the invalidated key
     /// for a receive with invalidate, the data of a receive with immediate data; for a received datagram of a queue pair with a
-    /// [`DatagramBinding`](super::DatagramBinding) the port of the sender, and in the upper half immediate data;
+    /// [`DatagramBinding`](crate::verbs::DatagramBinding) the port of the sender, and in the upper half immediate data;
     /// otherwise 0.
     pub extra: u64,
     /// Which operation it was; set for failures too.
@@ -30,7 +30,7 @@ pub struct Completion {
 
 impl Completion {
     /// The UDP port from which a received datagram came, if the queue pair has a
-    /// [`DatagramBinding`](super::DatagramBinding).
+    /// [`DatagramBinding`](crate::verbs::DatagramBinding).
     #[must_use]
     pub const fn datagram_port(&self) -> u16 {
         self.extra as u16

@@ -205,7 +205,7 @@ pub trait ConnectionSink: Send + Sync {
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>);
 
     /// A request waits for a receive of the peer, and the queue pair
-    /// [limits](QueuePair::limit_receive_wait) the time.
+    /// [limits](crate::verbs::VerbsQueuePair::limit_receive_wait) the time.
     fn receive_awaited(&self, _attempt: u64) {}
 }
 

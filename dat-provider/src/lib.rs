@@ -51,6 +51,7 @@ mod shared_receive;
 pub mod status;
 pub mod stub;
 pub mod triplet;
+pub mod verbs;
 mod wait_cause;
 mod waiter_progress;
 
@@ -72,8 +73,7 @@ pub use local_cause::LocalCause;
 pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 pub use path_cause::PathCause;
 pub use queue_pair::{
-    BreakCause, DATAGRAM_PREFIX, DatagramBinding, LossPolicy, Outstanding, QueuePair,
-    QueuePairLimits, QueuePairSpec, Service,
+    DATAGRAM_PREFIX, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec, Service,
 };
 pub use request::{BindRequest, Buffer, ReceiveRequest, RemoteBuffer, Request, Segment, Work};
 pub use shared_receive::{SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink};

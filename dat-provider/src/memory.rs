@@ -7,6 +7,7 @@ use super::{Downcast, unsupported};
 use crate::error::Result;
 use crate::flags::Privileges;
 use crate::mem::Span;
+use crate::verbs::{OnlyDat, VerbsDomain, VerbsRegion, VerbsWindow};
 
 /// A protection domain.
 pub trait ProtectionDomain: Downcast {
@@ -17,18 +18,9 @@ pub trait ProtectionDomain: Downcast {
     /// range is not memory of the process.
     fn register(&self, span: Span, privileges: Privileges) -> Result<Registration>;
 
-    /// Registers memory whose first byte the peer names by `address`. The local key names it by its own addresses. The
-    /// remote key differs from the local one, unless `address` is its own.
-    ///
-    /// # Errors
-    /// As [`register`](Self::register); `DAT_MODEL_NOT_SUPPORTED` if the provider has no other addresses (the default).
-    fn register_at(
-        &self,
-        _span: Span,
-        _address: u64,
-        _privileges: Privileges,
-    ) -> Result<Registration> {
-        Err(unsupported("registration of memory under other addresses"))
+    /// What only programs of verbs need of it. By default, it has nothing of that.
+    fn for_verbs(&self) -> &dyn VerbsDomain {
+        &OnlyDat
     }
 
     /// Creates a memory window; its binds complete with `tag`.
@@ -69,21 +61,9 @@ pub trait MemoryRegion: Downcast {
     /// The error of the device; the memory may then still be in use.
     fn deregister(&self) -> Result<()>;
 
-    /// Registers other memory, in any domain of the adapter, under the same local key; the peer names its first byte by
-    /// `address`. The remote key equals the local one if `address` is the address of the memory. This region is
-    /// deregistered, also if that fails. Until the return, the keys name nothing.
-    ///
-    /// # Errors
-    /// As [`deregister`](Self::deregister); `DAT_MODEL_NOT_SUPPORTED`, without effect, if the provider cannot keep keys
-    /// (the default).
-    fn reregister(
-        &self,
-        _domain: &dyn ProtectionDomain,
-        _span: Span,
-        _address: u64,
-        _privileges: Privileges,
-    ) -> Result<Registration> {
-        Err(unsupported("registration of other memory under the same keys"))
+    /// What only programs of verbs need of it. By default, it has nothing of that.
+    fn for_verbs(&self) -> &dyn VerbsRegion {
+        &OnlyDat
     }
 }
 
@@ -98,12 +78,8 @@ pub enum WindowScope {
 
 /// A memory window, which [`QueuePair::post_bind`](super::QueuePair::post_bind) binds.
 pub trait MemoryWindow: Downcast {
-    /// Reserves keys for the window that differ in their last byte, and returns one of them. It names nothing; a
-    /// [bind](super::BindRequest::key) chooses one. A second call returns the same.
-    ///
-    /// # Errors
-    /// `DAT_MODEL_NOT_SUPPORTED` if the provider chooses the key of each bind (the default).
-    fn reserve_key(&self) -> Result<u32> {
-        Err(unsupported("keys of memory windows that the consumer chooses"))
+    /// What only programs of verbs need of it. By default, it has nothing of that.
+    fn for_verbs(&self) -> &dyn VerbsWindow {
+        &OnlyDat
     }
 }

@@ -1,6 +1,5 @@
 //! Queue pairs: what endpoints post to.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{
@@ -10,7 +9,8 @@ use super::{
 };
 use crate::Failure;
 use crate::error::Result;
-use crate::flags::{Close, CompletionFlags, Privileges};
+use crate::flags::{Close, CompletionFlags};
+use crate::verbs::{LossPolicy, OnlyDat, VerbsOptions, VerbsQueuePair};
 
 /// What a queue pair carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -26,52 +26,6 @@ pub enum Service {
     UnreliableConnection,
     /// Unreliable datagrams to and from any number of other queue pairs.
     Datagram,
-}
-
-/// What becomes of what is outstanding when a connection or an attempt ends that the owner of the queue pair did not
-/// [disconnect](QueuePair::disconnect).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LossPolicy {
-    /// It is flushed, as DAT demands.
-    #[default]
-    Flush,
-    /// It stays, and more can be posted: the queue pair is lost, and not disconnected, as with verbs, where the sender
-    /// repeats what is not answered. It is flushed by [`QueuePair::disconnect`], also before any connection,
-    /// [`QueuePair::reset`] or [`QueuePair::shutdown`], and [`QueuePair::give_up`] ends the repetition.
-    ///
-    /// A lost queue pair without outstanding requests can also be connected, or accept a request, as an unconnected one; the
-    /// new connection then uses the receives. The same applies to a receive of a shared queue that an incomplete message has
-    /// taken.
-    ///
-    /// If this side has caused the end, its requests are flushed all the same. Over an unreliable connection they all
-    /// succeed, because nothing reports a loss to the sender.
-    Keep,
-}
-
-/// Why this side has broken a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BreakCause {
-    /// A request of this side has failed.
-    Request,
-    /// A request of the peer names memory that the peer may not access.
-    Access,
-    /// A request of the peer is an operation that the queue pair does not grant; see [`QueuePair::set_peer_privileges`].
-    Operation,
-    /// There was no receive for a message of the peer.
-    NoReceive,
-    /// The receive of a message was too short, or its memory not accessible; it has completed with the reason.
-    Receive,
-}
-
-/// Where a queue pair receives datagrams that tells its peers itself: they make a [`RemoteAddress`] of it with
-/// [`Adapter::remote_address`](super::Adapter::remote_address), and resolve nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DatagramBinding {
-    /// The UDP port, at every address of the machine; 0 if the system chooses one.
-    pub port: u16,
-    /// The key that datagrams must have (Q_Key). [`QueuePair::set_datagram_key`] changes it.
-    pub key: u64,
 }
 
 /// The capacity of a queue pair.
@@ -112,13 +66,8 @@ pub struct QueuePairSpec {
     pub shared_receives: Option<Arc<dyn SharedReceiveQueue>>,
     /// Its capacity.
     pub limits: QueuePairLimits,
-    /// What becomes of its receives when a connection is lost. Providers may have only the default, and refuse the others
-    /// with `DAT_MODEL_NOT_SUPPORTED`.
-    pub losses: LossPolicy,
-    /// For a queue pair that carries datagrams: where it receives them. Nothing if peers resolve its address, as with DAT;
-    /// the provider then chooses port and key. With a binding, the [prefix](DATAGRAM_PREFIX) of a received datagram is the
-    /// global route header of RoCE v2, and its completion has the [port of the sender](super::Completion::datagram_port).
-    pub binding: Option<DatagramBinding>,
+    /// What only programs of verbs choose.
+    pub verbs: VerbsOptions,
     /// Tells how long the segment checks of posts on this queue pair stay valid.
     pub epochs: Arc<Epochs>,
     /// Receives its connection events.
@@ -138,8 +87,7 @@ impl QueuePairSpec {
             receive_queue: None,
             shared_receives: None,
             limits: QueuePairLimits::default(),
-            losses: LossPolicy::default(),
-            binding: None,
+            verbs: VerbsOptions::default(),
             epochs: Arc::default(),
             sink,
         }
@@ -150,13 +98,13 @@ impl QueuePairSpec {
     /// # Errors
     /// `DAT_MODEL_NOT_SUPPORTED` if the specification has anything else.
     pub fn check_needed_by_dat(&self) -> Result<()> {
-        if self.losses != LossPolicy::Flush {
+        if self.verbs.losses != LossPolicy::Flush {
             return Err(unsupported("receives that stay posted after a connection is lost"));
         }
         if self.service == Service::UnreliableConnection {
             return Err(unsupported("unreliable connections"));
         }
-        if self.binding.is_some() {
+        if self.verbs.binding.is_some() {
             return Err(unsupported("datagrams whose address is not resolved"));
         }
         Ok(())
@@ -288,72 +236,6 @@ pub trait QueuePair: Downcast {
         Err(unsupported("datagrams"))
     }
 
-    /// The UDP port of a queue pair with a [`DatagramBinding`]; nothing for another one (the default).
-    fn datagram_port(&self) -> Option<u16> {
-        None
-    }
-
-    /// Changes the key of a queue pair with a [`DatagramBinding`]. Datagrams that arrive later must have it.
-    ///
-    /// # Errors
-    /// `DAT_MODEL_NOT_SUPPORTED` for another queue pair (the default).
-    fn set_datagram_key(&self, _key: u64) -> Result<()> {
-        Err(unsupported("datagrams whose address is not resolved"))
-    }
-
-    /// Grants the peer of a connection these remote operations and no others, whatever its regions and windows permit,
-    /// until the next call and also in later connections. Without a call all are granted, as with DAT. An operation that
-    /// is not granted ends a reliable connection: it completes with `DAT_DTO_ERR_REMOTE_RESPONDER`, and the reason of
-    /// this side is [`BreakCause::Operation`]. On an unreliable connection it is dropped.
-    ///
-    /// # Errors
-    /// `DAT_MODEL_NOT_SUPPORTED` if the provider has only what DAT needs (the default).
-    fn set_peer_privileges(&self, _granted: Privileges) -> Result<()> {
-        Err(unsupported("queue pairs that grant their peer only some operations"))
-    }
-
-    /// Why this side has broken the latest connection; known once that was reported as
-    /// [`Broken`](super::ConnectionUpcall::Broken). `None` if the peer or the link has ended it, or if the provider does not
-    /// record it (the default).
-    fn break_cause(&self) -> Option<BreakCause> {
-        None
-    }
-
-    /// Limits the time for which a request waits for a receive of the peer, in this connection and later ones, or not, as
-    /// with DAT. If it is limited, [`receive_awaited`](ConnectionSink::receive_awaited) reports the start of the wait, and
-    /// the owner of the queue pair calls [`end_receive_wait`](Self::end_receive_wait) when the time is over.
-    ///
-    /// # Errors
-    /// `DAT_MODEL_NOT_SUPPORTED` if the provider has only what DAT needs (the default).
-    fn limit_receive_wait(&self, _is_limited: bool) -> Result<()> {
-        Err(unsupported("requests that wait for a receive for a limited time"))
-    }
-
-    /// The time is over for the request of the latest [`receive_awaited`](ConnectionSink::receive_awaited). If the peer has
-    /// no receive for it now, it fails with [`ReceiverNotReady`](crate::status::DtoStatus::ReceiverNotReady). If it does
-    /// not wait any more, nothing happens, except that a wait of a later request may be reported then (the default does
-    /// nothing).
-    fn end_receive_wait(&self) {}
-
-    /// Makes a queue pair with a [`DatagramBinding`] receive also what is sent to a multicast group, at the network
-    /// interface that has the address `at`; if that is unspecified, at every interface. Nothing changes if it is a member
-    /// already.
-    ///
-    /// # Errors
-    /// The error of the system, for example if no interface has the address; `DAT_MODEL_NOT_SUPPORTED` for another queue
-    /// pair (the default).
-    fn join_group(&self, _group: IpAddr, _at: IpAddr) -> Result<()> {
-        Err(unsupported("multicast groups"))
-    }
-
-    /// Reverts [`join_group`](Self::join_group).
-    ///
-    /// # Errors
-    /// `DAT_INVALID_PARAMETER` if it is not a member there; as for `join_group`.
-    fn leave_group(&self, _group: IpAddr, _at: IpAddr) -> Result<()> {
-        Err(unsupported("multicast groups"))
-    }
-
     /// Posts a bind and returns the new key of the window; the old key becomes invalid when the
     /// bind completes. Later requests do not start before the bind has completed.
     ///
@@ -393,14 +275,8 @@ pub trait QueuePair: Downcast {
     /// Ends the connection or the attempt. A graceful disconnect lets the requests posted before it
     /// finish. What is outstanding is flushed, then `Disconnected` is reported on both sides; an
     /// attempt ends without an event on this side. On a disconnected queue pair nothing happens. That of a queue pair with a
-    /// [`DatagramBinding`] only flushes its receives.
+    /// [`DatagramBinding`](crate::verbs::DatagramBinding) only flushes its receives.
     fn disconnect(&self, how: Close);
-
-    /// The owner of a queue pair with [`LossPolicy::Keep`] waits no longer for a peer that is lost, or for a connection: the
-    /// oldest outstanding request completes with [`DtoStatus::Transport`](crate::status::DtoStatus::Transport), and the
-    /// other requests are flushed, also later ones. If no request is outstanding, an attempt ends without an event, and
-    /// requests can be posted, which stay until the next call. With a connection, and by default, nothing happens.
-    fn give_up(&self) {}
 
     /// Makes a disconnected queue pair unconnected; completions not polled yet are kept.
     ///
@@ -430,6 +306,11 @@ pub trait QueuePair: Downcast {
         Activity::default()
     }
 
+    /// What only programs of verbs need of it. By default, it has nothing of that.
+    fn for_verbs(&self) -> &dyn VerbsQueuePair {
+        &OnlyDat
+    }
+
     /// Ends all use: an abrupt disconnect (the default) whose events are of no interest. Later posts
     /// are refused or flushed. The core calls this at the latest before it drops its reference.
     fn shutdown(&self) {
@@ -455,15 +336,7 @@ impl<Q: QueuePair> QueuePair for Arc<Q> {
             buffer: Buffer, key: u32, cookie: u64, flags: CompletionFlags, checked: Epoch, remote: RemoteBuffer
         ) -> Result<()>;
         fn post_datagram(to: &RemoteAddress, request: &Request<'_>) -> Result<()>;
-        fn datagram_port() -> Option<u16>;
-        fn set_datagram_key(key: u64) -> Result<()>;
-        fn set_peer_privileges(granted: Privileges) -> Result<()>;
-        fn break_cause() -> Option<BreakCause>;
-        fn limit_receive_wait(is_limited: bool) -> Result<()>;
-        fn end_receive_wait();
-        fn give_up();
-        fn join_group(group: IpAddr, at: IpAddr) -> Result<()>;
-        fn leave_group(group: IpAddr, at: IpAddr) -> Result<()>;
+        fn for_verbs() -> &dyn VerbsQueuePair;
         fn post_bind(bind: &BindRequest<'_>) -> Result<u32>;
         fn connect(request: &ConnectRequest<'_>) -> Result<()>;
         fn connecting_port() -> Option<u64>;

@@ -178,8 +178,8 @@ pub struct BindRequest<'a> {
     pub length: u64,
     /// The accesses that the peer may make.
     pub privileges: Privileges,
-    /// The new key, with the upper 24 bits of the [reserved one](MemoryWindow::reserve_key). Nothing if the provider
-    /// chooses it, as for DAT.
+    /// The new key, with the upper 24 bits of the [reserved one](crate::verbs::VerbsWindow::reserve_key). Nothing if
+    /// the provider chooses it, as for DAT.
     pub key: Option<u32>,
     /// Returned in the completion.
     pub cookie: u64,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
+use dat_provider::verbs::{VerbsDomain, VerbsRegion};
 use dat_provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 use dat_sync::Mutex;
 use dat_sync::region_table::Region;
@@ -62,6 +63,16 @@ impl ProtectionDomain for DomainHandle {
         Ok(Registered::new(&self.0, key, is_remote).registration())
     }
 
+    fn for_verbs(&self) -> &dyn VerbsDomain {
+        self
+    }
+
+    fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
+        Ok(window::create(&self.0, tag, scope))
+    }
+}
+
+impl VerbsDomain for DomainHandle {
     fn register_at(
         &self,
         span: Span,
@@ -74,10 +85,6 @@ impl ProtectionDomain for DomainHandle {
         let region = self.0.region(span, privileges - Privileges::REMOTE);
         let key = regions::insert(region.into(), false).map_err(no_region)?;
         Registered::new(&self.0, key, false).named_at(address, &region, privileges)
-    }
-
-    fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
-        Ok(window::create(&self.0, tag, scope))
     }
 }
 
@@ -220,6 +227,12 @@ impl MemoryRegion for Registered {
         self.end_accesses()
     }
 
+    fn for_verbs(&self) -> &dyn VerbsRegion {
+        self
+    }
+}
+
+impl VerbsRegion for Registered {
     fn reregister(
         &self,
         domain: &dyn ProtectionDomain,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::flags::Privileges;
+use dat_provider::verbs::VerbsWindow;
 use dat_provider::{BindRequest, MemoryWindow, WindowScope};
 use dat_sync::Mutex;
 use dat_sync::region_table::Region;
@@ -66,6 +67,12 @@ pub fn create(domain: &Arc<Domain>, tag: u64, scope: WindowScope) -> Arc<dyn Mem
 }
 
 impl MemoryWindow for WindowHandle {
+    fn for_verbs(&self) -> &dyn VerbsWindow {
+        self
+    }
+}
+
+impl VerbsWindow for WindowHandle {
     fn reserve_key(&self) -> Result<u32> {
         let mut state = self.0.state.lock();
         if state.reserved == 0 {

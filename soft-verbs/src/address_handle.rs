@@ -127,7 +127,7 @@ impl AddressHandle {
         }
         let to = SocketAddr::new(self.vector.address(), (number >> 8) as u16);
         let from = Some(address_of(&self.source));
-        let remote = engine.adapter.remote_address(from, to, key.into())?;
+        let remote = engine.adapter.for_verbs().remote_address(from, to, key.into())?;
         *last = Some((number, key, remote.clone()));
         Ok(remote)
     }

@@ -165,7 +165,8 @@ impl Domain {
         // SAFETY: the caller guarantees that the memory exists until the region is deregistered.
         let span = unsafe { checked_span(range, access) }?;
         let used = self.add_use()?;
-        let registration = self.kit.register_at(span, range.iova, access.privileges())?;
+        let registration =
+            self.kit.for_verbs().register_at(span, range.iova, access.privileges())?;
         Ok(Region::new(self, registration, (range, access), used))
     }
 
@@ -193,7 +194,8 @@ impl Domain {
         let used = self.add_use()?;
         old.windows.end("cannot register the region again: a memory window is bound to it")?;
         old.forget();
-        let again = old.kit.reregister(&*self.kit, span, range.iova, access.privileges());
+        let again =
+            old.kit.for_verbs().reregister(&*self.kit, span, range.iova, access.privileges());
         let registration = again.map_err(|error| {
             old.windows.undo_end();
             Error::new(libc::EIO, error.to_string())

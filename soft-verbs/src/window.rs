@@ -41,7 +41,7 @@ impl Window {
             WindowType::Two => WindowScope::QueuePair,
         };
         let kit = domain.kit.create_window(0, scope)?;
-        let key = kit.reserve_key()?;
+        let key = kit.for_verbs().reserve_key()?;
         let window = Arc::new(Self {
             domain: Arc::clone(domain),
             kit: Mutex::new(Some(kit)),

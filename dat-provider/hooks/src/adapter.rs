@@ -1,6 +1,5 @@
 //! The layer's adapter, and how it is opened.
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::call::Call;
@@ -12,11 +11,12 @@ use super::object::{Kind, Object};
 use super::queue_pair;
 use super::shared_receive::{SharedReceives, WatermarkSink};
 use dat_provider::error::Result;
+use dat_provider::verbs::VerbsAdapter;
 use dat_provider::{
     Adapter, AdapterAttributes, AdapterSink, Address, AsyncUpcall, CompletionQueue,
     CompletionQueueParts, CompletionSink, DeviceCounters, ListenSink, ListenerParts, OpenRequest,
-    ProtectionDomain, QueuePair, QueuePairSpec, RemoteAddress, SharedReceiveLimits,
-    SharedReceiveQueue, SharedReceiveSink, WaiterProgress,
+    ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
+    SharedReceiveSink, WaiterProgress,
 };
 
 /// Opens an adapter with `open` and puts a layer of hooks over it. A decorator calls this in its
@@ -126,7 +126,7 @@ impl<H: Hooks> Adapter for Decorated<H> {
     }
 
     dat_provider::forward! { self => self.inner;
-        fn remote_address(from: Option<IpAddr>, to: SocketAddr, key: u64) -> Result<RemoteAddress>;
+        fn for_verbs() -> &dyn VerbsAdapter;
         fn waiter_progress() -> Option<Arc<dyn WaiterProgress>>;
         fn counters() -> DeviceCounters;
     }

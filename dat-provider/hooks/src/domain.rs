@@ -9,6 +9,7 @@ use super::object::{Kind, Object};
 use dat_provider::error::Result;
 use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
+use dat_provider::verbs::{VerbsDomain, VerbsRegion, VerbsWindow};
 use dat_provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 
 pub(super) struct Domain<H> {
@@ -21,13 +22,8 @@ impl<H: Hooks> ProtectionDomain for Domain<H> {
         self.registered(span, privileges, || self.inner.register(span, privileges))
     }
 
-    fn register_at(
-        &self,
-        span: Span,
-        address: u64,
-        privileges: Privileges,
-    ) -> Result<Registration> {
-        self.registered(span, privileges, || self.inner.register_at(span, address, privileges))
+    fn for_verbs(&self) -> &dyn VerbsDomain {
+        self
     }
 
     fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
@@ -35,6 +31,19 @@ impl<H: Hooks> ProtectionDomain for Domain<H> {
         let create = || self.inner.create_window(tag, scope);
         let inner = self.layer.call(object, &Call::CreateWindow { scope }, create)?;
         Ok(Arc::new(Window::<H> { inner, _layer: PhantomData }))
+    }
+}
+
+impl<H: Hooks> VerbsDomain for Domain<H> {
+    fn register_at(
+        &self,
+        span: Span,
+        address: u64,
+        privileges: Privileges,
+    ) -> Result<Registration> {
+        self.registered(span, privileges, || {
+            self.inner.for_verbs().register_at(span, address, privileges)
+        })
     }
 }
 
@@ -71,6 +80,12 @@ impl<H: Hooks> MemoryRegion for Region<H> {
         self.layer.call(self.object, &Call::Deregister, || self.inner.deregister())
     }
 
+    fn for_verbs(&self) -> &dyn VerbsRegion {
+        self
+    }
+}
+
+impl<H: Hooks> VerbsRegion for Region<H> {
     fn reregister(
         &self,
         domain: &dyn ProtectionDomain,
@@ -80,7 +95,7 @@ impl<H: Hooks> MemoryRegion for Region<H> {
     ) -> Result<Registration> {
         let below = domain.as_any().downcast_ref::<Domain<H>>().map_or(domain, |own| &*own.inner);
         let call = Call::Register { bytes: span.len() as u64, privileges };
-        let reregister = || self.inner.reregister(below, span, address, privileges);
+        let reregister = || self.inner.for_verbs().reregister(below, span, address, privileges);
         let registered = self.layer.call(self.object, &call, reregister)?;
         let (layer, object) = (Arc::clone(&self.layer), self.object);
         let region = Box::new(Self { inner: registered.region, layer, object });
@@ -101,7 +116,7 @@ impl<H: Hooks> Window<H> {
 }
 
 impl<H: Hooks> MemoryWindow for Window<H> {
-    fn reserve_key(&self) -> Result<u32> {
-        self.inner.reserve_key()
+    fn for_verbs(&self) -> &dyn VerbsWindow {
+        self.inner.for_verbs()
     }
 }

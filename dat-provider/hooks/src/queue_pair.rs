@@ -1,6 +1,5 @@
 //! The layer's queue pairs.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::call::Call;
@@ -12,10 +11,11 @@ use super::object::{Kind, Object};
 use super::shared_receive::SharedReceives;
 use dat_provider::Failure;
 use dat_provider::error::Result;
-use dat_provider::flags::{Close, Privileges};
+use dat_provider::flags::Close;
+use dat_provider::verbs::VerbsQueuePair;
 use dat_provider::{
-    Activity, Adapter, BindRequest, BreakCause, ConnectRequest, Outstanding, QueuePair,
-    QueuePairSpec, ReceiveRequest, RemoteAddress, Request,
+    Activity, Adapter, BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec,
+    ReceiveRequest, RemoteAddress, Request,
 };
 
 pub(super) struct Pair<H: Hooks> {
@@ -60,8 +60,7 @@ fn below<H: Hooks>(
         receive_queue: spec.receive_queue.as_ref().map(Queue::<H>::below),
         shared_receives: spec.shared_receives.as_ref().map(SharedReceives::<H>::below),
         limits: spec.limits,
-        losses: spec.losses,
-        binding: spec.binding,
+        verbs: spec.verbs,
         epochs: spec.epochs,
         sink: Arc::new(EventSink { layer: Arc::clone(layer), object, end, outer: spec.sink }),
     }
@@ -82,15 +81,7 @@ impl<H: Hooks> Pair<H> {
 
 impl<H: Hooks> QueuePair for Pair<H> {
     dat_provider::forward! { self => self.inner;
-        fn datagram_port() -> Option<u16>;
-        fn set_datagram_key(key: u64) -> Result<()>;
-        fn set_peer_privileges(granted: Privileges) -> Result<()>;
-        fn break_cause() -> Option<BreakCause>;
-        fn limit_receive_wait(is_limited: bool) -> Result<()>;
-        fn end_receive_wait();
-        fn give_up();
-        fn join_group(group: IpAddr, at: IpAddr) -> Result<()>;
-        fn leave_group(group: IpAddr, at: IpAddr) -> Result<()>;
+        fn for_verbs() -> &dyn VerbsQueuePair;
         fn connecting_port() -> Option<u64>;
         fn outstanding() -> Outstanding;
         fn failure() -> Option<Failure>;

@@ -5,9 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use dat_provider::error::ReturnType;
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::{DtoStatus, Operation};
-use dat_provider::{
-    Completion, DATAGRAM_PREFIX, DatagramBinding, Epoch, RemoteAddress, Request, Service, Work,
-};
+use dat_provider::verbs::DatagramBinding;
+use dat_provider::{Completion, DATAGRAM_PREFIX, Epoch, RemoteAddress, Request, Service, Work};
 
 use crate::world::{Side, World};
 
@@ -28,7 +27,7 @@ fn worlds() -> [World; 3] {
 fn side_at(world: &World, port: u16) -> Side {
     world.side_with(|spec| {
         spec.service = Service::Datagram;
-        spec.binding = Some(DatagramBinding { port, key: KEY });
+        spec.verbs.binding = Some(DatagramBinding { port, key: KEY });
     })
 }
 
@@ -37,12 +36,13 @@ fn side(world: &World) -> Side {
 }
 
 fn port(side: &Side) -> u16 {
-    side.qp.datagram_port().expect("it has one")
+    side.qp.for_verbs().datagram_port().expect("it has one")
 }
 
 /// A queue pair at an address of this machine, to which datagrams go from the same address.
 fn to(world: &World, side: &Side, at: IpAddr) -> RemoteAddress {
-    let address = world.adapter.remote_address(Some(at), SocketAddr::new(at, port(side)), KEY);
+    let address =
+        world.adapter.for_verbs().remote_address(Some(at), SocketAddr::new(at, port(side)), KEY);
     address.expect("an adapter with datagrams")
 }
 
@@ -121,13 +121,13 @@ fn a_datagram_with_another_key_is_dropped_and_counted() {
         let errors = || world.adapter.counters().receive_errors;
         let to = to(&world, &other, LO);
         other.receive(3, other.segment(0, 100));
-        other.qp.set_datagram_key(KEY + 1).expect("its own key");
+        other.qp.for_verbs().set_datagram_key(KEY + 1).expect("its own key");
         post(&one, &to, Work::Send, 5, 5);
         world.eventually(|| {
             other.expect_none();
             errors() == 1
         });
-        other.qp.set_datagram_key(KEY).expect("its own key");
+        other.qp.for_verbs().set_datagram_key(KEY).expect("its own key");
         post(&one, &to, Work::Send, 5, 0);
         received(&other, b"");
         assert_eq!(errors(), 1);
@@ -156,7 +156,7 @@ fn the_owner_chooses_the_port() {
         let first = side(&world);
         let error = Side::new(&world, |spec| {
             spec.service = Service::Datagram;
-            spec.binding = Some(DatagramBinding { port: port(&first), key: 1 });
+            spec.verbs.binding = Some(DatagramBinding { port: port(&first), key: 1 });
         });
         let error = error.err().expect("the port is in use");
         assert!(error.to_string().contains("in use"), "{error}");
@@ -171,11 +171,11 @@ fn a_group_reaches_all_members_and_no_others() {
     for world in worlds() {
         let members = [(); 3].map(|()| side(&world));
         let group = IpAddr::from([239, 77, 68, std::process::id() as u8 | 1]);
-        let to = world.adapter.remote_address(Some(LO), SocketAddr::new(group, 0), KEY);
+        let to = world.adapter.for_verbs().remote_address(Some(LO), SocketAddr::new(group, 0), KEY);
         let to = to.expect("an adapter with datagrams");
         for member in &members[..2] {
             for _ in 0..2 {
-                member.qp.join_group(group, LO).expect("an interface");
+                member.qp.for_verbs().join_group(group, LO).expect("an interface");
             }
         }
         members.iter().for_each(|member| member.receive(3, member.segment(0, 100)));
@@ -195,8 +195,9 @@ fn a_group_reaches_all_members_and_no_others() {
         }
         assert_eq!(members[2].done(1)[0].0, Operation::SendDatagram);
         members[2].expect_nothing();
-        members[1].qp.leave_group(group, LO).expect("a member");
-        let error = members[1].qp.leave_group(group, LO).expect_err("no member any more");
+        members[1].qp.for_verbs().leave_group(group, LO).expect("a member");
+        let error =
+            members[1].qp.for_verbs().leave_group(group, LO).expect_err("no member any more");
         assert!(error.is(ReturnType::InvalidParameter), "{error}");
         members[..2].iter().for_each(|member| member.receive(3, member.segment(0, 100)));
         send(2);
@@ -218,8 +219,8 @@ fn a_member_gets_its_own_datagrams() {
     for world in worlds() {
         let member = side(&world);
         let group = IpAddr::from([239, 77, 69, std::process::id() as u8 | 1]);
-        member.qp.join_group(group, LO).expect("an interface");
-        let to = world.adapter.remote_address(Some(LO), SocketAddr::new(group, 0), KEY);
+        member.qp.for_verbs().join_group(group, LO).expect("an interface");
+        let to = world.adapter.for_verbs().remote_address(Some(LO), SocketAddr::new(group, 0), KEY);
         member.receive(3, member.segment(0, 100));
         post_and_keep(&member, &to.expect("an adapter with datagrams"));
         let mut operations: Vec<_> = member.done(2).into_iter().map(|done| done.0).collect();
@@ -232,12 +233,12 @@ fn a_member_gets_its_own_datagrams() {
 fn others_have_no_port_of_their_own() {
     for world in worlds() {
         let resolved = world.side_with(|spec| spec.service = Service::Datagram);
-        assert_eq!(resolved.qp.datagram_port(), None);
+        assert_eq!(resolved.qp.for_verbs().datagram_port(), None);
         let group = IpAddr::from([239, 77, 68, 1]);
         for refused in [
-            resolved.qp.set_datagram_key(1),
-            resolved.qp.join_group(group, LO),
-            world.pair()[0].qp.leave_group(group, LO),
+            resolved.qp.for_verbs().set_datagram_key(1),
+            resolved.qp.for_verbs().join_group(group, LO),
+            world.pair()[0].qp.for_verbs().leave_group(group, LO),
         ] {
             let error = refused.expect_err("it has no binding");
             assert!(error.is(ReturnType::ModelNotSupported), "{error}");

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::verbs::LossPolicy;
 use dat_provider::{
-    Epoch, LossPolicy, QueuePairSpec, ReceiveRequest, SharedReceiveLimits, SharedReceiveQueue,
+    Epoch, QueuePairSpec, ReceiveRequest, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink, Work,
 };
 
 use crate::world::{Event, Side, World, over_links};
 
 fn keeps_receives(spec: &mut QueuePairSpec) {
-    spec.losses = LossPolicy::Keep;
+    spec.verbs.losses = LossPolicy::Keep;
 }
 
 /// Two connected queue pairs, the second of which has receives with the cookies 1 and 2.
@@ -111,7 +112,7 @@ fn requests_stay(gives_up: bool) {
         side.expect_nothing();
         assert_eq!(side.qp.outstanding().requests, 3);
         if gives_up {
-            side.qp.give_up();
+            side.qp.for_verbs().give_up();
         } else {
             side.qp.disconnect(Close::Abrupt);
         }
@@ -134,10 +135,10 @@ fn the_first_request_after_a_loss_fails() {
         drop(peer);
         assert_eq!(side.event(), Event::Disconnected);
         // There is nothing to give up yet.
-        side.qp.give_up();
+        side.qp.for_verbs().give_up();
         side.request(Work::Send, 4, side.segment(0, 8));
         side.expect_nothing();
-        side.qp.give_up();
+        side.qp.for_verbs().give_up();
         assert_eq!(side.done(1), [(Operation::Send, 4, DtoStatus::Transport)]);
         for (cookie, status) in [(5, DtoStatus::Flushed), (6, DtoStatus::Flushed)] {
             side.request(Work::Send, cookie, side.segment(0, 8));
@@ -257,12 +258,12 @@ fn an_attempt_that_its_owner_abandons_ends_without_an_event_and_its_requests_fai
                 world.connect(&side);
                 world.request()
             });
-            side.qp.give_up();
+            side.qp.for_verbs().give_up();
             for cookie in 4..6 {
                 side.request(Work::Send, cookie, side.segment(0, 8));
             }
             side.expect_nothing();
-            side.qp.give_up();
+            side.qp.for_verbs().give_up();
             let statuses = [DtoStatus::Transport, DtoStatus::Flushed];
             let expected = [0, 1].map(|n: usize| (Operation::Send, 4 + n as u64, statuses[n]));
             assert_eq!(side.done(2), expected);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use dat_provider::error::ReturnType;
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::verbs::LossPolicy;
 use dat_provider::{
-    Epoch, LossPolicy, QueuePairSpec, ReceiveRequest, Request, Service, SharedReceiveLimits, Work,
+    Epoch, QueuePairSpec, ReceiveRequest, Request, Service, SharedReceiveLimits, Work,
 };
 
 use crate::losses::NoWatermark;
@@ -195,7 +196,7 @@ fn a_sender_does_not_learn_that_the_peer_is_lost() {
     for world in over_links() {
         let [one, other] = world.pair_with(|spec| {
             unreliable(spec);
-            spec.losses = LossPolicy::Keep;
+            spec.verbs.losses = LossPolicy::Keep;
         });
         one.receive(3, one.segment(0, 8));
         drop(other);

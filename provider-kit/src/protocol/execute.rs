@@ -1,9 +1,9 @@
 //! Executing the requests of the peer.
 
-use dat_provider::BreakCause;
 use dat_provider::flags::Privileges;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
+use dat_provider::verbs::BreakCause;
 
 use super::inbound::{
     Announced, AnswerData, CurrentFrame, InboundKind, InboundRequest, PendingAnswer, Unexpected,

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use dat_provider::BreakCause;
 use dat_provider::status::DtoStatus;
 use dat_provider::triplet::RmrTriplet;
+use dat_provider::verbs::BreakCause;
 
 use crate::frame::{Extra, Frame, Reason};
 use crate::work_queues::TakenReceive;

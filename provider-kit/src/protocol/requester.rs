@@ -1,9 +1,10 @@
 //! The requester: writes posted requests to the link, completes and flushes them.
 
+use dat_provider::Work;
 use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::status::DtoStatus;
 use dat_provider::triplet::RmrTriplet;
-use dat_provider::{BreakCause, LossPolicy, Work};
+use dat_provider::verbs::{BreakCause, LossPolicy};
 
 use super::outbound::{MAX_EAGER, MAX_EAGER_IN_FLIGHT, Rendezvous};
 use super::request::{PostedRequest, Task};

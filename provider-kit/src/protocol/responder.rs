@@ -1,8 +1,8 @@
 //! The responder: answers to the peer, and eager messages that wait for a receive.
 
-use dat_provider::BreakCause;
 use dat_provider::flags::Privileges;
 use dat_provider::status::DtoStatus;
+use dat_provider::verbs::BreakCause;
 
 use super::inbound::{Announced, AnswerData, PendingAnswer, Unexpected};
 use super::state::{EndCause, Protocol};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::{Result, Subtype};
+use dat_provider::verbs::VerbsAdapter;
 use dat_provider::{
     Adapter, AdapterAttributes, AdapterSink, Address, CompletionQueueParts, CompletionSink,
     DeviceCounters, ListenSink, ListenerParts, LocalCause, ProtectionDomain, QueuePair,
@@ -122,16 +123,8 @@ impl Adapter for SoftAdapter {
         self.listening(sink, |transport| transport.listen_at(ip_address(address)?, qualifier))
     }
 
-    fn remote_address(
-        &self,
-        from: Option<IpAddr>,
-        to: SocketAddr,
-        key: u64,
-    ) -> Result<RemoteAddress> {
-        if !self.core.transport.has_datagrams() {
-            return Err(unsupported("datagrams"));
-        }
-        Ok(Destination::at(from, to, key))
+    fn for_verbs(&self) -> &dyn VerbsAdapter {
+        self
     }
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
@@ -142,6 +135,20 @@ impl Adapter for SoftAdapter {
 
     fn counters(&self) -> DeviceCounters {
         self.lost.read()
+    }
+}
+
+impl VerbsAdapter for SoftAdapter {
+    fn remote_address(
+        &self,
+        from: Option<IpAddr>,
+        to: SocketAddr,
+        key: u64,
+    ) -> Result<RemoteAddress> {
+        if !self.core.transport.has_datagrams() {
+            return Err(unsupported("datagrams"));
+        }
+        Ok(Destination::at(from, to, key))
     }
 }
 

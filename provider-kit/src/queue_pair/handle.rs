@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::flags::{Close, CompletionFlags, Privileges};
+use dat_provider::verbs::{BreakCause, VerbsQueuePair};
 use dat_provider::{
-    Activity, BindRequest, BreakCause, Buffer, ConnectRequest, Epoch, Failure, Outstanding,
-    QueuePair, QueuePairSpec, ReceiveRequest, Request, Work, unsupported,
+    Activity, BindRequest, Buffer, ConnectRequest, Epoch, Failure, Outstanding, QueuePair,
+    QueuePairSpec, ReceiveRequest, Request, Work, unsupported,
 };
 
 use super::{Phase, QpState, SoftQp};
@@ -181,12 +182,6 @@ impl QueuePair for QpHandle {
         });
     }
 
-    fn give_up(&self) {
-        if self.0.core.owner_process.check().is_ok() {
-            self.0.with_state(|state, upcalls| state.give_up(&self.0.core, upcalls));
-        }
-    }
-
     fn reset(&self) -> Result<()> {
         self.0.core.owner_process.check()?;
         self.0.with_state(|state, upcalls| {
@@ -238,6 +233,30 @@ impl QueuePair for QpHandle {
         state.queues.requests.failure().or_else(|| state.queues.receives.target.failure())
     }
 
+    fn for_verbs(&self) -> &dyn VerbsQueuePair {
+        self
+    }
+
+    fn activity(&self) -> Activity {
+        self.0.activity()
+    }
+
+    fn shutdown(&self) {
+        if self.0.core.owner_process.check().is_err() {
+            return;
+        }
+        self.0.with_state(|state, upcalls| {
+            state.is_retired = true;
+            state.events.clear();
+            let ending = Ending { cause: EndCause::Disconnected, reason: Some(Reason::Abrupt) };
+            state.end_connection(ending, &self.0.core, upcalls);
+            state.phase = Phase::Disconnected;
+            state.flush_unconnected(upcalls);
+        });
+    }
+}
+
+impl VerbsQueuePair for QpHandle {
     fn set_peer_privileges(&self, granted: Privileges) -> Result<()> {
         self.0.core.owner_process.check()?;
         let mut state = self.0.state.lock();
@@ -247,6 +266,11 @@ impl QueuePair for QpHandle {
             grant.deny(denied);
         }
         Ok(())
+    }
+
+    fn break_cause(&self) -> Option<BreakCause> {
+        self.0.core.owner_process.check().ok()?;
+        self.0.state.lock().break_cause
     }
 
     fn limit_receive_wait(&self, is_limited: bool) -> Result<()> {
@@ -267,27 +291,10 @@ impl QueuePair for QpHandle {
         });
     }
 
-    fn break_cause(&self) -> Option<BreakCause> {
-        self.0.core.owner_process.check().ok()?;
-        self.0.state.lock().break_cause
-    }
-
-    fn activity(&self) -> Activity {
-        self.0.activity()
-    }
-
-    fn shutdown(&self) {
-        if self.0.core.owner_process.check().is_err() {
-            return;
+    fn give_up(&self) {
+        if self.0.core.owner_process.check().is_ok() {
+            self.0.with_state(|state, upcalls| state.give_up(&self.0.core, upcalls));
         }
-        self.0.with_state(|state, upcalls| {
-            state.is_retired = true;
-            state.events.clear();
-            let ending = Ending { cause: EndCause::Disconnected, reason: Some(Reason::Abrupt) };
-            state.end_connection(ending, &self.0.core, upcalls);
-            state.phase = Phase::Disconnected;
-            state.flush_unconnected(upcalls);
-        });
     }
 }
 

@@ -28,7 +28,8 @@ use std::sync::{Arc, Weak};
 
 use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::status::DtoStatus;
-use dat_provider::{BreakCause, ConnectionSink, LossPolicy, RefusalCause};
+use dat_provider::verbs::{BreakCause, LossPolicy};
+use dat_provider::{ConnectionSink, RefusalCause};
 use dat_sync::Mutex;
 use dat_sync::biased::{BiasedGuard, BiasedLock};
 use rustix::io::Errno;
@@ -259,7 +260,7 @@ impl QpState {
         self.queues.receives.flush(upcalls);
     }
 
-    /// Waits no longer for a peer that is lost, or a connection; see [`dat_provider::QueuePair::give_up`].
+    /// Waits no longer for a peer that is lost, or a connection; see [`dat_provider::verbs::VerbsQueuePair::give_up`].
     fn give_up(&mut self, core: &Core, upcalls: &mut Upcalls) {
         let is_open = self.conn.as_ref().is_some_and(|conn| conn.protocol.is_open());
         if self.is_retired || self.is_closing || is_open || self.queues.losses != LossPolicy::Keep {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
-use dat_provider::{Completion, CompletionFeatures, LossPolicy};
+use dat_provider::verbs::LossPolicy;
+use dat_provider::{Completion, CompletionFeatures};
 
 use crate::completion_queue::Cq;
 use crate::completion_target::CompletionTarget;

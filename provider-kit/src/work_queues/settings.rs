@@ -66,7 +66,7 @@ impl WorkQueues {
         receives.domain = domains.id();
         receives.epochs = Arc::clone(&spec.epochs);
         self.domain = domains.id();
-        self.losses = spec.losses;
+        self.losses = spec.verbs.losses;
         self.is_unreliable = spec.service == Service::UnreliableConnection;
         self.max_reads = (limits.max_reads_in.max(1), limits.max_reads_out.max(1));
         let memberships = std::mem::replace(&mut self.memberships, memberships);

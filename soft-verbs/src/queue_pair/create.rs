@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
 
 use dat_core::monitor;
-use dat_provider::{ConnectionSink, LossPolicy, QueuePairLimits, QueuePairSpec, Service};
+use dat_provider::verbs::{LossPolicy, VerbsOptions};
+use dat_provider::{ConnectionSink, QueuePairLimits, QueuePairSpec, Service};
 use dat_sync::Mutex;
 use dat_sync::biased::BiasedLock;
 
@@ -30,10 +31,11 @@ impl QueuePair {
         let sink = Arc::new(LinkSink::default());
         let adapter = &*engine.adapter;
         let (kit, number) = if init.kind == QueuePairType::Ud {
-            datagram::create(adapter, |number, binding| QueuePairSpec {
-                service: Service::Datagram,
-                binding,
-                ..spec(domain, &init, number, Arc::clone(&sink) as _)
+            datagram::create(adapter, |number, binding| {
+                let mut spec = spec(domain, &init, number, Arc::clone(&sink) as _);
+                spec.service = Service::Datagram;
+                spec.verbs.binding = binding;
+                spec
             })?
         } else {
             let number = engine.numbers.assign(adapter)?;
@@ -136,7 +138,7 @@ pub(super) fn spec(
         receive_queue: Some(Arc::clone(&init.receive_queue.kit)),
         shared_receives: shared.map(|shared| Arc::clone(&shared.kit)),
         limits,
-        losses: LossPolicy::Keep,
+        verbs: VerbsOptions { losses: LossPolicy::Keep, ..VerbsOptions::default() },
         ..QueuePairSpec::new(sink)
     }
 }

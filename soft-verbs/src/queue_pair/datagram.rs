@@ -6,7 +6,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dat_provider::flags::CompletionFlags;
-use dat_provider::{Adapter, DatagramBinding, Epoch, QueuePairSpec, Request, Segment, Work};
+use dat_provider::verbs::DatagramBinding;
+use dat_provider::{Adapter, Epoch, QueuePairSpec, Request, Segment, Work};
 
 use super::{QueuePair, QueuePairType};
 use crate::address_handle::address_of;
@@ -30,7 +31,7 @@ pub(super) fn create(
     spec: impl Fn(u32, Option<DatagramBinding>) -> QueuePairSpec,
 ) -> Result<(Box<dyn dat_provider::QueuePair>, u32)> {
     let kit = adapter.create_queue_pair(spec(0, Some(DatagramBinding::default())))?;
-    let Some(port) = kit.datagram_port() else {
+    let Some(port) = kit.for_verbs().datagram_port() else {
         return Err(Error::unsupported(
             "cannot create a queue pair of type UD: the engine gives it no port",
         ));
@@ -73,7 +74,7 @@ impl QueuePair {
     /// `EINVAL` for a queue pair of another type, or a GID that is none of a group; what the system refuses.
     pub fn attach_multicast(&self, group: &[u8; 16]) -> Result<()> {
         let (group, at) = self.group(group)?;
-        self.kit.join_group(group, at).map_err(Error::from)
+        self.kit.for_verbs().join_group(group, at).map_err(Error::from)
     }
 
     /// Reverts [`attach_multicast`](Self::attach_multicast) (ibv_detach_mcast(3)).
@@ -82,7 +83,7 @@ impl QueuePair {
     /// `EINVAL` also if it is not a member.
     pub fn detach_multicast(&self, group: &[u8; 16]) -> Result<()> {
         let (group, at) = self.group(group)?;
-        self.kit.leave_group(group, at).map_err(Error::from)
+        self.kit.for_verbs().leave_group(group, at).map_err(Error::from)
     }
 
     /// The address of a group, and the unspecified one of the same family, which stands for every interface.
@@ -106,6 +107,6 @@ impl QueuePair {
         if self.kind() != QueuePairType::Ud {
             return Ok(());
         }
-        self.kit.set_datagram_key(key.into()).map_err(Error::from)
+        self.kit.for_verbs().set_datagram_key(key.into()).map_err(Error::from)
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use dat_provider::Completion;
 use dat_provider::status::{DtoStatus, Operation};
-use dat_provider::{BreakCause, Completion};
+use dat_provider::verbs::BreakCause;
 
 use super::link::Phase;
 use super::{QueuePair, QueuePairAttributes, QueuePairState, QueuePairType};
@@ -117,18 +118,18 @@ impl QueuePair {
     pub(super) fn fail_held(&self) {
         self.control.lock().link.give_up();
         // The engine takes requests from now on.
-        self.kit.give_up();
+        self.kit.for_verbs().give_up();
         let has_requests = !self.posting.lock().held.is_empty();
         self.pass_held();
         if has_requests && self.kind() == QueuePairType::Rc {
-            self.kit.give_up();
+            self.kit.for_verbs().give_up();
             self.enter_error();
         }
     }
 
     /// The connection has ended: because of an error of this queue pair, or because the peer is lost.
     pub(super) fn note_end(&self) {
-        match self.kit.break_cause() {
+        match self.kit.for_verbs().break_cause() {
             // A peer that tries for too long to send without a receive of this side fails alone.
             None | Some(BreakCause::NoReceive) => return self.note_lost(),
             // A completion has the reason. A failed request of an unreliable queue pair stops only requests.
@@ -142,7 +143,7 @@ impl QueuePair {
 
     /// Reports that the queue pair has refused a request of its peer, if that has broken the connection.
     pub(super) fn report_refusal(&self) {
-        match self.kit.break_cause() {
+        match self.kit.for_verbs().break_cause() {
             Some(BreakCause::Access) => self.report(AsyncEventType::QueuePairAccessError),
             Some(BreakCause::Operation) => self.report(AsyncEventType::QueuePairRequestError),
             _ => {}
@@ -177,7 +178,7 @@ impl QueuePair {
             let is_same = control.link.round == round && control.link.phase == Phase::Lost;
             drop(control);
             if is_same {
-                queue_pair.kit.give_up();
+                queue_pair.kit.for_verbs().give_up();
                 queue_pair.enter_error();
             }
         });

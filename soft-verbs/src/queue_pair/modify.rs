@@ -62,7 +62,7 @@ impl QueuePair {
     /// What the engine does by the attributes of a connection.
     fn apply_rules(&self, attributes: &QueuePairAttributes, mask: AttributeMask) -> Result<()> {
         if mask.contains(AttributeMask::ACCESS_FLAGS) && self.kind() != QueuePairType::Ud {
-            self.kit.set_peer_privileges(attributes.qp_access_flags.privileges())?;
+            self.kit.for_verbs().set_peer_privileges(attributes.qp_access_flags.privileges())?;
         }
         if mask.contains(AttributeMask::RNR_RETRY) {
             self.apply_retries(attributes)?;

@@ -30,9 +30,9 @@ impl QueuePair {
     pub(super) fn apply_retries(&self, attributes: &QueuePairAttributes) -> crate::Result<()> {
         let is_limited = attributes.rnr_retry != FOR_EVER;
         if let Some(twin) = self.twin() {
-            twin.limit_receive_wait(is_limited)?;
+            twin.for_verbs().limit_receive_wait(is_limited)?;
         }
-        Ok(self.kit.limit_receive_wait(is_limited)?)
+        Ok(self.kit.for_verbs().limit_receive_wait(is_limited)?)
     }
 
     /// A request waits for a receive of the peer.
@@ -45,12 +45,12 @@ impl QueuePair {
             return;
         }
         if time.is_zero() {
-            return self.kit.end_receive_wait();
+            return self.kit.for_verbs().end_receive_wait();
         }
         self.later(time, move |queue_pair| {
             let is_this = queue_pair.control.lock().link.is_attempt(attempt);
             if is_this {
-                queue_pair.kit.end_receive_wait();
+                queue_pair.kit.for_verbs().end_receive_wait();
             }
         });
     }
@@ -60,9 +60,9 @@ impl QueuePair {
         let time = retry_time(&self.control.lock());
         let Some(twin) = self.twin() else { return };
         if time.is_zero() {
-            return twin.end_receive_wait();
+            return twin.for_verbs().end_receive_wait();
         }
-        self.later(time, move |_| twin.end_receive_wait());
+        self.later(time, move |_| twin.for_verbs().end_receive_wait());
     }
 }
 

@@ -8,10 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dat_core::provider::verbs::{DatagramBinding, VerbsOptions};
 use dat_core::provider::{
     Adapter, Completion, CompletionPoller, ConnectionSink, ConnectionUpcall, DATAGRAM_PREFIX,
-    DatagramBinding, Epoch, MemoryRegion, OpenRequest, QueuePair, QueuePairLimits, QueuePairSpec,
-    ReceiveRequest, Request, Segment, Service, Work,
+    Epoch, MemoryRegion, OpenRequest, QueuePair, QueuePairLimits, QueuePairSpec, ReceiveRequest,
+    Request, Segment, Service, Work,
 };
 use dat_core::{CompletionFlags, DtoStatus, Memory, Operation, Privileges};
 use dat_provider_kit::engine;
@@ -145,7 +146,10 @@ impl World {
                     max_reads_in: 0,
                     max_reads_out: 0,
                 },
-                binding: Some(DatagramBinding { port: 0, key }),
+                verbs: VerbsOptions {
+                    binding: Some(DatagramBinding { port: 0, key }),
+                    ..VerbsOptions::default()
+                },
                 ..QueuePairSpec::new(Arc::new(Unconnected))
             };
             let queue_pair = adapter.create_queue_pair(spec).expect("a queue pair");
@@ -153,7 +157,7 @@ impl World {
             let registered = domain.register(memory.span(), Privileges::ALL).expect("a region");
             self.sides.push(Side {
                 machine: process,
-                port: queue_pair.datagram_port().expect("it has one"),
+                port: queue_pair.for_verbs().datagram_port().expect("it has one"),
                 queue_pair,
                 key,
                 region: registered.region,
@@ -230,8 +234,10 @@ impl World {
         let bytes = [&number.to_ne_bytes(), &pattern::bytes(number, length)[NUMBER..]].concat();
         near.memory.write(slot * SLOT, &bytes).expect("a slot");
         let adapter = &self.machines[near.machine].adapter;
-        let remote =
-            adapter.remote_address(Some(LO), at, key).map_err(|error| error.to_string())?;
+        let remote = adapter
+            .for_verbs()
+            .remote_address(Some(LO), at, key)
+            .map_err(|error| error.to_string())?;
         let request = Request {
             work: immediate.map_or(Work::Send, |immediate| Work::SendImmediate { immediate }),
             segments: &[near.segment(slot, length)],
@@ -257,7 +263,7 @@ impl World {
         for sent in self.sent.values_mut().filter(|sent| sent.to == index) {
             sent.may_arrive |= sent.key == side.key;
         }
-        side.queue_pair.set_datagram_key(side.key).map_err(|error| error.to_string())
+        side.queue_pair.for_verbs().set_datagram_key(side.key).map_err(|error| error.to_string())
     }
 
     /// Takes the completions of a machine.

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use dat_provider::LossPolicy;
 use dat_provider::status::DtoStatus;
+use dat_provider::verbs::LossPolicy;
 
 use super::choices::Choices;
 use super::place::Place;

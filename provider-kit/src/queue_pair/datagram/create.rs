@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
+use dat_provider::QueuePairSpec;
 use dat_provider::error::Result;
-use dat_provider::{DatagramBinding, QueuePairSpec};
+use dat_provider::verbs::DatagramBinding;
 use dat_sync::Mutex;
 
 use super::backlog::SendBacklog;
@@ -31,7 +32,7 @@ impl DatagramHandle {
         lost: &Arc<DatagramCounts>,
         spec: &QueuePairSpec,
     ) -> Result<Self> {
-        let key = match spec.binding {
+        let key = match spec.verbs.binding {
             Some(binding) => binding.key,
             None => u128::from_le_bytes(handshake::nonce()?) as u64,
         };
@@ -62,7 +63,7 @@ impl DatagramHandle {
         outcome?;
         queue_pair.join_completion_queues();
         let handle = Self(queue_pair);
-        if let Some(DatagramBinding { port, .. }) = spec.binding {
+        if let Some(DatagramBinding { port, .. }) = spec.verbs.binding {
             handle.0.open(|sockets, core, this, lost| sockets.bind(port, core, this, lost))?;
         }
         Ok(handle)

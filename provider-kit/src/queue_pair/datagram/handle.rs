@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::flags::Close;
+use dat_provider::verbs::VerbsQueuePair;
 use dat_provider::{
     Activity, ConnectRequest, Failure, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
     RemoteAddress, Request, unsupported,
@@ -66,31 +67,6 @@ impl QueuePair for DatagramHandle {
         self.0.post(to, request)
     }
 
-    fn datagram_port(&self) -> Option<u16> {
-        self.0.core.owner_process.check().ok()?;
-        self.0.state.lock().sockets.port()
-    }
-
-    fn set_datagram_key(&self, key: u64) -> Result<()> {
-        self.check_binding()?;
-        self.0.state.lock().key = key;
-        Ok(())
-    }
-
-    fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
-        self.check_binding()?;
-        self.0.open(|sockets, core, this, lost| sockets.join((group, at), core, this, lost))
-    }
-
-    fn leave_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
-        self.check_binding()?;
-        if self.0.with_state(|state, _| state.sockets.leave(group, at, &self.0.core)) {
-            return Ok(());
-        }
-        Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
-            .because(format!("the queue pair is not a member of {group} at {at}")))
-    }
-
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
         self.0.core.check()?;
         self.0.resolve(request)
@@ -134,6 +110,10 @@ impl QueuePair for DatagramHandle {
         Outstanding { receives: state.queues.receives.ring.count(), requests: state.backlog.len() }
     }
 
+    fn for_verbs(&self) -> &dyn VerbsQueuePair {
+        self
+    }
+
     fn activity(&self) -> Activity {
         let Outstanding { requests, receives } = self.outstanding();
         Activity { transport: "udp", requests, receives, ..Activity::default() }
@@ -149,6 +129,33 @@ impl QueuePair for DatagramHandle {
         if self.0.core.owner_process.check().is_ok() {
             self.0.end();
         }
+    }
+}
+
+impl VerbsQueuePair for DatagramHandle {
+    fn datagram_port(&self) -> Option<u16> {
+        self.0.core.owner_process.check().ok()?;
+        self.0.state.lock().sockets.port()
+    }
+
+    fn set_datagram_key(&self, key: u64) -> Result<()> {
+        self.check_binding()?;
+        self.0.state.lock().key = key;
+        Ok(())
+    }
+
+    fn join_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
+        self.check_binding()?;
+        self.0.open(|sockets, core, this, lost| sockets.join((group, at), core, this, lost))
+    }
+
+    fn leave_group(&self, group: IpAddr, at: IpAddr) -> Result<()> {
+        self.check_binding()?;
+        if self.0.with_state(|state, _| state.sockets.leave(group, at, &self.0.core)) {
+            return Ok(());
+        }
+        Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+            .because(format!("the queue pair is not a member of {group} at {at}")))
     }
 }
 

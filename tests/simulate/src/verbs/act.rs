@@ -111,7 +111,7 @@ impl World {
                 }
                 // At once, also what was posted before the loss was noticed.
                 if side.account.phase == Phase::Lost {
-                    side.queue_pair.give_up();
+                    side.queue_pair.for_verbs().give_up();
                 }
             }
         }

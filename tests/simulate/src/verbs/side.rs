@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use dat_core::provider::verbs::{LossPolicy, VerbsOptions};
 use dat_core::provider::{
-    Buffer, ConnectionSink, Epoch, LossPolicy, MemoryRegion, MemoryWindow, QueuePair,
-    QueuePairLimits, QueuePairSpec, ReceiveRequest, Segment, Service, WindowScope,
+    Buffer, ConnectionSink, Epoch, MemoryRegion, MemoryWindow, QueuePair, QueuePairLimits,
+    QueuePairSpec, ReceiveRequest, Segment, Service, WindowScope,
 };
 use dat_core::{CompletionFlags, Memory, Privileges, RmrTriplet};
 
@@ -67,7 +68,7 @@ impl Side {
                 max_reads_in: 4,
                 max_reads_out: 4,
             },
-            losses: LossPolicy::Keep,
+            verbs: VerbsOptions { losses: LossPolicy::Keep, ..VerbsOptions::default() },
             ..QueuePairSpec::new(Arc::clone(&changes) as Arc<dyn ConnectionSink>)
         };
         let queue_pair = machine.adapter.create_queue_pair(spec).expect("a queue pair");
@@ -81,7 +82,7 @@ impl Side {
             queue_pair,
             changes,
             attempt: 0,
-            reserved: window.reserve_key().expect("a key"),
+            reserved: window.for_verbs().reserve_key().expect("a key"),
             window,
             bound: None,
             stale: None,
