@@ -41,17 +41,17 @@ macro_rules! handle {
         $(#[$doc])*
         #[derive(Clone)]
         pub struct $name {
-            pub(crate) object: std::sync::Arc<$crate::api::object::Object>,
+            pub(crate) object: std::sync::Arc<$crate::object::Object>,
         }
 
-        impl $crate::api::handle_type::Handle for $name {
+        impl $crate::handle_type::Handle for $name {
             const KIND: real::ObjectKind = real::ObjectKind::$kind;
 
-            fn of(object: std::sync::Arc<$crate::api::object::Object>) -> Self {
+            fn of(object: std::sync::Arc<$crate::object::Object>) -> Self {
                 Self { object }
             }
 
-            fn object(&self) -> &std::sync::Arc<$crate::api::object::Object> {
+            fn object(&self) -> &std::sync::Arc<$crate::object::Object> {
                 &self.object
             }
         }
@@ -71,8 +71,8 @@ macro_rules! handle {
 
             /// The adapter of the object.
             #[must_use]
-            pub fn adapter(&self) -> $crate::api::Ia {
-                $crate::api::Ia::of(self.object.ia())
+            pub fn adapter(&self) -> $crate::Ia {
+                $crate::Ia::of(self.object.ia())
             }
 
             /// dat_get_consumer_context(3DAT).

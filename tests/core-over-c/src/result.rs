@@ -40,18 +40,18 @@ pub(crate) fn check(code: DAT_RETURN, slot: &'static str) -> Result<()> {
 /// Calls the library: `call!(table.evd_free_func(handle))`.
 macro_rules! call {
     (table.$place:ident($($argument:expr),* $(,)?)) => {
-        $crate::api::result::call!(@ table.$place($($argument),*))
+        $crate::result::call!(@ table.$place($($argument),*))
     };
     (registry.$place:ident($($argument:expr),* $(,)?)) => {
-        $crate::api::result::call!(@ registry.$place($($argument),*))
+        $crate::result::call!(@ registry.$place($($argument),*))
     };
     (@ $part:ident.$place:ident($($argument:expr),*)) => {{
-        let function = $crate::api::library::library().$part.$place.expect("filled when loaded");
+        let function = $crate::library::library().$part.$place.expect("filled when loaded");
         // SAFETY: the arguments are handles, of which every value is allowed, integers, and pointers
         // to out-parameters and lists that outlive the call; memory and strings live as long as
         // the documents of their objects require.
         let code = unsafe { function($($argument),*) };
-        $crate::api::result::check(code, stringify!($place))
+        $crate::result::check(code, stringify!($place))
     }};
 }
 pub(crate) use call;

@@ -7,10 +7,10 @@ use real::{DatagramEventKind, Operation};
 use super::conversion::completion;
 use super::extension::Remote;
 use crate::abi::*;
-use crate::api::adapter::Adapter;
-use crate::api::convert::{id, private_data};
-use crate::api::datagram::DatagramAddress;
-use crate::api::event::{CrArrival, DatagramEvent, Event};
+use crate::adapter::Adapter;
+use crate::convert::{id, private_data};
+use crate::datagram::DatagramAddress;
+use crate::event::{CrArrival, DatagramEvent, Event};
 
 /// The extension data of an event.
 fn extension_data(from: &DAT_EVENT) -> DAT_IB_EXTENSION_EVENT_DATA {

@@ -1,4 +1,7 @@
-//! The handle types and calls, with the names that they have in `dat_core`.
+//! The API of `dat-core`, implemented by calls of libdat.so or libdat2.so, which is loaded at run time. The conformance
+//! suite is compiled against this crate instead of `dat-core`.
+//!
+//! It is compiled twice, for DAT 1.2 and with `cfg(dat2)` for DAT 2.0; `version` has what differs.
 
 pub(crate) mod address;
 pub(crate) mod convert;
@@ -32,7 +35,9 @@ pub mod registry;
 mod rmr;
 mod service_point;
 mod srq;
+mod version;
 
+pub use ::abi;
 pub use adapter::Ia;
 pub use cno::{Cno, ProxyAgent};
 pub use cr::{Cr, CrParam};

@@ -4,8 +4,8 @@ use real::error::{ReturnType, Subtype};
 use real::{ApiVersion, DtoCompletion, LmrTriplet, ObjectKind, Operation, RmrScope, RmrTriplet};
 
 use crate::abi::*;
-use crate::api::convert::{id, status};
-use crate::api::shared_object::{Shared, fill};
+use crate::convert::{id, status};
+use crate::shared_object::{Shared, fill};
 
 /// The environment variable with the path of the library.
 pub(crate) const VARIABLE: &str = "DAT_LIBRARY_2_0";

@@ -12,12 +12,12 @@ use real::{Comm, CompletionFlags, LmrTriplet, Privileges, RmrTriplet};
 
 use super::conversion::{local, remote};
 use crate::abi::*;
-use crate::api::address::{self, SocketAddress};
-use crate::api::convert::to_private_data;
-use crate::api::library::library;
-use crate::api::registration::OutParameters;
-use crate::api::result::{call, check, missing};
-use crate::api::segments::Segments;
+use crate::address::{self, SocketAddress};
+use crate::convert::to_private_data;
+use crate::library::library;
+use crate::registration::OutParameters;
+use crate::result::{call, check, missing};
+use crate::segments::Segments;
 
 /// Rejects a request.
 pub(crate) fn reject(cr: DAT_CR_HANDLE, private_data: &[u8]) -> Result<()> {

@@ -10,9 +10,9 @@ use real::{Address, Collective, Comm, CompletionFlags, LmrTriplet, Privileges, R
 
 use super::conversion::local;
 use crate::abi::*;
-use crate::api::registration::OutParameters;
-use crate::api::result::{call, missing};
-use crate::api::segments::Segments;
+use crate::registration::OutParameters;
+use crate::result::{call, missing};
+use crate::segments::Segments;
 
 /// Rejects a request. DAT 1.2 has no private data here, so it is dropped.
 pub(crate) fn reject(cr: DAT_CR_HANDLE, _private_data: &[u8]) -> Result<()> {

@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 use real::error::{ReturnType, Subtype};
 use real::{ApiVersion, DtoCompletion, LmrTriplet, ObjectKind, Operation, RmrScope, RmrTriplet};
 
+use crate::Event;
 use crate::abi::*;
-use crate::api::Event;
-use crate::api::adapter::Adapter;
-use crate::api::convert::{id, status};
-use crate::api::shared_object::Shared;
+use crate::adapter::Adapter;
+use crate::convert::{id, status};
+use crate::shared_object::Shared;
 
 /// The environment variable with the path of the library.
 pub(crate) const VARIABLE: &str = "DAT_LIBRARY_1_2";

@@ -12,10 +12,10 @@ use real::{Address, Collective, CompletionFlags, RmrTriplet};
 
 use super::conversion;
 use crate::abi::*;
-use crate::api::library::library;
-use crate::api::result::check;
-use crate::api::segments::Segments;
-use crate::api::{address, attributes};
+use crate::library::library;
+use crate::result::check;
+use crate::segments::Segments;
+use crate::{address, attributes};
 
 type ExtensionOp = unsafe extern "C" fn(DAT_HANDLE, DAT_EXTENDED_OP, ...) -> DAT_RETURN;
 
