@@ -55,3 +55,8 @@ static int has_more(const struct holdings *now, const struct holdings *before)
     return now->threads > before->threads || now->descriptors > before->descriptors ||
            now->mappings > before->mappings || now->allocations > before->allocations;
 }
+
+static int has_same(const struct holdings *now, const struct holdings *before)
+{
+    return !has_more(now, before) && !has_more(before, now);
+}
