@@ -2,7 +2,7 @@
 
 use super::{Compat, KnownProgram};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::registry::own_parameter;
+use crate::registry::take_parameter;
 
 /// The source of the relaxed rules, by falling precedence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl CompatChoice {
     /// Extracts the mode from IA parameters; the rest goes to the provider. The last occurrence
     /// wins.
     pub(crate) fn split(parameters: &str) -> (Option<Self>, String) {
-        let (word, kept) = own_parameter::take(parameters, Compat::PARAMETER);
+        let (word, kept) = take_parameter(parameters, Compat::PARAMETER);
         (word.map(Self::Parameter), kept)
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::registry::own_parameter;
+use crate::registry::take_parameter;
 
 /// What the parameters say, before they are checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub(crate) enum Shown {
 impl MonitorChoice {
     /// Extracts the choice from IA parameters; the rest goes to the provider.
     pub(crate) fn split(parameters: &str) -> (Self, String) {
-        let (monitor, rest) = own_parameter::take(parameters, "monitor");
-        let (counters, rest) = own_parameter::take(&rest, "counters");
+        let (monitor, rest) = take_parameter(parameters, "monitor");
+        let (counters, rest) = take_parameter(&rest, "counters");
         (Self { monitor, counters }, rest)
     }
 

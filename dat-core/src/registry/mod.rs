@@ -28,7 +28,6 @@ mod catalog;
 mod entry;
 mod errors;
 mod line;
-pub(crate) mod own_parameter;
 mod providers;
 mod resolve;
 mod syntax;
@@ -40,8 +39,8 @@ pub use line::{ApiVersion, ConsumerSpace, Line, LineVersion, MAX_NAME, ProviderV
 pub use providers::{
     Candidate, Library, ListedAdapter, OpenRequirements, ProviderUse, Registration,
 };
-pub(crate) use resolve::merge;
 pub use resolve::{OpenError, Resolved};
+pub(crate) use resolve::{merge, take_parameter};
 pub use syntax::{SyntaxError, nearest};
 
 use std::collections::BTreeMap;
