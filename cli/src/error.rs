@@ -127,7 +127,7 @@ impl CliError {
         self
     }
 
-    /// Whether only the data was wrong, so that the connection is still usable.
+    /// Returns true if only the data was wrong, so that the connection is still usable.
     pub(crate) fn is_data(&self) -> bool {
         self.code.is_empty()
     }

@@ -44,7 +44,7 @@ const fn parts(pair: u64) -> (u32, u32) {
 }
 
 impl PlainSuccess {
-    /// Whether a success of this operation and length, with no `extra` value, fits into this type.
+    /// Returns true if a success of this operation and length, with no `extra` value, fits into this type.
     #[inline(always)]
     #[must_use]
     pub const fn fits(operation: Operation, length: u64) -> bool {

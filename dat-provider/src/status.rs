@@ -39,7 +39,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether it is a request (and not a receive) of an endpoint.
+    /// Returns true if it is a request (and not a receive) of an endpoint.
     #[must_use]
     pub const fn is_request(self) -> bool {
         !matches!(

@@ -99,7 +99,7 @@ impl Segment {
         self.memory.replace(NAME, offset)
     }
 
-    /// Whether a ring that has advanced to this position was only written in the page of the words.
+    /// Returns true if a ring that has advanced to this position was only written in the page of the words.
     pub(crate) fn is_near(direction: usize, position: u64) -> bool {
         position.wrapping_sub(Self::first_unit(direction)) < NEAR_UNITS
     }

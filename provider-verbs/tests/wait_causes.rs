@@ -25,7 +25,7 @@ fn view(side: &Side, ep: &Ep, is_so: impl Fn(&ConnectionView) -> bool) -> Connec
     }
 }
 
-/// Whether the kernel counts for the device how often a peer had no receive, as it does for soft-RoCE.
+/// Returns true if the kernel counts for the device how often a peer had no receive, as it does for soft-RoCE.
 fn counts_missing_receives(side: &Side) -> bool {
     let named = &side.ia.provider_attributes().provider_specific;
     let value = |name| &*named.iter().find(|attr| attr.name == name).expect("it is set").value;

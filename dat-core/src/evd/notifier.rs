@@ -21,7 +21,7 @@ pub(super) struct Notifier {
     evd: OnceLock<Weak<EvdInner>>,
     /// An overflow was reported, and the queue has not been drained since.
     overflowed: AtomicBool,
-    /// Whether the dispatcher counts.
+    /// True if the dispatcher counts.
     is_counted: AtomicBool,
     state: Mutex<State>,
 }

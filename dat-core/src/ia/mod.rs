@@ -89,7 +89,7 @@ pub(crate) struct IaInner {
     pub(crate) counter_set: CounterSet<IaCounter>,
     /// Where the counters that the provider counts began.
     device: DeviceBase,
-    /// Whether the counters of its objects are started when they are created.
+    /// True if the counters of its objects are started when they are created.
     pub(crate) counts_all: bool,
     /// True once the thread of the monitor samples it, or if it never will.
     pub(crate) is_sampled: AtomicBool,

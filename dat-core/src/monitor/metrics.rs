@@ -44,7 +44,7 @@ impl MetricsFile {
         path.to_string_lossy().replace("%p", &std::process::id().to_string()).into()
     }
 
-    /// Whether this is the file that a parameter denotes.
+    /// Returns true if this is the file that a parameter denotes.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         self.path == Self::resolve(path)
     }

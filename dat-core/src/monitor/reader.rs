@@ -167,7 +167,7 @@ impl Source {
             || dat_sync::process::is_stopped(self.process as i32)
     }
 
-    /// Whether no thread has to answer, because the page has everything.
+    /// Returns true if no thread has to answer, because the page has everything.
     fn is_complete(&self) -> bool {
         self.header.word(Word::IsComplete).load(Ordering::Acquire) == 1
     }

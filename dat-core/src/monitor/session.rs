@@ -45,7 +45,7 @@ struct Published {
     session: Arc<Session>,
     /// The descriptor by which readers find it.
     file: Private<OwnedFd>,
-    /// Whether the thread of the session runs. Until then, the page is written under the lock of the state.
+    /// True if the thread of the session runs. Until then, the page is written under the lock of the state.
     has_thread: bool,
 }
 
@@ -120,7 +120,7 @@ pub fn sample_devices() {
     }
 }
 
-/// Whether there can be no page: in simulations and models.
+/// Returns true if there can be no page: in simulations and models.
 fn is_impossible() -> bool {
     clock::is_simulated() || cfg!(any(miri, loom))
 }

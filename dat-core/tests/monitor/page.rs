@@ -22,7 +22,7 @@ fn values_of_the_parameters_that_mean_nothing_are_errors_of_the_open() {
     assert!(!Path::new("off").exists());
 }
 
-/// Whether the thread of the monitor runs in this process.
+/// Returns true if the thread of the monitor runs in this process.
 fn has_thread() -> bool {
     let tasks = std::fs::read_dir("/proc/self/task").expect("it runs");
     let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));

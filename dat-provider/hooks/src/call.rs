@@ -156,7 +156,7 @@ pub enum Call<'a> {
 }
 
 impl Call<'_> {
-    /// Whether it posts an operation.
+    /// Returns true if it posts an operation.
     pub(super) const fn is_post(&self) -> bool {
         matches!(
             self,
@@ -167,7 +167,7 @@ impl Call<'_> {
         )
     }
 
-    /// Whether it goes from the provider to its user.
+    /// Returns true if it goes from the provider to its user.
     pub(super) const fn is_upcall(&self) -> bool {
         matches!(
             self,

@@ -87,7 +87,7 @@ pub struct ProviderAttributes {
     pub completion_flags_supported: CompletionFlags,
     /// Maximum length of the private data of a connect, accept or reject, in bytes.
     pub max_private_data_size: u32,
-    /// Whether connections may use several paths.
+    /// True if connections may use several paths.
     pub supports_multipath: bool,
     /// Which side creates endpoints for public service points.
     pub ep_creator: EpCreator,
@@ -97,29 +97,29 @@ pub struct ProviderAttributes {
     pub optimal_buffer_alignment: u32,
     /// Which event streams may share an event dispatcher.
     pub evd_stream_merging: StreamMerging,
-    /// Whether it has shared receive queues.
+    /// True if it has shared receive queues.
     pub srq_supported: bool,
-    /// Whether shared receive queues and endpoints have watermarks.
+    /// True if shared receive queues and endpoints have watermarks.
     pub srq_watermarks_supported: bool,
-    /// Whether the protection zone of an endpoint may differ from that of its shared receive queue.
+    /// True if the protection zone of an endpoint may differ from that of its shared receive queue.
     pub srq_ep_pz_difference_supported: bool,
-    /// Whether RDMA memory needs the sync calls (dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write).
+    /// True if RDMA memory needs the sync calls (dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write).
     pub lmr_sync_required: bool,
-    /// Whether remote memory regions can be bound.
+    /// True if remote memory regions can be bound.
     pub rmr_supported: bool,
-    /// Whether a remote memory region can be restricted to the endpoint that binds it.
+    /// True if a remote memory region can be restricted to the endpoint that binds it.
     pub rmr_scope_ep_supported: bool,
-    /// Whether a send can invalidate a remote memory region of the peer.
+    /// True if a send can invalidate a remote memory region of the peer.
     pub invalidate_supported: bool,
-    /// Whether it can also invalidate regions with the scope of a protection zone.
+    /// True if it can also invalidate regions with the scope of a protection zone.
     pub invalidate_scope_pz_supported: bool,
-    /// Whether an RDMA read can target local memory named by an RMR context.
+    /// True if an RDMA read can target local memory named by an RMR context.
     pub read_to_rmr_supported: bool,
-    /// Whether it has atomic fetch-and-add and compare-and-swap.
+    /// True if it has atomic fetch-and-add and compare-and-swap.
     pub atomics_supported: bool,
-    /// Whether endpoints can carry datagrams.
+    /// True if endpoints can carry datagrams.
     pub datagrams_supported: bool,
-    /// Whether RDMA writes can carry immediate data.
+    /// True if RDMA writes can carry immediate data.
     pub immediate_data_supported: bool,
     /// Attributes specific to the provider.
     pub provider_specific: Vec<NamedAttr>,

@@ -100,7 +100,7 @@ impl Slot {
         head as u32 == context && head != VACANT
     }
 
-    /// Whether no context is valid; the caller holds the writers' lock.
+    /// Returns true if no context is valid; the caller holds the writers' lock.
     pub(super) fn is_vacant(&self) -> bool {
         self.head.load(Ordering::Relaxed) == VACANT
     }

@@ -114,13 +114,13 @@ impl Direction {
         }
     }
 
-    /// Whether NULL is allowed.
+    /// Returns true if NULL is allowed.
     #[must_use]
     pub const fn may_be_null(self) -> bool {
         matches!(self, Self::Null | Self::OutNull | Self::ResultNull)
     }
 
-    /// Whether NULL is answered by an invalid parameter.
+    /// Returns true if NULL is answered by an invalid parameter.
     pub(crate) const fn is_checked(self) -> bool {
         matches!(self, Self::Ptr | Self::Out | Self::InOut)
     }

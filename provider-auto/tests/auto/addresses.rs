@@ -17,7 +17,7 @@ fn adapters_listen_at_all_their_addresses_and_no_other() {
     machine::run("addresses::listeners");
 }
 
-/// Whether an attempt to connect reaches a service point, which rejects it.
+/// Returns true if an attempt to connect reaches a service point, which rejects it.
 fn is_reached(from: &Node, to: &Node, psp: &Psp, address: &str) -> bool {
     let ep = from.ep();
     let ip: IpAddr = address.parse().expect("an address");

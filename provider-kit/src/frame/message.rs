@@ -8,7 +8,7 @@ use super::{Body, Extra, Frame, MAX_TRANSFER};
 pub struct MessageHead {
     /// Length of the message in bytes.
     pub length: u64,
-    /// Whether its receive notifies waiters for solicited completions.
+    /// True if its receive notifies waiters for solicited completions.
     pub solicited: bool,
     /// As [`Frame::done`].
     pub done: u32,

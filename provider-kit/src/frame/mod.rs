@@ -120,7 +120,7 @@ pub enum Body {
     Send {
         /// Length of the message.
         length: u64,
-        /// Whether its receive notifies waiters for solicited completions.
+        /// True if its receive notifies waiters for solicited completions.
         solicited: bool,
         /// What it brings besides its bytes.
         extra: Extra,
@@ -170,14 +170,14 @@ pub enum Body {
     Data {
         /// Length of the piece, at most [`MAX_NEXT_PIECE`].
         length: u64,
-        /// Whether it is the last piece of the answer.
+        /// True if it is the last piece of the answer.
         last: bool,
     },
     /// The next piece of the current message or write.
     More {
         /// Length of the piece, from 1 to [`MAX_NEXT_PIECE`].
         length: u64,
-        /// Whether it is the last piece.
+        /// True if it is the last piece.
         last: bool,
     },
     /// Rendezvous: announces a message for a peer with a shared receive queue.

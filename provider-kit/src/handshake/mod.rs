@@ -32,7 +32,7 @@ pub struct ConnectionParameters {
     pub posted: u32,
     /// True if it uses a shared receive queue.
     pub is_shared: bool,
-    /// Whether the connection is an unreliable one.
+    /// True if the connection is an unreliable one.
     pub is_unreliable: bool,
     /// Maximum number of reads and atomics of the peer in flight.
     pub reads: u32,

@@ -42,7 +42,7 @@ impl AckDelay {
         self.patience = REPLY_POLLS;
     }
 
-    /// Whether an acknowledgement waits for the answer of the consumer.
+    /// Returns true if an acknowledgement waits for the answer of the consumer.
     pub(crate) const fn awaits_reply(&self) -> bool {
         self.patience == REPLY_POLLS
     }

@@ -30,13 +30,13 @@ impl Counts {
         self.taken = self.taken.wrapping_add(1);
     }
 
-    /// Whether the peer has credits left.
+    /// Returns true if the peer has credits left.
     #[inline]
     pub(crate) const fn peer_has_credits(&self) -> bool {
         self.reported_posted != self.taken
     }
 
-    /// Whether receives were posted that the peer should get credits for: it has none left, or fewer than
+    /// Returns true if receives were posted that the peer should get credits for: it has none left, or fewer than
     /// the unreported ones, so that it need not stop.
     #[inline]
     pub(crate) const fn owes_credits(&self) -> bool {

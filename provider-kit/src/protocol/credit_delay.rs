@@ -12,7 +12,7 @@ pub(crate) struct CreditDelay {
     /// Number of receives that were posted since a peer lacked credits, without a request or a poll after
     /// them.
     posted: u32,
-    /// Whether something followed the last such receive that could carry or share the report.
+    /// True if something followed the last such receive that could carry or share the report.
     is_followed: bool,
 }
 
@@ -34,7 +34,7 @@ impl CreditDelay {
         }
     }
 
-    /// Whether the next poll or request tells what follows a receive.
+    /// Returns true if the next poll or request tells what follows a receive.
     #[inline]
     pub(crate) fn is_counting(&self) -> bool {
         self.posted > 0

@@ -117,7 +117,7 @@ impl<O: Transmit> Receiver<'_, O> {
         self.expect_payload(length, InboundKind::Message { receive, solicited, extra })
     }
 
-    /// Whether a message comes in one frame and fits into the oldest receive of the queue pair.
+    /// Returns true if a message comes in one frame and fits into the oldest receive of the queue pair.
     #[inline]
     pub(super) fn fits_oldest_receive(&self, length: u64) -> bool {
         let receives = &self.queues.receives;

@@ -31,7 +31,7 @@ pub(crate) struct InboundRequest {
     pub(crate) length: u64,
     /// Bytes in the frames before the current one.
     pub(crate) received: u64,
-    /// Whether its memory was deregistered, or became inaccessible, while it arrived.
+    /// True if its memory was deregistered, or became inaccessible, while it arrived.
     pub(crate) has_lost_memory: bool,
 }
 
@@ -168,12 +168,12 @@ impl Inbound {
         }
     }
 
-    /// Whether a request failed, so that no more are executed.
+    /// Returns true if a request failed, so that no more are executed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Whether a failure can end the connection: the earlier requests are answered, or cannot be.
+    /// Returns true if a failure can end the connection: the earlier requests are answered, or cannot be.
     pub(super) fn is_failure_due(&self, is_closed: bool) -> bool {
         self.failure.is_some() && (self.answers.is_empty() || is_closed)
     }
@@ -182,7 +182,7 @@ impl Inbound {
         self.answers.is_empty() && self.failure.is_none()
     }
 
-    /// Whether a receive is held for an announced message.
+    /// Returns true if a receive is held for an announced message.
     pub(crate) fn holds_receive(&self) -> bool {
         matches!(self.announced, Announced::Reserved(_) | Announced::Granted(_))
     }

@@ -43,7 +43,7 @@ pub(crate) struct Outbound {
     pub(crate) sends: SendQueue,
     /// Length in bytes of the requests that posts have left to the next call that makes progress.
     pub(super) left_bytes: u64,
-    /// Whether the peer takes its receives from a shared receive queue.
+    /// True if the peer takes its receives from a shared receive queue.
     pub(super) peer_uses_srq: bool,
     /// Maximum number of reads and atomics that the peer executes at once.
     pub(super) max_reads: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Outbound {
     unfetched_offers: u8,
     /// The peer drops what it cannot execute: requests need no receive, and end once they are written.
     pub(super) is_unreliable: bool,
-    /// Whether long messages may be offered.
+    /// True if long messages may be offered.
     pub(crate) can_offer: bool,
     /// A request has ended with an error on this side, so that those after it are flushed.
     pub(super) has_failed: bool,
@@ -109,7 +109,7 @@ impl Outbound {
         self.is_unreliable
     }
 
-    /// Whether a request may be written at once, and left in flight.
+    /// Returns true if a request may be written at once, and left in flight.
     pub(super) fn is_unobstructed(&self) -> bool {
         !self.is_unreliable
             && self.sends.waiting.is_empty()

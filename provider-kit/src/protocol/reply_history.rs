@@ -33,7 +33,7 @@ impl ReplyHistory {
         self.are_usual()
     }
 
-    /// Whether the consumer has answered the last requests.
+    /// Returns true if the consumer has answered the last requests.
     pub(crate) const fn are_usual(&self) -> bool {
         self.replies >= MIN_REPLIES
     }

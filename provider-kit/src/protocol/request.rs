@@ -22,7 +22,7 @@ pub(crate) struct PostedRequest {
     pub(crate) length: u64,
     pub(crate) cookie: u64,
     pub(crate) flags: CompletionFlags,
-    /// Whether its first frame is written, so that it has a sequence number.
+    /// True if its first frame is written, so that it has a sequence number.
     pub(crate) is_begun: bool,
     /// Bytes of the payload that were written.
     pub(crate) written: u64,
@@ -59,7 +59,7 @@ impl PostedRequest {
         }
     }
 
-    /// Whether the peer answers it with data.
+    /// Returns true if the peer answers it with data.
     pub(crate) fn expects_answer(&self) -> bool {
         self.answer_length().is_some()
     }
@@ -83,7 +83,7 @@ impl PostedRequest {
         }
     }
 
-    /// Whether it consumes a receive of the peer.
+    /// Returns true if it consumes a receive of the peer.
     pub(crate) fn consumes_receive(&self) -> bool {
         matches!(
             self.task,
@@ -96,7 +96,7 @@ impl PostedRequest {
         )
     }
 
-    /// Whether it is a send.
+    /// Returns true if it is a send.
     pub(crate) fn is_message(&self) -> bool {
         matches!(
             self.task,

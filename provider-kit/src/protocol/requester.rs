@@ -17,7 +17,7 @@ use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
 impl Protocol {
-    /// Whether a request is left that could not be written yet.
+    /// Returns true if a request is left that could not be written yet.
     pub(crate) fn waits_for_credit(&self) -> bool {
         self.is_open() && !self.outbound.sends.waiting.is_empty()
     }

@@ -43,7 +43,7 @@ pub(crate) struct ReadInFlight {
     pub(crate) length: u64,
     /// Bytes of the answer that have arrived.
     pub(crate) received: u64,
-    /// Whether the whole answer has arrived.
+    /// True if the whole answer has arrived.
     pub(crate) is_answered: bool,
     /// The status of a read that failed on this side.
     pub(crate) local_status: Option<DtoStatus>,
@@ -59,7 +59,7 @@ impl SendQueue {
         self.in_flight.len() + self.waiting.len()
     }
 
-    /// Whether requests are in flight.
+    /// Returns true if requests are in flight.
     #[inline]
     pub(crate) fn has_in_flight(&self) -> bool {
         !self.in_flight.is_empty()
@@ -71,7 +71,7 @@ impl SendQueue {
         self.in_flight.iter().map(|request| request.flags).chain(waiting)
     }
 
-    /// Whether the consumer gets a completion for one of the oldest requests.
+    /// Returns true if the consumer gets a completion for one of the oldest requests.
     pub(crate) fn is_awaited(&self) -> bool {
         self.flags().take(MAX_SUPPRESSED).any(|flags| !flags.contains(CompletionFlags::SUPPRESS))
     }

@@ -73,7 +73,7 @@ pub(crate) struct Protocol {
     pub(super) receive_wait: ReceiveWait,
     /// Reused memory for the spans of a frame.
     pub(super) spans: Vec<Span>,
-    /// Whether a post may write its request without further checks. The queue pair decides that; a frame that is not
+    /// True if a post may write its request without further checks. The queue pair decides that; a frame that is not
     /// sent revokes it.
     pub(crate) writes_at_once: bool,
     /// The last read found only messages and acknowledgements.
@@ -126,7 +126,7 @@ impl Protocol {
         (outbound.is_unreliable, outbound.can_offer, outbound.peer_uses_srq) = (true, false, false);
     }
 
-    /// Whether the connection is an unreliable one.
+    /// Returns true if the connection is an unreliable one.
     pub(crate) const fn is_unreliable(&self) -> bool {
         self.outbound.is_unreliable
     }
@@ -156,12 +156,12 @@ impl Protocol {
         self.established = Some(Established { private_data, peer, local_port });
     }
 
-    /// Whether the connection is established.
+    /// Returns true if the connection is established.
     pub(crate) fn is_open(&self) -> bool {
         self.stage == Stage::Open
     }
 
-    /// Whether a request can be written as soon as it is posted, if the link has space.
+    /// Returns true if a request can be written as soon as it is posted, if the link has space.
     pub(crate) fn is_unobstructed(&self) -> bool {
         self.is_open()
             && self.ending.is_none()
@@ -221,7 +221,7 @@ impl Protocol {
         self.inbound.executed.wrapping_sub(self.counts.reported_executed)
     }
 
-    /// Whether requests were executed that the peer has not been notified of.
+    /// Returns true if requests were executed that the peer has not been notified of.
     #[inline]
     pub(crate) fn owes_acknowledgement(&self) -> bool {
         self.is_open()
@@ -229,7 +229,7 @@ impl Protocol {
             && self.counts.reported_executed != self.inbound.done()
     }
 
-    /// Whether requests were executed for whose acknowledgement the peer waits.
+    /// Returns true if requests were executed for whose acknowledgement the peer waits.
     #[inline]
     pub(crate) const fn owes_urgently(&self) -> bool {
         let urgent = self.inbound.executed_urgent.wrapping_sub(self.counts.reported_executed);
@@ -243,7 +243,7 @@ impl Protocol {
         replies || !self.owes_urgently()
     }
 
-    /// Whether the driver leaves the acknowledgement to a reply.
+    /// Returns true if the driver leaves the acknowledgement to a reply.
     pub(crate) fn awaits_reply(&self) -> bool {
         self.replies.is_awaited && (self.replies.are_usual() || !self.owes_urgently())
     }

@@ -19,13 +19,13 @@ pub(crate) trait Transmit {
     /// Sends the frames that it has copied.
     fn flush(&mut self) -> Sent;
 
-    /// Whether it has copied bytes that it could not send, or was full.
+    /// Returns true if it has copied bytes that it could not send, or was full.
     fn has_unsent(&self) -> bool;
 
-    /// Whether it holds frames.
+    /// Returns true if it holds frames.
     fn is_holding(&self) -> bool;
 
-    /// Whether nothing can be written any more.
+    /// Returns true if nothing can be written any more.
     fn is_closed(&self) -> bool;
 
     /// For what does not write frames.
@@ -37,7 +37,7 @@ pub(crate) trait Transmit {
 pub(crate) struct RequestFrame {
     /// Its sequence number.
     pub(crate) number: u32,
-    /// Whether requests before it are in flight.
+    /// True if requests before it are in flight.
     pub(crate) has_earlier: bool,
 }
 

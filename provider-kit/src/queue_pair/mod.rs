@@ -227,7 +227,7 @@ impl QpState {
         self.queues.receives.target.clear_failure();
     }
 
-    /// Whether receives may be posted that no connection uses, and that only their owner flushes.
+    /// Returns true if receives may be posted that no connection uses, and that only their owner flushes.
     fn keeps_receives_without_connection(&self) -> bool {
         let is_unconnected = matches!(self.phase, Phase::Unconnected | Phase::Lost { .. });
         is_unconnected && self.queues.losses == LossPolicy::Keep

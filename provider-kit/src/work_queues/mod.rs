@@ -51,7 +51,7 @@ pub(crate) struct WorkQueues {
     pub(crate) domain: u32,
     /// Identifies the queue pair to memory windows.
     pub(crate) number: u32,
-    /// Whether its connections are unreliable.
+    /// True if its connections are unreliable.
     pub(crate) is_unreliable: bool,
     /// What becomes of the receives when a connection is lost.
     pub(crate) losses: LossPolicy,

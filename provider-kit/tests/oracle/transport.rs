@@ -83,7 +83,7 @@ impl ClosedGate {
         self.0.ends.lock().expect("no panic").len()
     }
 
-    /// Whether the thread has stopped.
+    /// Returns true if the thread has stopped.
     pub(crate) fn has_stopped(&self) -> bool {
         self.0.gate.has_stopped.load(Ordering::SeqCst)
     }

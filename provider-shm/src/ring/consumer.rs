@@ -61,7 +61,7 @@ impl Consumer {
         self.head.wrapping_mul(UNIT as u64)
     }
 
-    /// Whether everything that was read was in the page of the words.
+    /// Returns true if everything that was read was in the page of the words.
     pub(crate) fn is_near(&self) -> bool {
         Segment::is_near(self.slots.direction, self.head)
     }

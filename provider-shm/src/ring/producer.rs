@@ -73,7 +73,7 @@ impl Producer {
         self.tail.wrapping_mul(UNIT as u64)
     }
 
-    /// Whether everything that was written is in the page of the words.
+    /// Returns true if everything that was written is in the page of the words.
     pub(crate) fn is_near(&self) -> bool {
         Segment::is_near(self.slots.direction, self.tail)
     }

@@ -65,7 +65,7 @@ impl Completing {
         self.work_queue.untaken_before(self.end)
     }
 
-    /// Whether an outstanding request needs a receive of the peer.
+    /// Returns true if an outstanding request needs a receive of the peer.
     fn needs_receive(&self, number: u32) -> bool {
         let needs =
             |operation| matches!(operation, Operation::Send | Operation::RdmaWriteImmediate);

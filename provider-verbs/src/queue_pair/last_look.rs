@@ -10,7 +10,7 @@ pub(super) struct LastLook {
 }
 
 impl LastLook {
-    /// Whether peers had no receive since the last call. The device counts for all queue pairs of the port.
+    /// Returns true if peers had no receive since the last call. The device counts for all queue pairs of the port.
     pub(super) fn is_refused(self, last: Self) -> bool {
         self.without_receive.zip(last.without_receive).is_some_and(|(now, before)| now != before)
     }

@@ -220,7 +220,7 @@ pub(crate) fn assert_unsupported(error: Error) {
     assert!(error.to_string().contains("not support"), "{error}");
 }
 
-/// Whether the device is one of soft-RoCE, of which it is known what it has.
+/// Returns true if the device is one of soft-RoCE, of which it is known what it has.
 pub(crate) fn is_soft_roce(context: &Context) -> bool {
     context.name().starts_with("rxe")
 }

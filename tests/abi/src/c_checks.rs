@@ -30,7 +30,7 @@ impl Check {
         Self { name, code }
     }
 
-    /// Whether the compiler reported that it failed.
+    /// Returns true if the compiler reported that it failed.
     #[must_use]
     pub fn failed_in(&self, messages: &str) -> bool {
         messages.contains(&format!("<{}>", self.name))

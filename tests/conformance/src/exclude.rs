@@ -55,7 +55,7 @@ impl Exclusions {
     }
 }
 
-/// Whether a name matches a pattern with `*`.
+/// Returns true if a name matches a pattern with `*`.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

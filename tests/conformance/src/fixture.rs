@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Whether the provider has remote memory regions.
+    /// Returns true if the provider has remote memory regions.
     #[must_use]
     pub fn has_rmrs(&self) -> bool {
         self.ia.provider_attributes().rmr_supported

@@ -26,7 +26,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether it counts as a failure.
+    /// Returns true if it counts as a failure.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::Hung(_))
@@ -66,7 +66,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Whether the filters select a case.
+    /// Returns true if the filters select a case.
     #[must_use]
     pub fn selects(&self, case: &Case) -> bool {
         let path = case.short_name();

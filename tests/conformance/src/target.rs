@@ -15,7 +15,7 @@ pub const MOST: u32 = if cfg!(feature = "c") { i32::MAX as u32 } else { u32::MAX
 /// The largest length that the API under test can express, in bytes: in C, DAT 2.0 has 32 bits.
 pub const LONGEST: u64 = if cfg!(feature = "c") { u32::MAX as u64 } else { u64::MAX };
 
-/// Whether the API under test has the calls that DAT 2.0 added.
+/// True if the API under test has the calls that DAT 2.0 added.
 pub const HAS_2_0: bool = !cfg!(feature = "c-1-2");
 
 /// The adapter under test.
@@ -69,7 +69,7 @@ pub(crate) fn with_parameters(name: &str, parameters: &str) -> String {
     format!("{name}{separator}{parameters}")
 }
 
-/// Whether the adapter takes parameters that set its limits and its address. Cases use them to set
+/// Returns true if the adapter takes parameters that set its limits and its address. Cases use them to set
 /// low limits and separate addresses. The adapter is asked by an open with both.
 #[must_use]
 pub fn takes_parameters() -> bool {

@@ -319,7 +319,7 @@ impl<T: Send + 'static> Background<T> {
         });
     }
 
-    /// Whether the thread has ended. Does not wait, and discards the result of a thread that has.
+    /// Returns true if the thread has ended. Does not wait, and discards the result of a thread that has.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         !matches!(self.result.try_recv(), Err(TryRecvError::Empty))
@@ -354,14 +354,14 @@ pub(crate) fn until_owned(evd: &Evd) {
     until("a thread waits on the dispatcher", || evd.dequeue(&mut Event::default()).is_err());
 }
 
-/// Whether a descriptor is readable now.
+/// Returns true if a descriptor is readable now.
 #[track_caller]
 #[must_use]
 pub fn is_readable(object: &impl AsFd) -> bool {
     polls(object, PollTimeout::ZERO)
 }
 
-/// Whether a descriptor becomes readable within [`LIMIT`].
+/// Returns true if a descriptor becomes readable within [`LIMIT`].
 #[track_caller]
 #[must_use]
 pub fn becomes_readable(object: &impl AsFd) -> bool {

@@ -142,7 +142,7 @@ impl Ia {
         &self.adapter.attributes.adapter_name
     }
 
-    /// Whether the instance is open.
+    /// Returns true if the instance is open.
     #[must_use]
     pub fn is_live(&self) -> bool {
         !self.adapter.closed.load(Ordering::Acquire)

@@ -53,13 +53,13 @@ pub struct EvdParam {
     pub qlen: u32,
     /// The event streams that may use the dispatcher.
     pub flags: EvdFlags,
-    /// Whether events trigger the notification object.
+    /// True if events trigger the notification object.
     pub enabled: bool,
-    /// Whether threads can wait on it.
+    /// True if threads can wait on it.
     pub waitable: bool,
-    /// Whether its streams use `DAT_COMPLETION_UNSIGNALLED_FLAG`.
+    /// True if its streams use `DAT_COMPLETION_UNSIGNALLED_FLAG`.
     pub config_notify: bool,
-    /// Whether its streams use `DAT_COMPLETION_SOLICITED_WAIT_FLAG`.
+    /// True if its streams use `DAT_COMPLETION_SOLICITED_WAIT_FLAG`.
     pub config_solicited: bool,
     /// The notification object.
     pub cno: Option<Cno>,

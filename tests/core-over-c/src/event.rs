@@ -44,7 +44,7 @@ pub struct CrArrival {
     pub service_point: ServicePoint,
     /// The connection qualifier of the service point.
     pub qualifier: u64,
-    /// Whether the requester is a datagram endpoint.
+    /// True if the requester is a datagram endpoint.
     pub datagram: bool,
     /// The request, to accept or reject.
     pub request: Cr,
@@ -57,7 +57,7 @@ pub struct DatagramEvent {
     pub kind: DatagramEventKind,
     /// The endpoint.
     pub ep: EpId,
-    /// Whether the endpoint is the passive side.
+    /// True if the endpoint is the passive side.
     pub passive: bool,
     /// The address of the peer, once established.
     pub remote: Option<DatagramAddress>,

@@ -63,7 +63,7 @@ macro_rules! handle {
                 self.object.id()
             }
 
-            /// Whether the object is live.
+            /// Returns true if the object is live.
             #[must_use]
             pub fn is_live(&self) -> bool {
                 self.object.is_live()

@@ -21,9 +21,9 @@ pub(crate) struct Object {
     handle: usize,
     kind: ObjectKind,
     ia: Arc<Adapter>,
-    /// Whether this crate has seen the object end.
+    /// True if this crate has seen the object end.
     ended: AtomicBool,
-    /// Whether dropping the last handle frees the object.
+    /// True if dropping the last handle frees the object.
     owned: bool,
     keep: Mutex<Keep>,
     /// The results of dat_lmr_create, for a region.
@@ -118,7 +118,7 @@ impl Object {
         change(&mut self.keep.lock());
     }
 
-    /// Whether the handle value still refers to this object, as far as this crate can know: the
+    /// Returns true if the handle value still refers to this object, as far as this crate can know: the
     /// library reuses handle values.
     fn is_current(&self) -> bool {
         let known = KNOWN.lock();
@@ -164,7 +164,7 @@ impl Left {
     }
 }
 
-/// Whether an object could not be freed because other objects use it.
+/// Returns true if an object could not be freed because other objects use it.
 fn still_used(freed: Result<()>) -> bool {
     freed.is_err_and(|error| !error.is(ReturnType::InvalidHandle))
 }

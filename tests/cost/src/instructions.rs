@@ -81,7 +81,7 @@ fn counts(profiles: &[(Name, Vec<Profile>)]) -> Result<Counts, Failure> {
     Ok(counts)
 }
 
-/// Whether this is the function of an operation in `native.rs`.
+/// Returns true if this is the function of an operation in `native.rs`.
 fn is_native(function: &str, operation: Operation) -> bool {
     function.contains("native::") && function.split("::").any(|part| part == operation.name())
 }

@@ -43,12 +43,12 @@ impl Operation {
         Self::TcpEmptyDequeue,
     ];
 
-    /// Whether there is the same operation in Rust.
+    /// Returns true if there is the same operation in Rust.
     pub(crate) const fn is_in_rust(self) -> bool {
         !matches!(self, Self::ConnectCycle) && !self.has_link()
     }
 
-    /// Whether the thread of the provider reads a link meanwhile.
+    /// Returns true if the thread of the provider reads a link meanwhile.
     const fn has_link(self) -> bool {
         matches!(self, Self::ShmEmptyDequeue | Self::ShmStream | Self::TcpEmptyDequeue)
     }

@@ -207,7 +207,7 @@ impl Krate {
     }
 }
 
-/// Whether an item is compiled for tests only.
+/// Returns true if an item is compiled for tests only.
 pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let Meta::List(list) = &attribute.meta else { return false };

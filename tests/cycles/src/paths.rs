@@ -10,7 +10,7 @@ pub(crate) struct Import {
     /// The name in the importing module; none for a glob import of `path`.
     pub(crate) name: Option<String>,
     pub(crate) path: Vec<String>,
-    /// Whether it is a re-export.
+    /// True if it is a re-export.
     pub(crate) public: bool,
 }
 

@@ -11,7 +11,7 @@ impl<'a> Input<'a> {
         Self(bytes)
     }
 
-    /// Whether nothing is left.
+    /// Returns true if nothing is left.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

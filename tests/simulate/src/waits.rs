@@ -17,7 +17,7 @@ use crate::world::{Outcome, WAKE_UP, World};
 /// A waiter that has slept for this time has nothing to wake up for.
 const REST: Duration = Duration::from_micros(200);
 
-/// Whether a descriptor of the system is readable.
+/// Returns true if a descriptor of the system is readable.
 fn is_readable(descriptor: RawFd) -> bool {
     // SAFETY: the waiter owns it as long as it sleeps.
     let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };

@@ -193,7 +193,7 @@ impl World {
         });
     }
 
-    /// Whether nothing has moved on any link for some time.
+    /// Returns true if nothing has moved on any link for some time.
     pub(crate) fn is_network_idle(&self) -> bool {
         let now = clock::now_without_pauses();
         let is_idle = |since: &Option<(u64, Instant)>| {

@@ -103,7 +103,7 @@ impl Files {
     }
 }
 
-/// Whether the only thread of an adapter sleeps.
+/// Returns true if the only thread of an adapter sleeps.
 fn is_thread_asleep() -> bool {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux");
     let status = |task: std::io::Result<std::fs::DirEntry>| {

@@ -136,7 +136,7 @@ fn endpoint_refusals(client: &Ep) -> Vec<Outcome> {
     ]
 }
 
-/// Whether the error names the process that owns the adapter, and what to do.
+/// Returns true if the error names the process that owns the adapter, and what to do.
 fn names_the_owner(call: &str, result: &Result<()>, owner: u32) -> bool {
     let text = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let is_state = result.as_ref().is_err_and(|why| why.return_type() == ReturnType::InvalidState);

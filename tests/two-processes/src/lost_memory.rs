@@ -38,7 +38,7 @@ impl Operation {
     const ALL: [Self; 9] =
         [Send, Receive, SharedReceive, Write, Read, PeerWrites, PeerReads, PeerAdds, PeerSwaps];
 
-    /// Whether it only reads the lost memory.
+    /// Returns true if it only reads the lost memory.
     fn only_reads(self) -> bool {
         matches!(self, Send | Write | PeerReads)
     }

@@ -27,7 +27,7 @@ use hooks::TraceHooks;
 /// Receives the records. It is called inside the calls and upcalls, from any thread, possibly while
 /// the consumer's side holds locks: it must be quick and must not call DAT.
 pub trait TraceSink: Send + Sync {
-    /// Whether records are wanted now; called before each one is made.
+    /// Returns true if records are wanted now; called before each one is made.
     fn is_on(&self) -> bool {
         true
     }
@@ -55,7 +55,7 @@ impl Record<'_> {
         self.call.name()
     }
 
-    /// Whether it is an upcall.
+    /// Returns true if it is an upcall.
     #[must_use]
     pub fn is_upcall(&self) -> bool {
         self.call.is_upcall()

@@ -31,7 +31,7 @@ impl Fate {
 pub(super) struct Direction {
     pub(super) requests: Vec<(Fate, CompletionFlags)>,
     pub(super) receives: Vec<Fate>,
-    /// Whether the peer binds its window.
+    /// True if the peer binds its window.
     has_window: bool,
 }
 
@@ -80,7 +80,7 @@ impl Direction {
         Fate::Success(length as u64, operation, 0)
     }
 
-    /// Whether a request of this direction fails.
+    /// Returns true if a request of this direction fails.
     pub(super) fn fails(&self) -> bool {
         self.requests.iter().any(|(fate, _)| matches!(fate, Fate::Failure(_)))
     }

@@ -84,7 +84,7 @@ impl Place {
         Segment { address, length: 8, key: self.key }
     }
 
-    /// Whether the bytes outside of the region are unchanged.
+    /// Returns true if the bytes outside of the region are unchanged.
     pub(super) fn has_guards(&self) -> bool {
         let end = self.memory.len() - GUARD;
         [0, end].iter().all(|&at| {

@@ -97,17 +97,17 @@ pub(super) struct Scenario {
     pub(super) is_unreliable: bool,
     /// Number of writes of each side that find the link full.
     pub(super) refusals: u32,
-    /// Whether the link holds requests while others are in flight.
+    /// True if the link holds requests while others are in flight.
     pub(super) holds: bool,
-    /// Whether frames may be read without progress between them.
+    /// True if frames may be read without progress between them.
     pub(super) reads_several: bool,
-    /// Whether plain posts and frames take the fast paths, where those apply.
+    /// True if plain posts and frames take the fast paths, where those apply.
     pub(super) is_fast: bool,
-    /// Whether the frames of the handshake are delivered between the posts.
+    /// True if the frames of the handshake are delivered between the posts.
     pub(super) has_handshake: bool,
     /// Whether messages are offered, and whether a fetch may fail.
     pub(super) offers: Option<bool>,
-    /// Whether RDMA operations may be executed directly.
+    /// True if RDMA operations may be executed directly.
     pub(super) accesses: bool,
     /// Maximum number of reads and atomics in flight.
     pub(super) reads: u32,
@@ -162,7 +162,7 @@ impl Scenario {
         self.steps[side].iter().filter_map(length).collect()
     }
 
-    /// Whether a consumer disconnects.
+    /// Returns true if a consumer disconnects.
     pub(super) fn disconnects(&self) -> bool {
         self.steps.iter().flatten().any(|(step, _)| *step == Step::Disconnect)
     }

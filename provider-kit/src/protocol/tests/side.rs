@@ -178,12 +178,12 @@ impl Side {
         self.protocol.note_read_end(end, false);
     }
 
-    /// Whether it reads frames: a queue pair reads none after a request has failed.
+    /// Returns true if it reads frames: a queue pair reads none after a request has failed.
     pub(super) fn reads(&self) -> bool {
         !self.is_over && !self.protocol.inbound.has_failed()
     }
 
-    /// Whether an acknowledgement or credits wait to be sent.
+    /// Returns true if an acknowledgement or credits wait to be sent.
     pub(super) fn owes(&self) -> bool {
         let protocol = &self.protocol;
         let owes =

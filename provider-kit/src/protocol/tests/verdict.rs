@@ -61,13 +61,13 @@ impl Oracle {
         Self { directions, memory }
     }
 
-    /// Whether all requests of a side end as the oracle says, whatever the order: nothing ends the connection
+    /// Returns true if all requests of a side end as the oracle says, whatever the order: nothing ends the connection
     /// before.
     fn is_certain(&self, scenario: &Scenario, side: usize) -> bool {
         !scenario.disconnects() && !self.directions[1 - side].fails()
     }
 
-    /// Whether the connection ends by itself.
+    /// Returns true if the connection ends by itself.
     fn ends(&self, scenario: &Scenario) -> bool {
         scenario.disconnects() || self.directions.iter().any(Direction::fails)
     }

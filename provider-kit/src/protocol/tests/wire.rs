@@ -20,7 +20,7 @@ pub(super) struct Wire {
     /// Frames that the peer has not read.
     pub(super) sent: VecDeque<Packet>,
     held: Vec<Packet>,
-    /// Whether requests may be held.
+    /// True if requests may be held.
     pub(super) holds: bool,
     /// Number of writes that may yet find the link full.
     pub(super) refusals: u32,

@@ -161,7 +161,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether an action need not be tried now, because a run exists that differs only in the order of
+    /// Returns true if an action need not be tried now, because a run exists that differs only in the order of
     /// this action and the last one. Actions of different sides have the same effect in either order, unless one
     /// reads what the other has just written. Of both orders, the one in which side 0 acts first is run.
     fn is_redundant(&self, action: Action) -> bool {

@@ -27,7 +27,7 @@ impl Lease {
         self.is_lent
     }
 
-    /// Whether the completion queues were polled since the driver last looked.
+    /// Returns true if the completion queues were polled since the driver last looked.
     fn is_polled(&mut self, queues: &WorkQueues) -> bool {
         let polls = queues.polls();
         std::mem::replace(&mut self.polls_seen, polls) != polls

@@ -198,7 +198,7 @@ fn failed(what: &'static str) -> impl Fn(rustix::io::Errno) -> LocalCause {
     move |errno| LocalCause::new(what, &errno.into())
 }
 
-/// Whether two addresses differ at most in their ports.
+/// Returns true if two addresses differ at most in their ports.
 fn is_same_address(one: SocketAddr, mut other: SocketAddr) -> bool {
     other.set_port(one.port());
     one == other

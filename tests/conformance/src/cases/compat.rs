@@ -101,7 +101,7 @@ fn the_upper_half_of_a_qualifier_is_ignored() {
     peer.finish_with(&[&server]);
 }
 
-/// Whether the completion queues of one instance serve endpoints of another. A provider may have
+/// Returns true if the completion queues of one instance serve endpoints of another. A provider may have
 /// none that do (`AdapterAttributes::completion_scope`); the built-in ones all share theirs.
 fn shares_completions(user: &Node, owner: &Node) -> bool {
     match user.ia.ep_create(&EpSpec::new(&user.pz).recv_evd(&owner.recv)) {

@@ -464,7 +464,7 @@ fn opening(world: &World) -> Bind<'_> {
     Bind { triplet: world.local, ..world.buffer.bind(Privileges::REMOTE_READ) }
 }
 
-/// Whether a provider supports a call.
+/// Returns true if a provider supports a call.
 fn offered(call: &str, offers: &ProviderAttributes) -> bool {
     // In DAT 1.2 only the triplet names the local region of a bind.
     const OF_2_0: [&str; 6] = ["csp", "common", "cno_trigger", "cno_fd", "for_ep", "bind: the LMR"];

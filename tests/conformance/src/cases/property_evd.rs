@@ -94,7 +94,7 @@ impl Bench {
         self.model.len() as u32
     }
 
-    /// Whether a transport event can be raised, and observed without being dequeued.
+    /// Returns true if a transport event can be raised, and observed without being dequeued.
     fn has_room(&self) -> bool {
         self.len() + 2 <= self.capacity
     }

@@ -21,7 +21,7 @@ pub(crate) fn all() -> Vec<Call> {
 }
 
 impl Call {
-    /// Whether a text names the call or its manual page, and not just a longer name.
+    /// Returns true if a text names the call or its manual page, and not just a longer name.
     pub(crate) fn is_named_in(&self, text: &str) -> bool {
         // `dat_ia_open` is a macro over this call, and the page has the name of the macro.
         let page = if self.name == "dat_ia_openv" { "dat_ia_open" } else { self.name };

@@ -41,7 +41,7 @@ fn feed(side: &mut Side, frame: Frame, peer: &Place) -> bool {
     side.protocol.ending.is_none() && !side.protocol.inbound.has_failed()
 }
 
-/// Whether a connection that has ended was broken, as it must be after a frame that is refused.
+/// Returns true if a connection that has ended was broken, as it must be after a frame that is refused.
 fn is_broken(cause: Option<&EndCause>) -> bool {
     matches!(cause, Some(EndCause::Broken))
 }

@@ -136,7 +136,7 @@ impl Arena {
     }
 }
 
-/// Whether a call succeeded. Other threads may have changed the object, so it may fail.
+/// Returns true if a call succeeded. Other threads may have changed the object, so it may fail.
 #[track_caller]
 pub(super) fn tolerated(result: Result<()>) -> bool {
     let meanwhile = |error: &Error| {

@@ -106,20 +106,20 @@ pub(crate) fn completion(from: &DAT_DTO_COMPLETION_EVENT_DATA) -> DtoCompletion 
     }
 }
 
-/// Whether the adapter supports zero-based addresses.
+/// Returns true if the adapter supports zero-based addresses.
 pub(crate) const fn zero_based(from: &DAT_IA_ATTR) -> bool {
     from.zb_supported != DAT_FALSE
 }
 
-/// Whether the API has sends with invalidate.
+/// Returns true if the API has sends with invalidate.
 pub(crate) const HAS_INVALIDATE: bool = true;
 
-/// Whether the adapter has the InfiniBand extensions.
+/// Returns true if the adapter has the InfiniBand extensions.
 pub(crate) const fn has_extensions(from: &DAT_IA_ATTR) -> bool {
     from.extension_supported == DAT_EXTENSION_IB
 }
 
-/// Whether the provider supports remote regions for one endpoint.
+/// Returns true if the provider supports remote regions for one endpoint.
 pub(crate) const fn has_scope_of_endpoints(from: &DAT_PROVIDER_ATTR) -> bool {
     matches!(from.rmr_scope_supported, DAT_RMR_SCOPE_EP | DAT_RMR_SCOPE_ANY)
 }
