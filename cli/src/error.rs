@@ -23,7 +23,7 @@ pub(crate) struct CliError {
     pub(crate) call: String,
     /// Why it failed.
     pub(crate) reason: String,
-    /// What to do about it.
+    /// The advice.
     pub(crate) advice: String,
 }
 

@@ -12,7 +12,7 @@ use crate::claim::{ClaimableProgress, bounded};
 use crate::provider::CompletionDescriptor;
 use crate::sync::await_readable;
 
-/// What the waiter sleeps on.
+/// The descriptors that the waiter sleeps on.
 pub(crate) struct LinkSleep {
     link: CompletionDescriptor,
     wake: Arc<Beacon>,

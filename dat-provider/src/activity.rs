@@ -2,7 +2,7 @@
 
 use crate::WaitCause;
 
-/// What a queue pair does at one time, as `dat top` shows it. Like [`Description`](crate::Description), it has a
+/// The activity of a queue pair at one time, as `dat top` shows it. Like [`Description`](crate::Description), it has a
 /// [`Default`]: end its literal with `..Default::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
@@ -24,11 +24,11 @@ pub struct Activity {
     pub received: Traffic,
     /// A number that changes whenever the oldest request completes, modulo 2^32.
     pub progress: u32,
-    /// What the oldest request, or else the oldest completion, waits for.
+    /// The cause of the wait of the oldest request, or else of the oldest completion.
     pub waits_for: Option<WaitCause>,
 }
 
-/// What has passed a queue pair in one direction.
+/// The traffic of a queue pair in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Number of requests, modulo 2^32.

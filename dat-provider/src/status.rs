@@ -155,7 +155,7 @@ impl DtoStatus {
         Self::KNOWN.iter().map(|row| row.0)
     }
 
-    /// What it means: a sentence.
+    /// Its meaning: a sentence.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -186,7 +186,7 @@ impl DtoStatus {
         }
     }
 
-    /// What to do about it: a sentence.
+    /// The advice: a sentence.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {

@@ -25,7 +25,7 @@ macro_rules! causes {
                 }
             }
 
-            /// What to do about it, as a clause.
+            /// The advice, as a clause.
             #[must_use]
             pub const fn advice(self) -> &'static str {
                 match self {

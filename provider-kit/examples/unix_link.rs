@@ -90,7 +90,7 @@ fn end_of(errno: Errno) -> End {
 
 struct SocketReader {
     socket: Arc<OwnedFd>,
-    /// What was received and not passed on: `buffer[start..end]`.
+    /// The bytes that were received and not passed on: `buffer[start..end]`.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,

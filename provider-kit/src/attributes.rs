@@ -17,14 +17,14 @@ const fn number(digits: &str) -> u32 {
     }
 }
 
-/// What an adapter reports about itself and its provider.
+/// The attributes of an adapter and its provider.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// The name that the adapter was opened with.
     pub name: String,
     /// The provider.
     pub provider: Description,
-    /// What only this provider reports, by name.
+    /// The attributes that only this provider has, by name.
     pub specific: Vec<NamedAttr>,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Received {
     pub(crate) ends: Option<PacketEnds>,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// The system has accepted it.

@@ -160,7 +160,7 @@ struct Registered {
 }
 
 impl Registered {
-    /// What a key names that is a region of a domain.
+    /// The region of a domain that a key names.
     fn new(domain: &Arc<Domain>, key: u32, is_remote: bool) -> Self {
         Self {
             domain: Arc::clone(domain),

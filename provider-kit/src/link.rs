@@ -192,13 +192,13 @@ pub trait Writer: Send {
         None
     }
 
-    /// What operators see of the link. It is called about once a second.
+    /// The figures of the link for operators. It is called about once a second.
     fn report(&self) -> LinkReport {
         LinkReport::of("link")
     }
 }
 
-/// What a link reports to operators; see [`Writer::report`].
+/// The figures of a link for operators; see [`Writer::report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkReport {
     /// The kind of the link.

@@ -121,7 +121,7 @@ mod tests {
         segment.all().0 as usize
     }
 
-    /// What both sides keep.
+    /// The memory that both sides keep.
     fn sides() -> (Arc<KeptSegments>, KeptSegments) {
         (Arc::default(), KeptSegments::default())
     }

@@ -62,7 +62,7 @@ pub(crate) struct Link {
     peer: Option<PeerProcess>,
     /// True if each side may access the other's memory directly.
     pub(crate) is_direct: bool,
-    /// What it costs to copy into the ring that this side writes, and out of the ring that it reads.
+    /// The cost of copies into the ring that this side writes, and out of the ring that it reads.
     pub(crate) cost_in: CopyCost,
     pub(crate) cost_out: CopyCost,
     /// A random number by which the peer recognises this process.

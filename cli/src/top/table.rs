@@ -26,7 +26,7 @@ const COLUMNS: [(&str, Align); 16] = [
     ("WAITS FOR", Align::Left),
 ];
 
-/// What a cell shows if nothing is known.
+/// The text of a cell of which nothing is known.
 const NOTHING: &str = "-";
 /// A sample of this age shows that the process does not run.
 const LATE: Duration = Duration::from_secs(2);

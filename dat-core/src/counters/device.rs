@@ -7,7 +7,7 @@ use super::counter_set::{CounterSet, Counters};
 use super::ids::IaCounter;
 use crate::provider::DeviceCounters;
 
-/// What the provider had counted when the counters of the adapter were started or reset; `None` while they are stopped.
+/// The counts of the provider when the counters of the adapter were started or reset; `None` while they are stopped.
 #[derive(Default)]
 pub(crate) struct DeviceBase(Mutex<Option<DeviceCounters>>);
 

@@ -6,7 +6,7 @@ use crate::monitor::{self, Stall};
 use crate::provider::Activity;
 
 impl Ep {
-    /// What its oldest operation waits for, if that was for more than a second when `dat-monitor` saw the endpoint last.
+    /// The cause of the wait of its oldest operation, if it took over a second when `dat-monitor` saw it last.
     /// It is kept after the end of the connection, which it often explains. `None` on adapters that were opened with
     /// `monitor=no`.
     ///

@@ -86,7 +86,7 @@ impl EpSpec {
     }
 }
 
-/// What to change (dat_ep_modify(3DAT)); anything else is kept.
+/// The changes of an endpoint (dat_ep_modify(3DAT)); anything else is kept.
 ///
 /// ```
 /// use dat_core::{EpUpdate, EpSpec, EvdFlags, EvdOptions};

@@ -27,7 +27,7 @@ pub(super) struct SpinPolicy {
 
 /// About as long as a sleep costs.
 const MAX_SPIN: Duration = Duration::from_micros(30);
-/// What remains after many fruitless spins; an event within it restores the full time.
+/// The time that remains after many fruitless spins; an event within it restores the full time.
 const MIN_SPIN: Duration = Duration::from_micros(1);
 /// Polls before the clock is read.
 const FEW_POLLS: u32 = 6;

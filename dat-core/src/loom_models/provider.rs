@@ -27,7 +27,7 @@ struct ModelProvider {
     sleeps: Sleeps,
 }
 
-/// What waiters of the adapter sleep on besides a wakeup.
+/// The descriptors that waiters of the adapter sleep on, besides a wakeup.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sleeps {
     /// Nothing.

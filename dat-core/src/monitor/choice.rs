@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::registry::take_parameter;
 
-/// What the parameters say, before they are checked.
+/// The values of the parameters, before they are checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MonitorChoice {
     monitor: Option<String>,

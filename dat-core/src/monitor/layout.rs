@@ -58,7 +58,7 @@ pub(super) struct AdapterRecord {
     pub(super) ia: u64,
     pub(super) name: String,
     pub(super) endpoints: u64,
-    /// What does not work, as a clause; usually empty.
+    /// A fault, as a clause; usually empty.
     pub(super) trouble: String,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct CountersRecord {
     pub(super) values: Vec<u64>,
 }
 
-/// What has counters.
+/// An object that has counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Counted {
     /// The adapter.
@@ -158,7 +158,7 @@ impl CountersRecord {
     }
 }
 
-/// What has passed since the first sample.
+/// The traffic since the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     pub(super) requests: u64,

@@ -35,14 +35,14 @@ pub struct Observation {
     pub state: EpState,
     /// The address and the port of the peer; empty if they are not known.
     pub peer: String,
-    /// What it does.
+    /// Its activity.
     pub activity: Activity,
 }
 
 /// The number of a device, which no adapter has.
 const DEVICE: u64 = 0;
 
-/// What was shown to the monitor, and may be gone.
+/// A reference to an object that was shown to the monitor, and may be gone.
 pub(super) enum Joined {
     Ia(Weak<IaInner>),
     Device(&'static dyn Device),

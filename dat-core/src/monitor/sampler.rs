@@ -47,7 +47,7 @@ pub(super) fn run(session: &Session) {
     }
 }
 
-/// What the last samples have found.
+/// The results of the last samples.
 #[derive(Default)]
 struct Sampler {
     records: Vec<Record>,
@@ -61,7 +61,7 @@ struct Sampler {
 struct Course {
     /// The round in which it was found last.
     round: u64,
-    /// What changes with each progress: the state, whether there are requests, and their progress.
+    /// The values that change with each progress: the state, whether there are requests, and their progress.
     progress: (EpState, bool, u32),
     /// When `progress` was seen first.
     since: Instant,

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::ia::IaInner;
 use crate::provider::WaitCause;
 
-/// What this process shows. A child of `fork` shows only what it opens itself.
+/// The adapters that this process shows. A child of `fork` shows only those that it opens itself.
 #[derive(Default)]
 struct Monitor {
     state: Mutex<State>,
@@ -54,7 +54,7 @@ struct Published {
 pub struct Stall {
     /// The time without progress; up to 8 s more may have passed.
     pub age: Duration,
-    /// What is missing.
+    /// The cause of the wait.
     pub cause: WaitCause,
 }
 

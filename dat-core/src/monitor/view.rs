@@ -60,7 +60,7 @@ pub struct AdapterView {
     pub name: String,
     /// Number of its endpoints.
     pub endpoints: u64,
-    /// What does not work, as a clause: its metrics file cannot be written. Usually empty.
+    /// A fault, as a clause: its metrics file cannot be written. Usually empty.
     pub trouble: String,
     /// Its counters that are not 0, if they are started (dat_ib_start_counter, or the parameter `counters=yes`).
     pub counters: Vec<(IaCounter, u64)>,
@@ -96,7 +96,7 @@ pub struct ConnectionView {
     /// The time for which the oldest request or completion has made no progress, at the time of the sample. It may be up
     /// to 8 s longer if no reader has requested samples before.
     pub age: Duration,
-    /// What it waits for, if that is for more than a second.
+    /// The cause of its wait, if that lasts more than a second.
     pub waits_for: Option<WaitCause>,
     /// The counters of the endpoint that are not 0, if they are started (dat_ib_start_counter, or the parameter
     /// `counters=yes`).
@@ -105,7 +105,7 @@ pub struct ConnectionView {
     pub sizes: Vec<SizesView>,
 }
 
-/// What has passed a connection in one direction.
+/// The traffic of a connection in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrafficView {
     /// Number of requests.
@@ -141,7 +141,7 @@ impl From<Totals> for TrafficView {
 #[doc(hidden)]
 pub const SLOT_LENGTH: usize = SLOT * size_of::<u64>();
 
-/// What the slots of a page say, whatever is in them; for tests/fuzz-targets.
+/// The content of the slots of a page, whatever bytes are in them; for tests/fuzz-targets.
 #[doc(hidden)]
 #[must_use]
 pub fn view_of(slots: &[u8]) -> ProcessView {

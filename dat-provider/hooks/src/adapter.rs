@@ -23,7 +23,7 @@ use dat_provider::{
 /// [`Provider::open`](dat_provider::Provider::open).
 ///
 /// # Errors
-/// What `open` or [`Hooks::admit`] returns.
+/// The error of `open` or [`Hooks::admit`].
 pub fn open_with<H: Hooks>(
     request: OpenRequest<'_>,
     hooks: H,

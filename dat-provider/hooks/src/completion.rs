@@ -18,7 +18,7 @@ pub(super) struct Queue<H: Hooks> {
 }
 
 impl<H: Hooks> Queue<H> {
-    /// What the hooks keep for a queue, if it is one of this layer.
+    /// The record that the hooks keep for a queue, if it is one of this layer.
     pub(super) fn kept(queue: &dyn CompletionQueue) -> Option<H::Queue> {
         queue.as_any().downcast_ref::<Self>().map(|own| own.kept.clone())
     }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::fork::{self, Held, Listed};
 use super::{Condvar, Mutex, MutexGuard, RawLock};
 
-/// What a lock protects, in the order in which a thread may take the locks. Each has one lock.
+/// The state that a lock protects, in the order in which a thread may take the locks. Each has one lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Rank {

@@ -11,9 +11,9 @@ pub struct Call {
     /// Other calls that the same page describes.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// What it does: one sentence.
+    /// Its effect: one sentence.
     pub summary: String,
-    /// What the header comment says besides; most calls have nothing.
+    /// The rest of the comment in the header; most calls have none.
     #[serde(default)]
     pub more: String,
     /// The description: paragraphs with empty lines between them.
@@ -23,7 +23,7 @@ pub struct Call {
     pub args: Vec<Argument>,
     /// The event of the endpoint's state machine that the call is, by its name in dat-core.
     pub state_event: Option<String>,
-    /// What the states do not express.
+    /// Conditions that the states do not express.
     #[serde(default)]
     pub states: String,
     /// The events that follow, with the circumstances.
@@ -35,7 +35,7 @@ pub struct Call {
     /// The result, for a call that returns no `DAT_RETURN`.
     #[serde(default)]
     pub returns: String,
-    /// What threads may do.
+    /// The rules for threads.
     #[serde(default)]
     pub threads: Threads,
     /// How long the call may take, if it is not short.
@@ -68,7 +68,7 @@ pub struct Argument {
     pub name: String,
     /// Whether it is an input or an output, and whether it may be NULL.
     pub direction: Direction,
-    /// What it is.
+    /// Its description.
     pub text: String,
 }
 
@@ -126,7 +126,7 @@ impl Direction {
     }
 }
 
-/// What threads may do with a call.
+/// The rules for threads that make a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Threads {

@@ -10,7 +10,7 @@ pub struct Prototype {
 }
 
 impl Prototype {
-    /// What comes before the argument list: result and name.
+    /// The text before the argument list: result and name.
     #[must_use]
     pub fn head(&self) -> &str {
         self.text.split_once('(').map_or(&self.text, |(head, _)| head)

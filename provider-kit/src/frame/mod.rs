@@ -75,7 +75,7 @@ pub struct Remote {
     pub address: u64,
 }
 
-/// What a message brings besides its bytes.
+/// The values that a message carries besides its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extra {
     /// Nothing: a plain message.
@@ -122,7 +122,7 @@ pub enum Body {
         length: u64,
         /// True if its receive notifies waiters for solicited completions.
         solicited: bool,
-        /// What it brings besides its bytes.
+        /// The values that it carries besides its bytes.
         extra: Extra,
     },
     /// An RDMA write, or its [first piece](crate::link::Writer::max_first_piece).

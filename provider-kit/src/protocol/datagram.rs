@@ -22,7 +22,7 @@ const PROTOCOL: [u8; 3] = *b"DUD";
 const SOLICITED: u8 = 1;
 const HAS_IMMEDIATE: u8 = 2;
 
-/// What a datagram says besides its message.
+/// The fields of a datagram besides its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Its receive notifies waiters for solicited completions.

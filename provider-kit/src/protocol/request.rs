@@ -104,7 +104,7 @@ impl PostedRequest {
         )
     }
 
-    /// What its completion needs.
+    /// The fields that its completion needs.
     pub(crate) fn in_flight(&self) -> InFlight {
         let answer = self.answer_length();
         InFlight {

@@ -85,7 +85,7 @@ pub(crate) struct Protocol {
     pub(crate) has_lost_peer: bool,
     /// Maximum payload of a frame that begins a request, in bytes.
     pub(crate) max_first_piece: u64,
-    /// What the peer may access directly.
+    /// The memory that the peer may access directly.
     pub(crate) grant: Option<Grant>,
 }
 

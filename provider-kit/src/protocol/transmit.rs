@@ -41,7 +41,7 @@ pub(crate) struct RequestFrame {
     pub(crate) has_earlier: bool,
 }
 
-/// What became of a frame.
+/// The fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Sent {

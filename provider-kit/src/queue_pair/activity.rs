@@ -10,7 +10,7 @@ use crate::protocol::OldestRequest;
 use crate::work_queues::WorkQueues;
 
 impl SoftQp {
-    /// What the queue pair does at the moment. Nothing in a child of `fork`.
+    /// The activity of the queue pair at the moment; none in a child of `fork`.
     pub(super) fn activity(&self) -> Activity {
         if self.core.owner_process.check().is_err() {
             return Activity::default();
@@ -88,7 +88,7 @@ impl WorkQueues {
         self.credits.in_use().saturating_sub(requests).saturating_add(receives)
     }
 
-    /// What the oldest completion waits for, if there are any.
+    /// The cause of the wait of the oldest completion, if there are any.
     fn waiting_completion(&self, completions: u32) -> Option<WaitCause> {
         let is_full = || self.completion_queues().any(|queue| Cq::is_full(queue));
         match completions {

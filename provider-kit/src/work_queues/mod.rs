@@ -53,7 +53,7 @@ pub(crate) struct WorkQueues {
     pub(crate) number: u32,
     /// True if its connections are unreliable.
     pub(crate) is_unreliable: bool,
-    /// What becomes of the receives when a connection is lost.
+    /// The fate of the receives when a connection is lost.
     pub(crate) losses: LossPolicy,
     /// What the peer may do, if the memory permits it too.
     pub(crate) peer_privileges: Privileges,

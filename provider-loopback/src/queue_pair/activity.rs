@@ -7,7 +7,7 @@ use super::connection_state::ConnectionState;
 use super::qp::LoopbackQp;
 
 impl LoopbackQp {
-    /// What the queue pair does at the moment. Its locks and those of its peer are taken one after the other.
+    /// The activity of the queue pair at the moment. Its locks and those of its peer are taken one after the other.
     pub(super) fn activity(&self) -> Activity {
         let send_queue = self.send_queue.lock();
         let peer = match &send_queue.state {

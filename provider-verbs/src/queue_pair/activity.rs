@@ -8,7 +8,7 @@ use super::last_look::LastLook;
 use super::state::{Completing, State, VerbsQp};
 
 impl VerbsQp {
-    /// What the completions that were taken so far show. Requests that ask for no completion are not counted until a later
+    /// The counts of completions taken so far. Requests that ask for no completion are not counted until a later
     /// one completes. If the oldest request is the same as in the last call, this takes the completions that the device
     /// has, which show whether the request waits for the peer or for the consumer.
     pub(super) fn activity(&self) -> Activity {

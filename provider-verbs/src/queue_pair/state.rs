@@ -115,7 +115,7 @@ pub(super) enum Mode {
     Flushed,
 }
 
-/// What senders and receivers have in common. The fields that a post on the fast path uses come
+/// The fields that senders and receivers have in common. The fields that a post on the fast path uses come
 /// first.
 #[repr(C)]
 pub(super) struct PostQueue<W: WorkRequest> {

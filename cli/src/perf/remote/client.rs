@@ -24,7 +24,7 @@ pub(super) struct Client {
     pub(crate) address: Address,
     pub(crate) port: u64,
     pub(crate) timeout: Duration,
-    /// What both adapters can do.
+    /// The limits that hold for both adapters.
     pub(crate) limits: Limits,
 }
 

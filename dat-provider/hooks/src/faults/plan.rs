@@ -6,7 +6,7 @@ use dat_provider::error::{Error, Result, ReturnType, Subtype};
 /// The prefix of the parameter names.
 const PREFIX: &str = "fault.";
 
-/// What happens to an attempt to connect.
+/// The fate of an attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectFault {
     /// The attempt is refused, but not by a consumer.
@@ -37,7 +37,7 @@ pub enum AsyncFault {
     EpBroken,
 }
 
-/// What goes wrong; by default nothing. The [module](super) documents each fault.
+/// The faults; by default none. The [module](super) documents each fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultPlan {
     pub(super) connect: Option<ConnectFault>,

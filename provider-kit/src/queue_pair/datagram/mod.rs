@@ -61,14 +61,14 @@ pub(super) use handle::{DatagramHandle, downcast};
 pub(super) struct DatagramQp {
     weak_self: Weak<Self>,
     core: Arc<Core>,
-    /// What the queue pairs of the adapter have lost.
+    /// The losses of the queue pairs of the adapter.
     lost: Arc<DatagramCounts>,
     state: Mutex<State>,
     /// The completion queues whose polls receive datagrams.
     polled_by: Mutex<Vec<PolledBy>>,
 }
 
-/// What the lock of a queue pair guards.
+/// The state that the lock of a queue pair guards.
 struct State {
     queues: WorkQueues,
     sink: Arc<dyn ConnectionSink>,

@@ -15,7 +15,7 @@ use crate::work_queues::WorkQueues;
 /// Number of packets that are read from each socket before others have their turn.
 const MAX_PACKETS: u32 = 64;
 
-/// What a read of the sockets has found.
+/// The result of a read of the sockets.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Arrived {
     /// There were packets.

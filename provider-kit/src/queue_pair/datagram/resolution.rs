@@ -18,7 +18,7 @@ use crate::queue_pair::connect::failed;
 use crate::queue_pair::event::Event;
 use crate::transport::{Attempt, ConnectError, Connected, Connector, ConnectorEvent};
 
-/// What the consumer requested.
+/// The request of the consumer.
 pub(super) struct Request {
     /// The attempt, as the core numbers them.
     pub(super) attempt: u64,
@@ -55,7 +55,7 @@ struct Asked {
     received: ReceivedFrame,
 }
 
-/// What a step of an attempt leads to.
+/// The result of a step of an attempt.
 enum Next {
     /// The driver waits for the descriptor.
     Wait,

@@ -80,7 +80,7 @@ impl DatagramQp {
     /// What the active side tells the peer about itself, on a link that exchanges datagrams at these addresses.
     ///
     /// # Errors
-    /// What keeps this side from receiving datagrams.
+    /// The obstacle to receiving datagrams on this side.
     pub(super) fn introduce(
         &self,
         ends: Option<DatagramEnds>,

@@ -117,7 +117,7 @@ impl Sockets {
     /// The socket at an address, which is opened if there is none.
     ///
     /// # Errors
-    /// What keeps this side from it.
+    /// The obstacle on this side.
     pub(super) fn at(
         &mut self,
         at: SocketAddr,
