@@ -109,14 +109,6 @@ fn raise(number: u64) -> Result<()> {
     })
 }
 
-/// Raises the soft limit to the hard limit, for programs that may decide this; a library does not.
-///
-/// # Errors
-/// As [`Descriptors::apply`].
-pub fn raise_to_hard_limit() -> Result<()> {
-    raise(hard())
-}
-
 /// The limit as `dat info` shows it: both limits, or one number if they are the same.
 #[must_use]
 pub fn describe() -> String {
