@@ -40,8 +40,8 @@ impl CopyCost {
     pub(crate) fn prefers_ring(&self) -> bool {
         let is_trial = increment(&self.choices) % PERIOD < TRIALS;
         let piece = self.piece.load(Ordering::Relaxed);
-        // As if the copies of both sides did not overlap.
-        is_trial || piece > 0 && u64::from(piece) * 2 < u64::from(kernel_cost())
+        // As if the copies of both sides overlapped by a half.
+        is_trial || piece > 0 && u64::from(piece) * 3 < u64::from(kernel_cost()) * 2
     }
 
     /// A frame is copied with a payload of this many bytes. Returns the sample if this copy is to be measured.
@@ -122,6 +122,14 @@ mod tests {
     fn the_faster_way_is_preferred() {
         assert!(cost(Duration::from_nanos(1)).prefers_ring());
         assert!(!cost(Duration::from_secs(1)).prefers_ring());
+    }
+
+    #[test]
+    fn the_copies_of_both_sides_count_as_one_and_a_half() {
+        let half = u64::from(kernel_cost()) / 2;
+        let part = |of_ten: u64| cost(Duration::from_nanos(half * of_ten / 5));
+        assert!(part(6).prefers_ring());
+        assert!(!part(7).prefers_ring());
     }
 
     #[test]
