@@ -222,7 +222,7 @@ fn entry_of(own: [u8; 16], gids: &[GidEntry]) -> Option<usize> {
     index.or_else(|| gids.iter().position(|entry| entry.gid != [0; 16]))
 }
 
-/// The GID that is sent to the peer for a local address: that of the queue pair, because the peer compares both.
+/// The GID that is sent to the peer for a local address. It is the GID of the queue pair, because the peer compares the two.
 pub(super) fn known_gid(address: IpAddr) -> [u8; 16] {
     let own = gid_of(address);
     let Ok(engine) = Engine::get() else { return own };
