@@ -60,9 +60,14 @@ impl Bank {
         Self { blocks: UnsafeCell::new([0; BYTES]), taken: [const { AtomicU64::new(0) }; WORDS] }
     }
 
+    /// Returns true if a block of a full bank is large enough.
+    pub(super) fn fits(layout: Layout) -> bool {
+        layout.size() <= CLASSES[CLASSES.len() - 1].size && layout.align() <= ALIGN
+    }
+
     /// Takes a block. No lock is needed, so that neither a signal nor a fork leaves one behind.
     pub(super) fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
-        if layout.align() > ALIGN {
+        if !Self::fits(layout) {
             return None;
         }
         let size = layout.size().max(layout.align());

@@ -48,7 +48,8 @@ fn refill() -> bool {
 pub(super) fn take(size: usize, align: usize) -> *mut c_void {
     let Ok(layout) = Layout::from_size_align(size, align) else { return ptr::null_mut() };
     let take = || all().find_map(|bank| bank.take(layout));
-    let block = take().or_else(|| if add() { take() } else { None });
+    // Another bank cannot hold what is too large for any.
+    let block = take().or_else(|| if Bank::fits(layout) && add() { take() } else { None });
     TAKEN.set(TAKEN.get().wrapping_add(1));
     shortage::begin(&REFILL);
     block.map_or(ptr::null_mut(), NonNull::as_ptr).cast()
@@ -148,7 +149,9 @@ mod tests {
         assert!(!bank.is_full());
         bank.give_back(block);
         assert!(bank.is_full());
+        let banks = more().count();
         assert!(take(1 << 30, 8).is_null());
+        assert_eq!(more().count(), banks, "no bank can hold it");
         assert!(!shortage::persists(), "no block is in use");
         let mut other = 0_u64;
         assert!(bank_of((&raw mut other).cast()).is_none());
