@@ -4,7 +4,8 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    ConnectionEventKind, DtoStatus, EpSpec, EvdFlags, EvdOptions, Event, Operation, RmrTriplet,
+    ConnectionEventKind, DtoStatus, EpSpec, EvdFlags, EvdOptions, Event, Operation, ReturnType,
+    RmrTriplet,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use verbs_side::{LIMIT, NONE, Side, connection, device, next};
@@ -104,11 +105,21 @@ fn a_failure_is_noticed_without_a_poll() {
     let (_memory, lmr) = side.memory(64);
     let piece = [lmr.triplet(0, 8).expect("inside")];
     let there = lmr.remote_triplet(8, 8).expect("inside");
+    // The queue is full until the device, which is a thread of this process over soft-verbs, has executed requests.
+    let until = Instant::now() + LIMIT;
+    let write = |cookie, to| loop {
+        match one.post_rdma_write(&piece, cookie, to, NONE) {
+            Err(e) if e.is(ReturnType::InsufficientResources) && Instant::now() < until => {
+                std::thread::yield_now();
+            }
+            posted => return posted,
+        }
+    };
     for cookie in 0..100 {
-        one.post_rdma_write(&piece, cookie, there, NONE).expect("there is room again and again");
+        write(cookie, there).expect("there is room again and again");
     }
     let nowhere = RmrTriplet { context: 0x7fff_fff1, ..there };
-    one.post_rdma_write(&piece, 100, nowhere, NONE).expect("only the other side can see it");
+    write(100, nowhere).expect("only the other side can see it");
     assert_eq!(connection(&side.connect), ConnectionEventKind::Broken);
     // The reason can be queried, with the device's description.
     let failure = one.failure().expect("live").expect("a write was refused");
