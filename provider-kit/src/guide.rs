@@ -6,7 +6,8 @@
 //!
 //! This page writes one over UNIX stream sockets, in the order in which the parts are best written. The complete
 //! program is at the end: 200 lines for the link, 180 for the transport and the provider, and a `main` that sends a
-//! megabyte. A test runs the conformance suite over it (`tests/unix_link.rs`).
+//! megabyte. Its dependencies are `dat-core`, `dat-provider`, `dat-provider-kit` and `rustix` with the feature `net`. A test
+//! runs the conformance suite over it (`tests/unix_link.rs`).
 //!
 //! Two rules hold for all methods:
 //!
@@ -56,7 +57,7 @@
 //! 3. [`destinations`](crate::link::FrameSink::destinations) names the memory for the payload from an offset on. Call it
 //!    again for each portion, because a region may have been deregistered since the last one. Bytes for which it names
 //!    no memory are dropped. If the memory cannot be written,
-//!    [`lose_memory`](crate::link::FrameSink::lose_memory) says so, and reading goes on.
+//!    [`lose_memory`](crate::link::FrameSink::lose_memory) reports it, and reading goes on.
 //! 4. [`end`](crate::link::FrameSink::end) completes it; without a payload it follows `begin` directly.
 //!
 //! `read` returns [`Drained`](crate::link::Progress::Drained) once nothing is left, or
@@ -77,8 +78,9 @@
 //! [`Transport`](crate::engine::Transport) has two methods without a default.
 //!
 //! [`connect`](crate::engine::Transport::connect) starts a link to the listener of a qualifier and returns an
-//! [`Attempt`](crate::engine::Attempt): a link that is connected, or one that is [`Connector`](crate::engine::Connector)led. The
-//! engine calls [`advance`](crate::engine::Connector::advance) when what the attempt [`awaits`](crate::engine::Connector::awaits)
+//! [`Attempt`](crate::engine::Attempt): a link that is connected, or a
+//! [`Connector`](crate::engine::Connector) for one that is not connected yet. The engine calls
+//! [`advance`](crate::engine::Connector::advance) when what the attempt [`awaits`](crate::engine::Connector::awaits)
 //! has happened, until there is a result; dropping it ends the attempt. A TCP connect waits for its descriptor. A UNIX
 //! socket is connected at once, or its listener has a full backlog: no descriptor reports the end of that, so the
 //! example waits for a time.
@@ -105,7 +107,7 @@
 //!
 //! [`Acceptor`](crate::engine::Acceptor) is a listener. Its [`descriptor`](crate::engine::Acceptor::descriptor) is
 //! readable while a link waits, and [`accept`](crate::engine::Acceptor::accept) takes one, or none if the peer was
-//! faster to leave. [`is_there`](crate::engine::Acceptor::is_there) finds out whether the program has closed the
+//! faster to leave. [`is_there`](crate::engine::Acceptor::is_there) reports whether the program has closed the
 //! descriptor, for example by closing all of them: the adapter then fails, instead of reading a file of the program.
 //! Dropping the acceptor stops listening.
 //!

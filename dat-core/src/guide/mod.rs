@@ -2,7 +2,8 @@
 //!
 //! Each page has a short text and a complete program. The programs run in one process over the provider
 //! `loopback`, which needs no hardware: add `dat-core` and `dat-provider-loopback` to the dependencies and
-//! copy one into `main.rs`. The tests of this crate run them all. With another provider and name of an
+//! copy one into `main.rs`. [`waiting`] also needs `rustix` with its feature `event`, and `tasks` needs
+//! `tokio` with `rt` and `net`. The tests of this crate run them all. With another provider and name of an
 //! adapter, the same calls connect processes and machines.
 //!
 //! | page | task |

@@ -15,7 +15,7 @@
 //! A context permits access to its whole region, for every endpoint of its zone. To open only a part of it, and to
 //! close it again without a new registration, bind a remote memory region ([`Rmr`](crate::Rmr)) to the part.
 //!
-//! The completion of a write says that the local memory can be used again. The peer learns nothing from the write. Send
+//! The completion of a write says that the local memory can be used again. The peer is not notified of the write. Send
 //! it a message afterwards on the same endpoint: it arrives after the bytes. A read completes when its bytes are in
 //! local memory; what is posted behind it may overtake it, except with
 //! [`BARRIER_FENCE`](crate::CompletionFlags::BARRIER_FENCE).

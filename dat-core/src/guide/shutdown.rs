@@ -1,7 +1,7 @@
 //! Shutting down.
 //!
 //! 1. **Say in the program's own protocol that you are done.** A disconnect does not wait until the peer has received
-//!    what it still wants.
+//!    what it still expects.
 //! 2. **Disconnect.** [`Close::Graceful`](crate::Close::Graceful) lets requests that were posted finish;
 //!    [`Close::Abrupt`](crate::Close::Abrupt) flushes them. Receives that wait are flushed in both cases. Each side gets
 //!    one `Disconnected`, whichever side has called.
