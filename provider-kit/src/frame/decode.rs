@@ -7,8 +7,8 @@ use super::encode::{
     REJECTED, SOLICITED, kind,
 };
 use super::{
-    Body, Extra, Frame, FrameError, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_TRANSFER,
-    MessageHead, Reason, Refusal, Remote, Verdict,
+    Body, ConnectReply, Extra, Frame, FrameError, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE,
+    MAX_TRANSFER, MessageHead, Reason, Refusal, Remote,
 };
 
 /// Decodes the head at the start of `bytes`. Returns the frame and the length of its head, or
@@ -112,7 +112,7 @@ impl Fields {
             kind::HELLO => Body::Hello { version: word as u8, length },
             kind::CHALLENGE => Body::Challenge { length },
             kind::PROOF => Body::Proof { length },
-            kind::ANSWER => Body::Answer { verdict: self.verdict()?, length },
+            kind::ANSWER => Body::Answer { reply: self.reply()?, length },
             kind::READY => Body::Ready,
             kind::SEND => Body::Send { length, solicited, extra: Extra::None },
             kind::SEND_INVALIDATE => {
@@ -185,16 +185,16 @@ impl Fields {
         if lengths.contains(&self.length) { Ok(()) } else { Err(FrameError::Length(self.kind)) }
     }
 
-    fn verdict(&self) -> Result<Verdict, FrameError> {
+    fn reply(&self) -> Result<ConnectReply, FrameError> {
         Ok(match self.word {
-            ACCEPTED => Verdict::Accepted,
-            REJECTED => Verdict::Rejected,
+            ACCEPTED => ConnectReply::Accepted,
+            REJECTED => ConnectReply::Rejected,
             word => {
                 let all =
                     [Refusal::NoListener, Refusal::Version, Refusal::Secret, Refusal::Malformed];
                 let mut all = all.into_iter();
                 let refusal = all.find(|refusal| REFUSED | refusal.value() << 8 == word);
-                Verdict::Refused(refusal.ok_or(FrameError::Field(self.kind))?)
+                ConnectReply::Refused(refusal.ok_or(FrameError::Field(self.kind))?)
             }
         })
     }

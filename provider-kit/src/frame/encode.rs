@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::{Body, Extra, Frame, MAX_HEAD, Reason, Refusal, Remote, VERSION, Verdict};
+use super::{Body, ConnectReply, Extra, Frame, MAX_HEAD, Reason, Refusal, Remote, VERSION};
 
 /// The values of the first byte of a head.
 pub(super) mod kind {
@@ -85,7 +85,7 @@ impl Head {
     }
 }
 
-/// What of a head depends on the kind.
+/// The fields of a head that depend on the kind.
 #[derive(Default)]
 struct Fields {
     kind: u8,
@@ -121,13 +121,13 @@ impl Body {
             }
             Self::Challenge { length } => plain(kind::CHALLENGE, length),
             Self::Proof { length } => plain(kind::PROOF, length),
-            Self::Answer { verdict, length } => {
-                let verdict = match verdict {
-                    Verdict::Accepted => ACCEPTED,
-                    Verdict::Rejected => REJECTED,
-                    Verdict::Refused(why) => REFUSED | why.value() << 8,
+            Self::Answer { reply, length } => {
+                let reply = match reply {
+                    ConnectReply::Accepted => ACCEPTED,
+                    ConnectReply::Rejected => REJECTED,
+                    ConnectReply::Refused(why) => REFUSED | why.value() << 8,
                 };
-                Fields { word: verdict, ..plain(kind::ANSWER, length) }
+                Fields { word: reply, ..plain(kind::ANSWER, length) }
             }
             Self::Ready => plain(kind::READY, 0),
             Self::Send { length, solicited, extra } => {

@@ -11,7 +11,7 @@
 //! | 2..4 | sequence number of the frame |
 //! | 4..8 | done: number of requests of the receiver that the sender has executed, mod 2^32 |
 //! | 8..12 | posted: number of receives that the sender has posted, mod 2^32 |
-//! | 12..16 | word: immediate data, key to invalidate, magic, verdict or reason |
+//! | 12..16 | word: immediate data, key to invalidate, magic, reply or reason |
 //! | 16..24 | length in bytes, or the sequence number of a request |
 //! | 24..40 | RDMA and atomics: context, 4 bytes (operation of an atomic), remote address; offers: number of extents, 4 zeros, epoch |
 //! | 40..56 | atomics: two operands |
@@ -110,7 +110,7 @@ pub enum Body {
     /// The passive side accepts, rejects or refuses.
     Answer {
         /// The answer.
-        verdict: Verdict,
+        reply: ConnectReply,
         /// As for [`Body::Hello`].
         length: u64,
     },
@@ -218,7 +218,7 @@ pub enum Body {
 
 /// The answer to a request for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ConnectReply {
     /// The consumer accepted.
     Accepted,
     /// The consumer rejected.

@@ -55,13 +55,13 @@ fn extra() -> impl Strategy<Value = Extra> {
 
 fn body() -> impl Strategy<Value = Body> {
     let (length, piece, hand) = (0..=MAX_TRANSFER, 1..=MAX_NEXT_PIECE, 0..=MAX_HANDSHAKE);
-    let verdict = prop_oneof![
-        Just(Verdict::Accepted),
-        Just(Verdict::Rejected),
-        Just(Verdict::Refused(Refusal::NoListener)),
-        Just(Verdict::Refused(Refusal::Version)),
-        Just(Verdict::Refused(Refusal::Secret)),
-        Just(Verdict::Refused(Refusal::Malformed)),
+    let reply = prop_oneof![
+        Just(ConnectReply::Accepted),
+        Just(ConnectReply::Rejected),
+        Just(ConnectReply::Refused(Refusal::NoListener)),
+        Just(ConnectReply::Refused(Refusal::Version)),
+        Just(ConnectReply::Refused(Refusal::Secret)),
+        Just(ConnectReply::Refused(Refusal::Malformed)),
     ];
     let failures: Vec<_> = DtoStatus::all().filter(|one| *one != DtoStatus::Success).collect();
     let reason = prop_oneof![
@@ -74,7 +74,7 @@ fn body() -> impl Strategy<Value = Body> {
         (any::<u8>(), hand.clone()).prop_map(|(version, length)| Body::Hello { version, length }),
         hand.clone().prop_map(|length| Body::Challenge { length }),
         hand.clone().prop_map(|length| Body::Proof { length }),
-        (verdict, hand).prop_map(|(verdict, length)| Body::Answer { verdict, length }),
+        (reply, hand).prop_map(|(reply, length)| Body::Answer { reply, length }),
         Just(Body::Ready),
         (length.clone(), any::<bool>(), extra())
             .prop_map(|(length, solicited, extra)| Body::Send { length, solicited, extra }),

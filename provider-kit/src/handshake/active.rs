@@ -7,7 +7,7 @@ use super::{
     AUTHENTICATED, ConnectionParameters, DATAGRAMS, DatagramPort, HELLO, Hello, Message, Nonce,
     SHARED, Secret, Step, UNRELIABLE, private, take,
 };
-use crate::frame::{Body, Frame, Refusal, VERSION, Verdict};
+use crate::frame::{Body, ConnectReply, Frame, Refusal, VERSION};
 
 /// The handshake of the active side.
 #[derive(Debug)]
@@ -45,15 +45,15 @@ impl Active {
     pub fn receive(&mut self, frame: &Frame, payload: &[u8]) -> Step {
         match frame.body {
             Body::Challenge { .. } => self.prove(payload).unwrap_or(Step::Refused(Refusal::Secret)),
-            Body::Answer { verdict: Verdict::Refused(why), .. } => Step::Refused(why),
+            Body::Answer { reply: ConnectReply::Refused(why), .. } => Step::Refused(why),
             // An answer without a challenge comes from a peer that does not know the secret.
             Body::Answer { .. } if self.secret.is_some() && !self.is_proved => {
                 Step::Refused(Refusal::Secret)
             }
-            Body::Answer { verdict: Verdict::Rejected, .. } => {
+            Body::Answer { reply: ConnectReply::Rejected, .. } => {
                 private(payload).map_or(Step::Refused(Refusal::Malformed), Step::Rejected)
             }
-            Body::Answer { verdict: Verdict::Accepted, .. } => {
+            Body::Answer { reply: ConnectReply::Accepted, .. } => {
                 let side = accepted(frame, payload);
                 let ready = Message { frame: Frame::new(Body::Ready), payload: Vec::new() };
                 side.map_or(Step::Refused(Refusal::Malformed), |side| {

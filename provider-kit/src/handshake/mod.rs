@@ -20,7 +20,7 @@ pub use passive::Passive;
 pub(crate) use secret::nonce;
 pub use secret::{Nonce, Secret};
 
-use crate::frame::{Body, Frame, Refusal, Verdict};
+use crate::frame::{Body, ConnectReply, Frame, Refusal};
 
 /// Maximum length of private data, in bytes.
 pub const MAX_PRIVATE_DATA: usize = 512;
@@ -127,13 +127,13 @@ impl Message {
     /// The refusal of a request.
     #[must_use]
     pub fn refusal(why: Refusal) -> Self {
-        Self::answer(Verdict::Refused(why), 0, Vec::new())
+        Self::answer(ConnectReply::Refused(why), 0, Vec::new())
     }
 
     /// The rejection of a request by the consumer.
     #[must_use]
     pub fn rejection(private_data: &[u8]) -> Self {
-        Self::answer(Verdict::Rejected, 0, private_data.to_vec())
+        Self::answer(ConnectReply::Rejected, 0, private_data.to_vec())
     }
 
     /// The acceptance of a request.
@@ -144,11 +144,11 @@ impl Message {
         payload.extend_from_slice(&side.reads.to_le_bytes());
         side.datagrams.into_iter().for_each(|port| port.write(&mut payload));
         payload.extend_from_slice(&side.private_data);
-        Self::answer(Verdict::Accepted, side.posted, payload)
+        Self::answer(ConnectReply::Accepted, side.posted, payload)
     }
 
-    fn answer(verdict: Verdict, posted: u32, payload: Vec<u8>) -> Self {
-        Self::new(|length| Body::Answer { verdict, length }, posted, payload)
+    fn answer(reply: ConnectReply, posted: u32, payload: Vec<u8>) -> Self {
+        Self::new(|length| Body::Answer { reply, length }, posted, payload)
     }
 }
 

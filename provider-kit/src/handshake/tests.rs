@@ -163,8 +163,8 @@ proptest! {
             Body::Hello { version: crate::frame::VERSION, length },
             Body::Proof { length },
             Body::Challenge { length },
-            Body::Answer { verdict: Verdict::Accepted, length },
-            Body::Answer { verdict: Verdict::Rejected, length },
+            Body::Answer { reply: ConnectReply::Accepted, length },
+            Body::Answer { reply: ConnectReply::Rejected, length },
         ];
         let mut active = Active::new(&hello(), secret.clone()).expect("random numbers").0;
         let mut passive = Passive::new(1, secret);

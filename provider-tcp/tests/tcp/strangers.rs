@@ -9,7 +9,7 @@ use dat_core::{
     ConnectionEventKind, Ep, EpProvision, EpState, EvdFlags, EvdOptions, Event, Psp, RmrTriplet,
 };
 use dat_provider_kit::descriptors;
-use dat_provider_kit::frame::{self, Body, Extra, Frame, Reason, Refusal, Remote, Verdict};
+use dat_provider_kit::frame::{self, Body, ConnectReply, Extra, Frame, Reason, Refusal, Remote};
 use dat_provider_kit::handshake::{Active, ConnectionParameters, Hello};
 use dat_two_processes::process::raise_descriptors;
 use dat_two_processes::{each_once, posts};
@@ -107,13 +107,13 @@ fn garbage_and_other_versions_are_refused_before_the_consumer_sees_them() {
     let version = Frame::new(Body::Hello { version: 200, length: 0 });
     stream.write_all(&version.encode()).expect("a peer");
     let answer = frame::decode(&rest(&mut stream)).expect("a frame").expect("a whole one").0;
-    let verdict = Verdict::Refused(Refusal::Version);
-    assert_eq!(answer.body, Body::Answer { verdict, length: 0 });
+    let reply = ConnectReply::Refused(Refusal::Version);
+    assert_eq!(answer.body, Body::Answer { reply, length: 0 });
     let mut stream = connect(to);
     stream.write_all(&hello(SocketAddr::new(to.ip(), to.port() ^ 1))).expect("a peer");
     let answer = frame::decode(&rest(&mut stream)).expect("a frame").expect("a whole one").0;
-    let verdict = Verdict::Refused(Refusal::NoListener);
-    assert_eq!(answer.body, Body::Answer { verdict, length: 0 });
+    let reply = ConnectReply::Refused(Refusal::NoListener);
+    assert_eq!(answer.body, Body::Answer { reply, length: 0 });
     dat_conformance::expect_no_event(&node.requests);
     psp.free().expect("live");
 }

@@ -26,8 +26,8 @@ use dat_provider_kit::engine::{
     self, Acceptor, Attempt, ConnectError, Connected, Identity, SimulatedThread, Transport,
 };
 use dat_provider_kit::frame::{
-    Body, Extra, Frame, MAX_NEXT_PIECE, MAX_PIECE, MAX_TRANSFER, Reason, Remote, VERSION, Verdict,
-    decode,
+    Body, ConnectReply, Extra, Frame, MAX_NEXT_PIECE, MAX_PIECE, MAX_TRANSFER, Reason, Remote,
+    VERSION, decode,
 };
 use dat_provider_kit::handshake::{Active, ConnectionParameters, Hello, Message, Secret};
 use dat_provider_kit::link::End;
@@ -309,7 +309,7 @@ impl World {
             0 => Body::Hello { version: VERSION, length: any },
             1 => Body::Challenge { length: any },
             2 => Body::Proof { length: any },
-            3 => Body::Answer { verdict: Verdict::Accepted, length: any },
+            3 => Body::Answer { reply: ConnectReply::Accepted, length: any },
             4 => Body::Ready,
             5 => Body::Send { length: any, solicited: last, extra: Extra::None },
             6 => Body::Send { length: any, solicited: last, extra: Extra::Immediate(1) },

@@ -3,8 +3,8 @@
 use dat_provider::status::DtoStatus;
 
 use crate::frame::{
-    Body, EXTENT, Extra, Frame, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE, MAX_PIECE,
-    MAX_TRANSFER, Reason, Refusal, Remote, VERSION, Verdict,
+    Body, ConnectReply, EXTENT, Extra, Frame, MAX_EXTENTS, MAX_HANDSHAKE, MAX_NEXT_PIECE,
+    MAX_PIECE, MAX_TRANSFER, Reason, Refusal, Remote, VERSION,
 };
 use crate::protocol::tests::place::{Area, Place};
 
@@ -56,9 +56,12 @@ pub(super) fn all_bodies(place: &Place) -> Vec<Body> {
     for length in [0, 8, 48, MAX_HANDSHAKE, MAX_HANDSHAKE + 1, u64::MAX] {
         all.extend([VERSION, 0, 255].map(|version| Body::Hello { version, length }));
         all.extend([Body::Challenge { length }, Body::Proof { length }]);
-        let verdicts =
-            [Verdict::Accepted, Verdict::Rejected, Verdict::Refused(Refusal::NoListener)];
-        all.extend(verdicts.map(|verdict| Body::Answer { verdict, length }));
+        let replies = [
+            ConnectReply::Accepted,
+            ConnectReply::Rejected,
+            ConnectReply::Refused(Refusal::NoListener),
+        ];
+        all.extend(replies.map(|reply| Body::Answer { reply, length }));
     }
     for length in LENGTHS {
         all.push(Body::Rts { length });
@@ -95,7 +98,7 @@ pub(super) fn some_bodies(place: &Place) -> Vec<Body> {
     let (request, status) = (u32::MAX, DtoStatus::RemoteAccess);
     vec![
         Body::Ready,
-        Body::Answer { verdict: Verdict::Accepted, length: 8 },
+        Body::Answer { reply: ConnectReply::Accepted, length: 8 },
         Body::Challenge { length: 48 },
         send(0),
         send(40),
