@@ -22,7 +22,7 @@ const WAKE: u64 = 0;
 /// Number of events that are taken at once.
 const EVENTS: usize = 64;
 
-/// What the thread calls when a descriptor is ready.
+/// The user of a descriptor, which the thread calls when it is ready.
 pub(super) trait Ready: Send + Sync {
     /// The descriptor is ready. Called by the thread only, without a lock of it.
     fn ready(self: Arc<Self>);
@@ -41,7 +41,7 @@ pub(super) struct Progress {
 struct State {
     last: u64,
     watched: HashMap<u64, Weak<dyn Ready>>,
-    /// What is to be done later. The number makes equal times distinct.
+    /// Tasks for a later time. The number makes equal times distinct.
     tasks: BTreeMap<(Instant, u64), Task>,
 }
 
@@ -179,14 +179,14 @@ impl Drop for Watch {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use crossbeam_channel::unbounded;
 
     use super::*;
 
     #[test]
     fn tasks_run_in_the_order_of_their_times() {
         let progress = Progress::get().expect("a thread");
-        let (done, order) = mpsc::channel();
+        let (done, order) = unbounded();
         for wait in [30, 10, 20] {
             let done = done.clone();
             let after = Duration::from_millis(wait);

@@ -4,12 +4,13 @@ mod dat;
 mod decorators;
 mod faults;
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, unbounded};
 
 /// Runs a test, and fails if it takes longer than a minute.
 fn bounded(test: impl FnOnce() + Send + 'static) {
-    let (done, wait) = channel();
+    let (done, wait) = unbounded();
     let thread = std::thread::spawn(move || {
         test();
         let _ = done.send(());
