@@ -14,6 +14,17 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// would be undefined in C.
 ///
 /// Its text names the call, the object, the system's reason and, if there is one, a remedy.
+///
+/// ```
+/// use rdma_verbs::{Error, ErrorObject};
+///
+/// let error = Error::new("rdma_connect", 111 /* ECONNREFUSED */).on(ErrorObject::Identifier(7));
+/// assert!(error.to_string().starts_with("rdma_connect on identifier 7: "));
+/// assert_eq!(
+///     error.remedy(),
+///     Some("no program listens on that port, or it rejected the request"),
+/// );
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The name of the C function; `dlopen` if the libraries cannot be opened.

@@ -46,6 +46,17 @@ fn readable<T: AsFd>(fd: &AsyncFd<Source<T>>, context: &mut Context<'_>) -> Poll
 /// The events of a channel of the connection manager.
 ///
 /// Dropping it loses no event. Other threads may take events of the channel too.
+///
+/// ```
+/// use rdma_verbs::cm::{EventChannel, EventKind};
+/// use rdma_verbs::stream::EventStream;
+///
+/// async fn until_disconnected() -> rdma_verbs::Result<()> {
+///     let mut events = EventStream::new(&EventChannel::new()?)?;
+///     while events.next().await?.kind != EventKind::Disconnected {}
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct EventStream {
     fd: AsyncFd<Source<EventChannel>>,
@@ -94,6 +105,19 @@ impl Stream for EventStream {
 ///
 /// Dropping it loses no completion. While it exists, no other thread may take events of the
 /// channel.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use rdma_verbs::stream::CompletionStream;
+/// use rdma_verbs::verbs::CompletionQueue;
+///
+/// async fn next_length(queue: &Arc<CompletionQueue>) -> rdma_verbs::Result<u32> {
+///     let done = CompletionStream::new(queue)?.next().await?;
+///     println!("{}", done.status);
+///     Ok(done.length)
+/// }
+/// ```
 #[derive(Debug)]
 pub struct CompletionStream {
     queue: Arc<CompletionQueue>,

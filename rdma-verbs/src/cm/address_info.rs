@@ -119,6 +119,18 @@ pub struct Hints {
 }
 
 /// The results of a resolution: at least one.
+///
+/// ```
+/// use rdma_verbs::cm::{AddressInfo, Hints, PortSpace};
+///
+/// fn resolve(host: &str) -> rdma_verbs::Result<()> {
+///     let hints = Hints { port_space: Some(PortSpace::Tcp), ..Hints::default() };
+///     for entry in AddressInfo::resolve(Some(host), Some("7471"), Some(&hints))?.iter() {
+///         println!("{:?} from {:?}", entry.destination(), entry.source());
+///     }
+///     Ok(())
+/// }
+/// ```
 pub struct AddressInfo(NonNull<rdma_addrinfo>);
 
 // SAFETY: the results are never changed.

@@ -14,6 +14,29 @@ use crate::verbs::{library, set_nonblocking};
 use crate::{Error, Result};
 
 /// A channel that reports the events of its identifiers (rdma_create_event_channel(3)).
+///
+/// ```
+/// use rdma_verbs::cm::{CmId, ConnectParameters, EventChannel, EventKind, PortSpace};
+///
+/// fn serve(init: impl Fn(&CmId) -> rdma_verbs::Result<()>) -> rdma_verbs::Result<()> {
+///     let channel = EventChannel::new()?;
+///     let listener = CmId::new(&channel, 0, PortSpace::Tcp)?;
+///     listener.bind("0.0.0.0:7471".parse().expect("an address"))?;
+///     listener.listen(16)?;
+///     loop {
+///         let event = channel.take_event()?;
+///         match event.kind {
+///             EventKind::ConnectRequest => {
+///                 let id = event.request.expect("a request has an identifier");
+///                 init(&id)?; // creates its queue pair, and posts receives
+///                 id.accept(&ConnectParameters::default())?;
+///             }
+///             EventKind::Disconnected => return Ok(()),
+///             _ => event.outcome()?,
+///         }
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct EventChannel {
     raw: Private<OpenChannel>,

@@ -51,10 +51,26 @@ impl PortSpace {
 /// With a channel its operations return at once, and their outcome is reported as an event. Without
 /// a channel it is synchronous: an operation returns with its outcome, and the identifier keeps the
 /// event until the next operation. A synchronous identifier takes no event between its operations;
-/// to learn that the peer ended the connection, [migrate](Self::migrate) it to a channel.
+/// to be notified when the peer ends the connection, [migrate](Self::migrate) it to a channel.
 ///
 /// Handles are cheap to clone. The identifier is destroyed with the last of them and of the objects
 /// that were created through it, in the order that librdmacm requires.
+///
+/// ```
+/// use std::net::SocketAddr;
+/// use std::time::Duration;
+///
+/// use rdma_verbs::cm::{CmId, CmQueuePairInit, ConnectParameters, PortSpace};
+///
+/// fn connect(to: SocketAddr, init: &CmQueuePairInit<'_>) -> rdma_verbs::Result<CmId> {
+///     let id = CmId::new_synchronous(PortSpace::Tcp)?;
+///     id.resolve_address(None, to, Duration::from_secs(2))?;
+///     id.resolve_route(Duration::from_secs(2))?;
+///     id.create_queue_pair(None, init)?;
+///     id.connect(&ConnectParameters { private_data: b"version 1", ..Default::default() })?;
+///     Ok(id)
+/// }
+/// ```
 #[derive(Clone)]
 pub struct CmId {
     pub(super) inner: Arc<Inner>,

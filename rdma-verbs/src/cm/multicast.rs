@@ -9,6 +9,15 @@ use crate::sys::rdma_cma::{self as sys, rdma_cm_join_mc_attr_ex};
 use crate::verbs::{key_to_pointer, library};
 
 /// The membership in a multicast group (rdma_join_multicast_ex(3)).
+///
+/// ```
+/// use rdma_verbs::cm::{CmId, Membership};
+///
+/// fn join(id: &CmId) -> rdma_verbs::Result<()> {
+///     let group = "239.1.2.3:0".parse().expect("an address");
+///     id.join_multicast(group, Membership::Full, 1) // the event of the join has the key 1
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Membership {
     /// To send to the group and to receive from it.

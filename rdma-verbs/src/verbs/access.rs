@@ -5,6 +5,13 @@ use crate::sys::verbs as sys;
 bitflags::bitflags! {
     /// The accesses permitted to a memory region or window, or over a queue pair (ibv_reg_mr(3)).
     /// Local reads are always allowed.
+    ///
+    /// ```
+    /// use rdma_verbs::verbs::Access;
+    ///
+    /// let exposed = Access::LOCAL_WRITE | Access::REMOTE_READ | Access::REMOTE_WRITE;
+    /// assert!(!exposed.contains(Access::REMOTE_ATOMIC));
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Access: u32 {
         /// The device may write for receives, RDMA reads and atomics of this side.

@@ -12,6 +12,14 @@ use crate::sys::verbs::{IBV_WC_GRH, IBV_WC_RECV, ibv_ah, ibv_ah_attr, ibv_gid, i
 
 /// A global identifier of a port, or of a multicast group.
 ///
+/// ```
+/// use rdma_verbs::verbs::Gid;
+/// use std::net::Ipv4Addr;
+///
+/// let gid = Gid::from(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped()); // as with RoCE v2
+/// assert_eq!(gid.to_string(), "::ffff:192.0.2.1");
+/// ```
+///
 /// With the feature `serde` it is text in the form of an IPv6 address, or 16 bytes in binary formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -118,6 +126,20 @@ impl AddressVector {
 
 object! {
     /// A port of the fabric that datagrams can be sent to (ibv_create_ah(3)).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use rdma_verbs::verbs::{AddressHandle, AddressVector, Operation, ProtectionDomain};
+    ///
+    /// fn to<'a>(handle: &'a Arc<AddressHandle>, queue_pair: u32) -> Operation<'a> {
+    ///     Operation::Datagram { handle, queue_pair, queue_key: 0x1234, immediate: None }
+    /// }
+    ///
+    /// fn handle(domain: &Arc<ProtectionDomain>, lid: u16) -> rdma_verbs::Result<Arc<AddressHandle>> {
+    ///     AddressHandle::new(domain, &AddressVector { port: 1, lid, ..Default::default() })
+    /// }
+    /// ```
     AddressHandle(ibv_ah) { domain: Arc<ProtectionDomain> }
 }
 

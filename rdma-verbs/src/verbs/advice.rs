@@ -5,8 +5,18 @@ use super::{Error, ProtectionDomain, Result, Segment};
 use crate::sys::domain_ex as sys;
 use crate::sys::operations;
 
-/// What the device is to do with memory of regions that are registered with
+/// Advice to the device about memory of regions that are registered with
 /// [`Access::ON_DEMAND`](super::Access::ON_DEMAND).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use rdma_verbs::verbs::{Advice, MemoryRegion};
+///
+/// fn prefetch(region: &Arc<MemoryRegion>) -> rdma_verbs::Result<()> {
+///     region.domain().advise(Advice::Prefetch, true, &[region.segment(0..4096)?])
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Advice {

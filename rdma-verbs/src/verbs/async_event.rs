@@ -9,6 +9,19 @@ use crate::sys::verbs as sys;
 
 /// An event of an object or a port of a device (ibv_get_async_event(3)). Objects are named by the
 /// keys that the program gave them.
+///
+/// ```
+/// use rdma_verbs::verbs::{AsyncEvent, Context, PortEvent};
+///
+/// /// Waits until a port of the device is active.
+/// fn active_port(context: &Context) -> rdma_verbs::Result<u8> {
+///     loop {
+///         if let AsyncEvent::Port { port, event: PortEvent::Active } = context.take_async_event()? {
+///             return Ok(port);
+///         }
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AsyncEvent {

@@ -101,6 +101,18 @@ pub(super) fn create(
 ///
 /// Until then the send queue is locked. Other threads that post requests to the queue pair, or poll
 /// their completions, wait. This thread would deadlock: it must do neither.
+///
+/// ```
+/// use rdma_verbs::verbs::{Operation, QueuePair, RequestData, Segment, SendRequest};
+///
+/// fn send_all(queue_pair: &QueuePair, messages: &[Segment]) -> rdma_verbs::Result<()> {
+///     let mut batch = queue_pair.start_batch()?;
+///     for (id, message) in (0..).zip(messages.chunks(1)) {
+///         batch.push(&SendRequest::new(id, Operation::Send, RequestData::Segments(message)))?;
+///     }
+///     batch.complete()
+/// }
+/// ```
 #[derive(Debug)]
 pub struct SendBatch<'a> {
     queue_pair: &'a QueuePair,

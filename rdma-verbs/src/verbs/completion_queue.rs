@@ -13,6 +13,19 @@ use crate::sys::verbs::ibv_cq;
 
 object! {
     /// A completion queue (ibv_create_cq(3)).
+    ///
+    /// ```
+    /// use rdma_verbs::verbs::{CompletionChannel, CompletionQueue, Context};
+    ///
+    /// fn first_completion(context: &Context) -> rdma_verbs::Result<()> {
+    ///     let channel = CompletionChannel::new(context)?;
+    ///     let queue = CompletionQueue::new(context, 64, 0, Some(&channel))?;
+    ///     // Create a queue pair with the queue, connect it, and post; then:
+    ///     let done = queue.wait()?; // or `poll_one`, which does not sleep
+    ///     println!("{}: {} bytes, {}", done.id, done.length, done.status);
+    ///     Ok(())
+    /// }
+    /// ```
     CompletionQueue(ibv_cq) {
         poll: PollCq,
         context: Context,

@@ -42,6 +42,16 @@ impl Drop for List {
 
 /// Every device, in the order of the library (ibv_get_device_list(3)).
 ///
+/// ```
+/// fn list() -> rdma_verbs::Result<()> {
+///     for entry in rdma_verbs::verbs::devices()? {
+///         let device = entry.open()?;
+///         println!("{} has {} ports", device.name(), device.query()?.phys_port_cnt);
+///     }
+///     Ok(())
+/// }
+/// ```
+///
 /// # Errors
 /// `ELIBACC`: the libraries are not installed; `ENOSYS`: the kernel has no RDMA support.
 pub fn devices() -> Result<Vec<DeviceEntry>> {

@@ -34,6 +34,16 @@ impl GidType {
 }
 
 /// A valid entry of a GID table (ibv_query_gid_ex(3)).
+///
+/// ```
+/// use rdma_verbs::verbs::{Context, GidType};
+///
+/// /// The index of a GID of RoCE v2 on that network interface.
+/// fn index(context: &Context, interface: &str) -> rdma_verbs::Result<Option<u32>> {
+///     let mut table = context.gid_table()?.into_iter().filter(|entry| entry.gid_type == GidType::RoceV2);
+///     Ok(table.find(|entry| entry.interface_name().as_deref() == Some(interface)).map(|entry| entry.index))
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

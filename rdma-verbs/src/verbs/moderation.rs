@@ -6,6 +6,14 @@ use crate::sys::operations;
 
 /// When an armed queue reports its completions: after that number of them, or after that time, and
 /// not for each one.
+///
+/// ```
+/// use rdma_verbs::verbs::{CompletionQueue, Moderation};
+///
+/// fn fewer_events(queue: &CompletionQueue) -> rdma_verbs::Result<()> {
+///     queue.moderate(Moderation { completions: 16, microseconds: 50 })
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Moderation {
     /// The number of completions.

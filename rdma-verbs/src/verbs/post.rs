@@ -69,6 +69,15 @@ pub enum Operation<'a> {
 }
 
 /// A request of the send queue (ibv_post_send(3)).
+///
+/// ```
+/// use rdma_verbs::verbs::{Operation, QueuePair, RemoteAddress, RequestData, SendRequest};
+///
+/// /// Writes a few bytes to the peer's memory. They are copied into the request.
+/// fn write(queue_pair: &QueuePair, to: RemoteAddress, bytes: &[u8]) -> rdma_verbs::Result<()> {
+///     queue_pair.post_send(&SendRequest::new(1, Operation::Write(to), RequestData::Inline(&[bytes])))
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SendRequest<'a> {
     /// The program's id, which its completion returns.

@@ -116,6 +116,18 @@ impl QueuePairInit<'_> {
 
 object! {
     /// A queue pair (ibv_create_qp(3)).
+    ///
+    /// ```
+    /// use rdma_verbs::verbs::{QueuePair, ReceiveSide, SendSide, Service};
+    ///
+    /// /// Connects a queue pair on port 1 without the connection manager: the two sides have exchanged
+    /// /// their addresses, numbers and packet numbers, for example over TCP.
+    /// fn connect(queue_pair: &QueuePair, peer: &ReceiveSide, packet_number: u32) -> rdma_verbs::Result<()> {
+    ///     queue_pair.to_init(1, 0, Service::Connected(Default::default()))?;
+    ///     queue_pair.to_ready_to_receive(peer)?;
+    ///     queue_pair.to_ready_to_send(&SendSide { packet_number, ..Default::default() })
+    /// }
+    /// ```
     QueuePair(ibv_qp) {
         number: u32,
         pub(super) extended: Option<NonNull<ibv_qp_ex>>,

@@ -21,6 +21,18 @@ use crate::sys::verbs::ibv_mr;
 /// A region created by [`new`](Self::new) owns its memory. Peers and the device may write it at any
 /// time, so the program copies data with [`read`](Self::read) and [`write`](Self::write). A write
 /// excludes other copies; a copy during a transfer of the device may see a part of it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use rdma_verbs::verbs::{Access, Memory, MemoryRegion, ProtectionDomain, Segment};
+///
+/// fn message(domain: &Arc<ProtectionDomain>) -> rdma_verbs::Result<Segment> {
+///     let region = MemoryRegion::new(domain, Memory::zeroed(4096), Access::LOCAL_WRITE)?;
+///     region.write(0, b"hello")?;
+///     region.segment(0..5) // for a post; it keeps the region registered
+/// }
+/// ```
 pub struct MemoryRegion {
     /// The object of the library, until it is deregistered.
     raw: Mutex<Option<RegionPointer>>,

@@ -15,6 +15,19 @@ use crate::sys::verbs::{
 
 object! {
     /// A shared receive queue (ibv_create_srq(3)): queue pairs take their receives from it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use rdma_verbs::verbs::{Access, Memory, MemoryRegion, ProtectionDomain, SharedReceiveQueue};
+    ///
+    /// fn shared(domain: &Arc<ProtectionDomain>) -> rdma_verbs::Result<Arc<SharedReceiveQueue>> {
+    ///     let queue = SharedReceiveQueue::new(domain, 64, 1, 0)?;
+    ///     let memory = MemoryRegion::new(domain, Memory::zeroed(4096), Access::LOCAL_WRITE)?;
+    ///     queue.post_receive(1, &[memory.segment(0..4096)?])?;
+    ///     Ok(queue) // for `QueuePairInit::shared`
+    /// }
+    /// ```
     SharedReceiveQueue(ibv_srq) {
         domain: Arc<ProtectionDomain>,
         max_segments: u32,

@@ -10,6 +10,18 @@ use crate::sys::operations;
 object! {
     /// A thread domain (ibv_alloc_td(3)): objects that are created in it are used by one thread at a
     /// time, so that the driver takes no lock for them and may give them a doorbell of their own.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use rdma_verbs::verbs::{ProtectionDomain, ThreadDomain};
+    ///
+    /// fn parent(domain: &Arc<ProtectionDomain>) -> rdma_verbs::Result<Arc<ProtectionDomain>> {
+    ///     let thread = ThreadDomain::new(domain.context())?;
+    ///     // SAFETY: one thread uses all objects that are created in the result.
+    ///     unsafe { domain.parent_of_thread(&thread) }
+    /// }
+    /// ```
     ThreadDomain(ibv_td) { context: Context }
 }
 

@@ -24,6 +24,18 @@ pub enum WindowType {
 object! {
     /// A memory window (ibv_alloc_mw(3)): remote access to a part of a region. Posts grant and
     /// revoke it ([`QueuePair::bind_window`](super::QueuePair::bind_window)).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use rdma_verbs::verbs::{Access, MemoryWindow, QueuePair, Segment, SendFlags, WindowType};
+    ///
+    /// /// Grants the peer of a queue pair reads of a range; returns the key by which it reads.
+    /// fn grant(queue_pair: &QueuePair, range: &Segment) -> rdma_verbs::Result<u32> {
+    ///     let window = Arc::new(MemoryWindow::new(queue_pair.domain(), WindowType::One)?);
+    ///     queue_pair.bind_window(1, &window, range, Access::REMOTE_READ, SendFlags::SIGNALED)
+    /// }
+    /// ```
     MemoryWindow(ibv_mw) {
         domain: Arc<ProtectionDomain>,
         window_type: WindowType,

@@ -36,7 +36,7 @@ fn a_migration_to_the_same_channel_changes_nothing() {
     with_device(|address| {
         let channel = new_channel();
         let id = CmId::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
-        // Whether the library allows or refuses it, the events arrive on that channel.
+        // Also if the library refuses it, the events arrive on that channel.
         if let Err(error) = id.migrate(Some(&channel)) {
             assert_ne!(error.errno, 0);
         }

@@ -87,6 +87,19 @@ pub struct ExtendedCompletion {
 
 /// An extended completion queue (ibv_create_cq_ex(3)). Queue pairs, events and every other call use
 /// its [`queue`](Self::queue).
+///
+/// ```
+/// use rdma_verbs::verbs::{CompletionFields, Context, ExtendedCompletionQueue, ExtendedQueueInit};
+///
+/// fn with_times(context: &Context) -> rdma_verbs::Result<()> {
+///     let init = ExtendedQueueInit::new(64, CompletionFields::DEVICE_TIME);
+///     let queue = ExtendedCompletionQueue::new(context, &init)?;
+///     if let Some(done) = queue.poll_one()? {
+///         println!("{} at tick {:?}", done.completion.id, done.device_time);
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct ExtendedCompletionQueue {
     raw: ExtendedPointer,
