@@ -11,6 +11,16 @@ use crate::error::{Error, ReturnType, Subtype};
 ///
 /// C programs see it as a `sockaddr`. Its text form is that of the IP address, or
 /// `FAMILY:HEXDIGITS` for an address of a fabric, and can be parsed again.
+///
+/// ```
+/// use dat_provider::{Address, FabricAddress};
+///
+/// let ip: Address = "192.0.2.1".parse()?;
+/// assert!(ip.ip().is_some());
+/// let fabric = FabricAddress::new(65, &[0x0a, 0x0b]).expect("a family that is not IP");
+/// assert_eq!(Address::Fabric(fabric), "65:0a0b".parse::<Address>()?);
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Address {
     /// An IP address.

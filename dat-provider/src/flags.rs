@@ -4,6 +4,14 @@ use bitflags::bitflags;
 
 bitflags! {
     /// How a posted operation completes and notifies (`DAT_COMPLETION_FLAGS`).
+    ///
+    /// ```
+    /// use dat_provider::flags::CompletionFlags;
+    ///
+    /// // For `post_send`: no event if it succeeds, and the peer's waiter is woken.
+    /// let quiet = CompletionFlags::SUPPRESS | CompletionFlags::SOLICITED_WAIT;
+    /// assert!(!quiet.contains(CompletionFlags::BARRIER_FENCE));
+    /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct CompletionFlags: u32 {
         /// A success produces no completion event; an error always does.

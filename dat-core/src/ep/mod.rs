@@ -46,41 +46,22 @@ use table::EpEvent;
 /// An endpoint (dat_ep_create(3DAT)): one end of a connection, to which operations are
 /// posted.
 ///
-/// Two endpoints of one process connect and exchange a message:
+/// The example of the [crate](crate) connects two of them, which exchange a message.
 ///
 /// ```
-/// use dat_core::{
-///     Connect, EpProvision, EpSpec, EvdFlags, EvdOptions, Event, Memory, MemorySource, Privileges,
-///     Timeout,
-/// };
+/// use dat_core::{EpSpec, EpState, EvdFlags, EvdOptions, Memory, Privileges};
 /// # let registry = dat_core::Registry::new();
 /// # registry.add_provider(dat_provider_loopback::provider())?;
 /// # let ia = registry.open("loopback")?;
 /// let pz = ia.pz_create()?;
 /// let evd = ia.evd_create(&EvdOptions::new(256, EvdFlags::DEFAULT))?;
-/// let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
-/// let (client, server) = (ia.ep_create(&spec)?, ia.ep_create(&spec)?);
-/// let memory = Memory::copy_of(b"hello.....")?;
-/// let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
+/// let ep = ia.ep_create(&EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd))?;
 ///
-/// server.post_recv(&[lmr.triplet(5, 5)?], 1, Default::default())?;
-/// let psp = ia.psp_create(1000, &evd, EpProvision::Consumer)?;
-/// client.connect(&Connect::to(ia.attributes().address, 1000))?;
-///
-/// let mut event = Event::default();
-/// evd.wait(Timeout::Infinite, 1, &mut event)?;
-/// let Event::ConnectionRequest(arrival) = &event else { panic!("{event:?}") };
-/// arrival.request.accept(Some(&server), b"")?;
-/// client.post_send(&[lmr.triplet(0, 5)?], 2, Default::default())?;
-/// # let mut received = false;
-/// while evd.dequeue(&mut event)? {
-///     if let Event::Dto(completion) = &event {
-///         assert_eq!(completion.status, dat_core::DtoStatus::Success);
-/// #       received |= completion.cookie == 1;
-///     }
-/// }
-/// # assert!(received);
-/// assert_eq!(memory.to_vec(0, 10)?, b"hellohello");
+/// // Receives may be posted in every state.
+/// let lmr = ia.lmr_create(&Memory::zeroed(64)?, &pz, Privileges::LOCAL_WRITE)?;
+/// ep.post_recv(&[lmr.triplet(0, 64)?], 1, Default::default())?;
+/// let status = ep.status()?;
+/// assert_eq!((status.state, status.recv_idle), (EpState::Unconnected, false));
 /// # Ok::<(), dat_core::Error>(())
 /// ```
 #[derive(Clone)]
@@ -283,7 +264,7 @@ impl EpInner {
         }
     }
 
-    /// Starts or stops counting. The dispatcher of receives learns of it first.
+    /// Starts or stops counting. The dispatcher of receives is notified first.
     pub(crate) fn set_counted(&self, counted: bool) {
         let call = self.call.lock();
         let recv = call.as_ref().and_then(|config| config.bindings.evd(Stream::Receive));

@@ -82,6 +82,36 @@ pub struct DatagramEvent {
 }
 
 /// A destination of datagrams (`DAT_IB_ADDR_HANDLE`); dropping it frees it (dat_ib_ud_ah_free).
+///
+/// ```
+/// use dat_core::{Connect, EpAttributes, EpProvision, EpSpec, EvdFlags, EvdOptions, Event, Timeout};
+/// # let registry = dat_core::Registry::new();
+/// # registry.add_provider(dat_provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// # let pz = ia.pz_create()?;
+/// let mut attributes = ia.default_ep_attributes().clone();
+/// attributes.service_type = EpAttributes::SERVICE_DATAGRAM;
+/// let evd = ia.evd_create(&EvdOptions::new(64, EvdFlags::DEFAULT))?;
+/// let spec = EpSpec::new(&pz).request_evd(&evd).connect_evd(&evd).attributes(&attributes);
+/// let (client, server) = (ia.ep_create(&spec)?, ia.ep_create(&spec)?);
+///
+/// // "Connecting" resolves the address of the server's endpoint.
+/// let psp = ia.psp_create_any(&evd, EpProvision::Consumer)?;
+/// client.connect(&Connect::to_psp(&psp))?;
+/// while let Some(event) = evd.next_event(Timeout::After(std::time::Duration::from_secs(5)))? {
+///     match event {
+///         Event::ConnectionRequest(arrival) => arrival.request.accept(Some(&server), b"")?,
+///         Event::Datagram(event) if event.ep == client.id() => {
+///             let to = event.remote.expect("an address");
+///             client.post_send_datagram(&[], &to, 1, Default::default())?;
+///             break;
+///         }
+///         _ => {}
+///     }
+/// }
+/// # assert!(matches!(evd.next_event(Timeout::Infinite)?, Some(_)));
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatagramAddress {
     /// Shared, so that events stay small.

@@ -1,6 +1,14 @@
 //! The meaning of each event number, and what to do about it.
 
 /// A description of an event of the C API (`DAT_EVENT_NUMBER`).
+///
+/// ```
+/// use dat_core::{ConnectionEventKind, EventText};
+///
+/// let text = EventText::from_number(ConnectionEventKind::Broken.number());
+/// assert_eq!(text.name, "DAT_CONNECTION_EVENT_BROKEN");
+/// println!("{} {}", text.meaning, text.advice);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventText {
     /// Its number; see [`Event::number`](super::Event::number).
@@ -86,7 +94,7 @@ texts! {
 }
 
 impl EventText {
-    /// The description of a number; for an unknown number one that says so.
+    /// The description of a number; one without a name for an unknown number.
     #[must_use]
     pub fn from_number(number: u32) -> &'static Self {
         const ALL: &[EventText] = &EventText::ALL;
