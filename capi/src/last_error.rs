@@ -237,14 +237,14 @@ fn within_process() -> String {
     )
 }
 
-/// What the oldest operation of an endpoint waited for before the end, after a blank; empty if it did not wait.
+/// The wait of the oldest operation of an endpoint before the end, after a blank; empty if it did not wait.
 fn waited(ep: EpId) -> String {
     let endpoint = handle::get::<Ep>(of_number(ep));
     let stall = endpoint.and_then(|ep| ep.stall().ok().flatten());
     stall.map_or_else(String::new, |stall| format!(" {stall}"))
 }
 
-/// What operations of this process wait for, after a semicolon; empty if none waits.
+/// The waits of operations of this process, after a semicolon; empty if none waits.
 fn waiting() -> String {
     const MOST: usize = 3;
     let stalls = monitor::stalls(MOST).into_iter().map(|(_, ep, Stall { age, cause, .. })| {

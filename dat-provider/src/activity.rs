@@ -1,4 +1,4 @@
-//! What a queue pair does at one time, for operators.
+//! The activity of a queue pair at one time, for operators.
 
 use crate::WaitCause;
 

@@ -15,7 +15,7 @@ use crate::verbs::{OnlyDat, VerbsAdapter};
 ///
 /// The core enforces every limit of [`AdapterAttributes`]: a provider sees no request beyond them.
 pub trait Adapter: Send + Sync {
-    /// What the adapter and the provider can do; asked right after the open, and by the default of
+    /// Limits and properties of the adapter and the provider. Called right after the open, and by the default of
     /// [`listen_at`](Self::listen_at).
     fn attributes(&self) -> AdapterAttributes;
 
@@ -90,7 +90,7 @@ pub trait Adapter: Send + Sync {
         }
     }
 
-    /// What only programs of verbs need of it. By default, it has nothing of that.
+    /// The part for programs of verbs. By default, it is not supported.
     fn for_verbs(&self) -> &dyn VerbsAdapter {
         &OnlyDat
     }
@@ -169,7 +169,7 @@ pub struct AdapterAttributes {
 
 /// Receives reports from the adapter that belong to no single call.
 pub trait AdapterSink: Send + Sync {
-    /// Something happened to the adapter or one of its objects.
+    /// Reports an event of the adapter or of one of its objects.
     fn async_event(&self, event: AsyncUpcall);
 }
 

@@ -36,7 +36,7 @@ impl Completion {
         self.extra as u16
     }
 
-    /// Whether a datagram came by IPv4. Its route header is then in the last 20 of the bytes before the message.
+    /// Returns true if a datagram came by IPv4. Its route header is then in the last 20 bytes before the message.
     #[must_use]
     pub const fn is_datagram_ipv4(&self) -> bool {
         self.extra & Self::DATAGRAM_IPV4 != 0

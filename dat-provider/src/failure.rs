@@ -15,8 +15,8 @@ pub struct Failure {
     pub cookie: u64,
     /// How it ended.
     pub status: DtoStatus,
-    /// What the transport reports beyond the status: its own name for the error, and numbers of the
-    /// device. Empty if it reports nothing more.
+    /// The transport's own name for the error, and numbers of the device. Empty if it reports only the
+    /// status.
     pub cause: String,
 }
 

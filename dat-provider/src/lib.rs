@@ -110,7 +110,7 @@ pub trait Provider: Send + Sync {
     /// The reason why the open failed, with the device and the errno.
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>>;
 
-    /// Whether two of its adapters lead to the same hardware, so that one can take over from the
+    /// The relationship of two of its adapters, which decides whether one can take over from the
     /// other (`DAT_HA_RELATIONSHIP`). Unknown by default.
     fn related(&self, _one: &str, _other: &str) -> Relationship {
         Relationship::Unknown

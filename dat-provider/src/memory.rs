@@ -18,7 +18,7 @@ pub trait ProtectionDomain: Downcast {
     /// range is not memory of the process.
     fn register(&self, span: Span, privileges: Privileges) -> Result<Registration>;
 
-    /// What only programs of verbs need of it. By default, it has nothing of that.
+    /// The part for programs of verbs. By default, it is not supported.
     fn for_verbs(&self) -> &dyn VerbsDomain {
         &OnlyDat
     }
@@ -61,7 +61,7 @@ pub trait MemoryRegion: Downcast {
     /// The error of the device; the memory may then still be in use.
     fn deregister(&self) -> Result<()>;
 
-    /// What only programs of verbs need of it. By default, it has nothing of that.
+    /// The part for programs of verbs. By default, it is not supported.
     fn for_verbs(&self) -> &dyn VerbsRegion {
         &OnlyDat
     }
@@ -78,7 +78,7 @@ pub enum WindowScope {
 
 /// A memory window, which [`QueuePair::post_bind`](super::QueuePair::post_bind) binds.
 pub trait MemoryWindow: Downcast {
-    /// What only programs of verbs need of it. By default, it has nothing of that.
+    /// The part for programs of verbs. By default, it is not supported.
     fn for_verbs(&self) -> &dyn VerbsWindow {
         &OnlyDat
     }

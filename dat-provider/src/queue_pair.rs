@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::flags::{Close, CompletionFlags};
 use crate::verbs::{LossPolicy, OnlyDat, VerbsOptions, VerbsQueuePair};
 
-/// What a queue pair carries.
+/// The service of a queue pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Service {
     /// A reliable connection with one other queue pair.
@@ -57,18 +57,18 @@ pub struct QueuePairSpec {
     /// The domain whose memory it can access. `None` only for a provider-made endpoint whose
     /// consumer has not chosen one yet; until then nothing is posted and nothing connects.
     pub domain: Option<Arc<dyn ProtectionDomain>>,
-    /// Where requests complete. `None` if the consumer does not want their events: the completions
+    /// The queue of the completions of requests. `None` if the consumer does not want their events: the completions
     /// are then dropped, and their queue entries are free again.
     pub request_queue: Option<Arc<dyn CompletionQueue>>,
-    /// Where receives complete. `None` if the consumer does not want their events, as for requests.
+    /// The queue of the completions of receives. `None` if the consumer does not want their events, as for requests.
     pub receive_queue: Option<Arc<dyn CompletionQueue>>,
     /// The queue that receives are taken from, instead of its own.
     pub shared_receives: Option<Arc<dyn SharedReceiveQueue>>,
     /// Its capacity.
     pub limits: QueuePairLimits,
-    /// What only programs of verbs choose.
+    /// The options that only programs of verbs choose.
     pub verbs: VerbsOptions,
-    /// Tells how long the segment checks of posts on this queue pair stay valid.
+    /// The epochs for which the segment checks of posts on this queue pair stay valid.
     pub epochs: Arc<Epochs>,
     /// Receives its connection events.
     pub sink: Arc<dyn ConnectionSink>,
@@ -260,7 +260,7 @@ pub trait QueuePair: Downcast {
     }
 
     /// A receive completed while the attempt with this number was pending: the peer considers the
-    /// connection established. A transport that learns this from the data may report `Established`
+    /// connection established. A transport that finds this out from the data may report `Established`
     /// inside this call rather than later. The core holds the completion back until `Established`
     /// is reported, whether or not that happens in this call (the default does nothing). The core
     /// holds no lock during the call, and may make it late: for an attempt that is no longer
@@ -300,13 +300,13 @@ pub trait QueuePair: Downcast {
         None
     }
 
-    /// What the queue pair does at the moment, for operators. The call comes from a thread of the library, at any time,
+    /// The current activity of the queue pair, for operators. The call comes from a thread of the library, at any time,
     /// and must neither wait for the peer, nor make upcalls, nor give the device work. By default, nothing is known.
     fn activity(&self) -> Activity {
         Activity::default()
     }
 
-    /// What only programs of verbs need of it. By default, it has nothing of that.
+    /// The part for programs of verbs. By default, it is not supported.
     fn for_verbs(&self) -> &dyn VerbsQueuePair {
         &OnlyDat
     }

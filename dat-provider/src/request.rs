@@ -1,4 +1,4 @@
-//! What is posted to a queue pair: receives, requests and binds, with their segments.
+//! Receives, requests and binds, which are posted to a queue pair, with their segments.
 
 use super::{Epoch, MemoryRegion, MemoryWindow};
 use crate::flags::{CompletionFlags, Privileges};

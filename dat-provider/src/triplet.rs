@@ -26,8 +26,8 @@ impl RmrTriplet {
     /// Number of bytes of [`to_bytes`](Self::to_bytes).
     pub const BYTES: usize = 20;
 
-    /// The triplet as bytes in network order, for a message or private data in which a peer learns
-    /// of memory that it may access: address, length, context.
+    /// The triplet as bytes in network order, for a message or private data that
+    /// advertises memory to a peer: address, length, context.
     ///
     /// ```
     /// # use dat_provider::triplet::RmrTriplet;

@@ -1,11 +1,11 @@
-//! What keeps an operation from making progress.
+//! Causes that keep an operation from making progress.
 
 use std::fmt;
 
 /// Defines the causes from a table of `Variant = number, "clause", "advice";`.
 macro_rules! causes {
     ($($variant:ident = $number:literal, $clause:literal, $advice:literal;)+) => {
-        /// What the oldest operation of a queue pair waits for. `dat top`, `dat_error_detail()` and the output of
+        /// The reason why the oldest operation of a queue pair waits. `dat top`, `dat_error_detail()` and the output of
         /// `DAT_DBG_TYPE` use the same words.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]

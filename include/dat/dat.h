@@ -459,7 +459,7 @@ typedef struct dat_ep_param {
 
 /* ---- Service points. ---- */
 
-/* Whether the consumer or the provider creates the endpoint for an arriving connection request. */
+/* The creator of the endpoint for an arriving connection request: the consumer or the provider. */
 typedef enum dat_psp_flags {
     DAT_PSP_CONSUMER_FLAG = 0x0,
     DAT_PSP_PROVIDER_FLAG = 0x1
@@ -777,14 +777,14 @@ typedef enum dat_iov_ownership {
     DAT_IOV_PROVIDER_MOD = 2
 } DAT_IOV_OWNERSHIP;
 
-/* Whether a provider creates endpoints for public service points. */
+/* The creator of endpoints for public service points. */
 typedef enum dat_ep_creator_for_psp {
     DAT_PSP_CREATES_EP_NEVER = 0,
     DAT_PSP_CREATES_EP_IFASKED = 1,
     DAT_PSP_CREATES_EP_ALWAYS = 2
 } DAT_EP_CREATOR_FOR_PSP;
 
-/* Whether processes can share a protection zone. */
+/* The sharing of a protection zone by processes. */
 typedef enum dat_pz_support {
     DAT_PZ_UNIQUE = 0,
     DAT_PZ_SHAREABLE = 1

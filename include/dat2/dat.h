@@ -196,7 +196,7 @@ typedef enum dat_lmr_param_mask {
     DAT_LMR_FIELD_ALL = 0x7ff
 } DAT_LMR_PARAM_MASK;
 
-/* Whether addresses in a region are zero-based or virtual. */
+/* The kind of addresses in a region: zero-based or virtual. */
 typedef enum dat_va_type {
     DAT_VA_TYPE_VA = 0,
     DAT_VA_TYPE_ZB = 1
@@ -513,7 +513,7 @@ typedef struct dat_ep_param {
 
 /* ---- Service points. ---- */
 
-/* Whether the consumer or the provider creates the endpoint for an arriving connection request. */
+/* The creator of the endpoint for an arriving connection request: the consumer or the provider. */
 typedef enum dat_psp_flags {
     DAT_PSP_CONSUMER_FLAG = 0x0,
     DAT_PSP_PROVIDER_FLAG = 0x1
@@ -879,14 +879,14 @@ typedef enum dat_iov_ownership {
     DAT_IOV_PROVIDER_MOD = 2
 } DAT_IOV_OWNERSHIP;
 
-/* Whether a provider creates endpoints for public service points. */
+/* The creator of endpoints for public service points. */
 typedef enum dat_ep_creator_for_psp {
     DAT_PSP_CREATES_EP_NEVER = 0,
     DAT_PSP_CREATES_EP_IFASKED = 1,
     DAT_PSP_CREATES_EP_ALWAYS = 2
 } DAT_EP_CREATOR_FOR_PSP;
 
-/* Whether processes can share a protection zone. */
+/* The sharing of a protection zone by processes. */
 typedef enum dat_pz_support {
     DAT_PZ_UNIQUE = 0,
     DAT_PZ_SHAREABLE = 1
@@ -935,7 +935,7 @@ typedef struct dat_provider_attr {
 
 /* ---- The registry. ---- */
 
-/* Whether two adapters use the same port. */
+/* The relationship of two adapters, which may use the same port. */
 typedef enum dat_ha_relationship {
     DAT_HA_FALSE = 0,
     DAT_HA_TRUE = 1,

@@ -259,7 +259,7 @@ impl Transport for Sockets {
         let socket = socket().map_err(local)?;
         let port = u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed);
         let own = self.name(self.address, port).map_err(local)?;
-        net::bind(&socket, &own).map_err(local)?; // which tells the peer our address
+        net::bind(&socket, &own).map_err(local)?; // from which the peer gets our address
         let name = self.name(address, qualifier).map_err(local)?;
         Box::new(Dialling { socket, address, name, port, next: Instant::now() }).advance()
     }

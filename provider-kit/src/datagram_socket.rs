@@ -38,7 +38,7 @@ enum At {
     Address,
     /// At every address, also those of IPv6 (`is_dual`).
     Everywhere { is_dual: bool },
-    /// What is sent to a multicast group.
+    /// At a multicast group.
     Group(IpAddr),
 }
 
@@ -47,7 +47,7 @@ enum At {
 pub(crate) struct Received {
     /// Length in bytes.
     pub(crate) length: usize,
-    /// Nothing if the socket receives at one address.
+    /// `None` if the socket receives at one address.
     pub(crate) ends: Option<PacketEnds>,
 }
 

@@ -218,7 +218,7 @@ pub struct LinkReport {
 }
 
 impl LinkReport {
-    /// The report of a link that knows nothing but its kind.
+    /// The report of a link that has only its kind.
     #[must_use]
     pub const fn of(transport: &'static str) -> Self {
         Self {

@@ -113,7 +113,7 @@ pub fn interface_of(address: Ipv6Addr) -> u32 {
     found.map_or(0, |one| if_nametoindex(one.name.as_str()).unwrap_or(0))
 }
 
-/// Whether a network interface of this machine has an address.
+/// Returns true if a network interface of this machine has an address.
 ///
 /// # Errors
 /// The system does not list the interfaces, for example because no descriptor is free.

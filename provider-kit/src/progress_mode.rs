@@ -46,7 +46,7 @@ impl ProgressMode {
         }
     }
 
-    /// Whether the thread reads every link itself.
+    /// Returns true if the thread reads every link itself.
     pub(crate) const fn spins(self) -> bool {
         matches!(self, Self::Spin)
     }

@@ -1,4 +1,4 @@
-//! Tells the poster of a receive whether a request waits for it, so that the poster must enter the direction.
+//! The request for a wake-up, by which the poster of a receive finds out that a request waits for it.
 //!
 //! The poster fills a slot and then checks for a wake-up request; a thread that needs the poster makes such a request
 //! and then reads the slot again. At least one of the two sees the other. Long after the last request, the poster runs

@@ -103,7 +103,7 @@ pub struct Backing {
 /// The access bit of an entry of the region table that has a backing and is not a window.
 const NO_WINDOW: u32 = 0x80;
 
-/// What the key is for by which peers name a region that begins at another address for them.
+/// The memory of a key by which peers name a region that begins at another address for them.
 pub(crate) fn other_name(
     key: u32,
     memory: &Region,
@@ -153,7 +153,7 @@ pub struct Bind {
     key: Cell<u32>,
     /// The range of memory that the new key will name.
     memory: (u64, u64),
-    /// What the new key names, if it was chosen: it is not in the table before the bind executes.
+    /// The memory that the new key names, if it was chosen: it is not in the table before the bind executes.
     chosen: Option<Placed>,
 }
 

@@ -1,4 +1,4 @@
-//! What all adapters of the process share: hosts, listeners and ports. A child of a fork has a fabric of its
+//! The part that all adapters of the process share: hosts, listeners and ports. A child of a fork has a fabric of its
 //! own, without the adapters of its parent.
 
 use std::collections::BTreeMap;

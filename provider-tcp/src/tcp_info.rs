@@ -1,4 +1,4 @@
-//! What the system counts for a socket (tcp(7), `TCP_INFO`).
+//! Counts of the system for a socket (tcp(7), `TCP_INFO`).
 #![allow(unsafe_code, reason = "getsockopt writes to memory by address")]
 
 use std::os::fd::{AsFd, AsRawFd};

@@ -1,4 +1,4 @@
-//! Where packets go.
+//! Destinations of packets.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct AddressVector {
     pub src_path_bits: u8,
     /// The maximum rate, as a code.
     pub static_rate: u8,
-    /// Whether the GIDs are valid, which RoCE demands.
+    /// True if the GIDs are valid; RoCE requires it.
     pub is_global: bool,
     /// The port of the device.
     pub port_num: u8,
@@ -85,7 +85,7 @@ pub fn gid_of(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// Where datagrams go (ibv_create_ah(3)).
+/// The destination of datagrams (ibv_create_ah(3)).
 pub struct AddressHandle {
     vector: AddressVector,
     /// The GID of this side.

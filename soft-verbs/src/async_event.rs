@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::error::Result;
 use crate::events::EventQueue;
 
-/// What happened (`ibv_event_type`).
+/// The type of an asynchronous event (`ibv_event_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 #[non_exhaustive]
@@ -46,7 +46,7 @@ pub enum AsyncElement {
 /// An asynchronous event (ibv_get_async_event(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsyncEvent {
-    /// What happened.
+    /// The type of the event.
     pub kind: AsyncEventType,
     /// Where.
     pub element: AsyncElement,
@@ -67,7 +67,7 @@ impl AsyncEvents {
         self.0.as_fd()
     }
 
-    /// Takes the oldest event, and waits for one unless the descriptor is non-blocking. Who takes an event counts what
+    /// Takes the oldest event, and waits for one unless the descriptor is non-blocking. The taker of an event counts what
     /// is not acknowledged: an object is to be destroyed only after that.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ impl CompletionChannel {
     }
 
     /// Takes the oldest event, and waits for one unless the descriptor is non-blocking (ibv_get_cq_event(3)). Returns the
-    /// `user` value of its completion queue. Who takes an event counts what is not acknowledged: a queue is to be
+    /// `user` value of its completion queue. The taker of an event counts what is not acknowledged: a queue is to be
     /// destroyed only after that.
     ///
     /// # Errors

@@ -34,13 +34,13 @@ impl Context {
         &self.device
     }
 
-    /// What the device can do (ibv_query_device(3)).
+    /// The attributes of the device (ibv_query_device(3)).
     #[must_use]
     pub fn attributes(&self) -> DeviceAttributes {
         self.engine.device_attributes()
     }
 
-    /// What a port is (ibv_query_port(3)).
+    /// The attributes of a port (ibv_query_port(3)).
     ///
     /// # Errors
     /// `EINVAL` for any port but 1.

@@ -45,7 +45,7 @@ impl fmt::Debug for Device {
     }
 }
 
-/// What the device can do (`ibv_device_attr`, ibv_query_device(3)). Its limits are those of the engine.
+/// The attributes of the device (`ibv_device_attr`, ibv_query_device(3)). The engine sets its limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceAttributes {
     /// The version of this crate.
@@ -104,7 +104,7 @@ pub struct DeviceAttributes {
 }
 
 impl DeviceAttributes {
-    /// What the device has of `ibv_device_cap_flags`: the current state of a queue pair as an argument, receiver-not-ready
+    /// The `ibv_device_cap_flags` of the device: the current state of a queue pair as an argument, receiver-not-ready
     /// answers, shared receive queues that can be resized, windows of both types, send with invalidate.
     pub const CAPABILITIES: u32 =
         1 << 7 | 1 << 11 | 1 << 12 | 1 << 13 | 1 << 17 | 1 << 21 | 1 << 24;

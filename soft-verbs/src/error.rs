@@ -6,7 +6,7 @@ use std::fmt;
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call failed: the errno that verbs return, and a text that says what was tried, on what, and what to do.
+/// The failure of a call: the errno that verbs return, and a text that says what was tried, on what, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The errno, as the manual page of the call names it.
@@ -31,7 +31,7 @@ impl Error {
         Self::new(libc::EINVAL, text)
     }
 
-    /// What this device does not have.
+    /// The error of a call that needs something that this device does not have.
     pub(crate) fn unsupported(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(libc::EOPNOTSUPP, text)
     }
@@ -67,7 +67,7 @@ impl From<Error> for std::io::Error {
     }
 }
 
-/// The errors of the engine, with the errno that it reports or that its kind stands for.
+/// The errors of the engine, with the errno that it reports or that belongs to its kind.
 impl From<dat_provider::error::Error> for Error {
     #[cold]
     fn from(error: dat_provider::error::Error) -> Self {

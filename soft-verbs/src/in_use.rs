@@ -1,4 +1,4 @@
-//! Which objects use another one: it cannot be destroyed meanwhile.
+//! Use counts: an object cannot be destroyed while others use it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,7 @@
 //! Verbs without a device: the objects of libibverbs over shared memory and TCP.
 //!
 //! The device `soft0` is the engine of `dat-provider-kit`, opened once for each process. Its objects have the rules of
-//! the manual pages of rdma-core, and errors with the errno of these pages. The crate knows nothing of C structures,
+//! the manual pages of rdma-core, and errors with the errno of these pages. The crate does not depend on C structures,
 //! except that [`WorkCompletion`] and [`Sge`] have the layout of theirs, so that nothing is copied at the edge.
 //!
 //! # What differs from hardware

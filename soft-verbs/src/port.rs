@@ -1,6 +1,6 @@
 //! The port of the device.
 
-/// What the port is (`ibv_port_attr`, ibv_query_port(3)). Numbers are those of verbs.
+/// The attributes of the port (`ibv_port_attr`, ibv_query_port(3)). Numbers are those of verbs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortAttributes {
     /// `ibv_port_state`: 4, active.

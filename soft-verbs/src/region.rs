@@ -28,7 +28,7 @@ pub struct Region {
     windows: UseCount,
 }
 
-/// Where memory is, and how posts and peers name it.
+/// The place of memory, and the address by which posts and peers name it.
 #[derive(Clone, Copy)]
 struct Range {
     /// The first address.
@@ -227,7 +227,7 @@ impl Domain {
     /// Takes advice on segments of regions (ibv_advise_mr(3)), which changes nothing: the system pages the memory.
     ///
     /// # Errors
-    /// `EINVAL` if a key is that of no region of the domain; `EOPNOTSUPP` for a region without
+    /// `EINVAL` if no region of the domain has a key; `EOPNOTSUPP` for a region without
     /// [`ON_DEMAND`](Access::ON_DEMAND); `EFAULT` for a segment outside of its region; `EPERM` if it is to be written, and
     /// the region permits no local writes.
     pub fn advise(&self, segments: &[Sge], is_written: bool) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What is posted to a queue pair.
+//! Requests and receives, which are posted to a queue pair.
 #![allow(unsafe_code, reason = "inline data is read by address, as its constructor demands")]
 
 use std::ptr::with_exposed_provenance;
@@ -89,14 +89,14 @@ pub enum SendOperation<'a> {
         window: &'a Arc<Window>,
         /// Its new remote key: that of the window with another lowest byte.
         key: u32,
-        /// What it is bound to.
+        /// The memory to which it is bound.
         bind: WindowBind<'a>,
     },
     /// Invalidates a local window of type 2 by its remote key.
     LocalInvalidate(u32),
 }
 
-/// What a window is bound to (`ibv_mw_bind_info`).
+/// The memory to which a window is bound (`ibv_mw_bind_info`).
 #[derive(Clone, Copy, Debug)]
 pub struct WindowBind<'a> {
     /// The region; ignored if the length is 0.
@@ -201,6 +201,6 @@ pub struct SendRequest<'a> {
     pub flags: SendFlags,
     /// The local memory.
     pub data: Data<'a>,
-    /// Where a datagram goes; `None` for connected queue pairs.
+    /// The destination of a datagram; `None` for connected queue pairs.
     pub destination: Option<Destination<'a>>,
 }

@@ -28,7 +28,7 @@ pub struct SharedReceiveInit {
     pub max_sge: u32,
 }
 
-/// What a shared receive queue is (`ibv_srq_attr`).
+/// The attributes of a shared receive queue (`ibv_srq_attr`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedReceiveAttributes {
     /// Maximum number of outstanding receives.
@@ -163,7 +163,7 @@ impl SharedReceiveQueue {
         Ok(())
     }
 
-    /// What it is (ibv_query_srq(3)).
+    /// Its attributes (ibv_query_srq(3)).
     #[must_use]
     pub fn query(&self) -> SharedReceiveAttributes {
         let size = *self.size.lock();

@@ -98,7 +98,7 @@ impl WcOpcode {
 }
 
 bitflags::bitflags! {
-    /// What else a completion says (`ibv_wc_flags`).
+    /// Further properties of a completion (`ibv_wc_flags`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct WcFlags: u32 {
         /// The first 40 bytes of the receive are the global route header.

@@ -137,7 +137,7 @@ struct turns {
 };
 #define LINE (128 / sizeof(unsigned))
 
-/* Whether something has come over the connection whose turn it is. */
+/* Returns whether something has come over the connection whose turn it is. */
 static int has_come(enum side me, struct turns *turns)
 {
     int at = turns->next;

@@ -16,7 +16,7 @@ enum side { NEAR, FAR }; /* NEAR begins and takes the times */
 /* Starts the far side in a thread or in a process, runs both, and returns when both have ended. */
 void session_run(int processes, void (*run)(enum side));
 
-/* Whether the two sides are processes. */
+/* True if the two sides are processes. */
 int session_has_processes(void);
 
 /* Waits until both sides have called it. */

@@ -84,7 +84,7 @@ static void listen_far(int family)
     getsockname(listeners[FAR], &name->any, &lengths[FAR]);
 }
 
-/* Whether the sides of MEMORY_TRIP spin in recv themselves. */
+/* True if the sides of MEMORY_TRIP spin in recv themselves. */
 static int spins(const struct row *row)
 {
     return row->progress != NULL && strcmp(row->progress, "spin") == 0;

@@ -35,7 +35,7 @@ struct row {
 #define SIGNALLED_OF 16
 #define STRAY_LOOKS 1000
 
-/* Whether the row has neither floors nor peers. */
+/* True if the row has neither floors nor peers. */
 static inline int is_of_library(const struct row *row)
 {
     return row->task == OPEN || row->task == REGISTER || row->both;
@@ -63,7 +63,7 @@ struct adapter {
 struct way {
     const char *name;
     int acknowledges; /* a send has completed only when it was received */
-    /* Whether the way can do this row next to this adapter. The library does every row. */
+    /* Returns whether the way can do this row next to this adapter. The library does every row. */
     int (*fits)(const struct adapter *adapter, const struct row *row);
     /* Both sides call each of these in the same order. A run does the task `times` times, which is
      * a multiple of SIGNALLED_OF; the far side of WRITE and READ serves until the near one has ended

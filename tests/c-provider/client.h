@@ -32,7 +32,7 @@ extern struct record *record;
 /* Opens a name as a C program does, and looks up the record of its library. */
 DAT_RETURN open_name(const char *name, DAT_IA_HANDLE *ia);
 
-/* Whether a file is mapped into the process. */
+/* Returns whether a file is mapped into the process. */
 int is_loaded(const char *file);
 
 /* The groups of tests. */

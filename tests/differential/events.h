@@ -31,7 +31,7 @@ static const char *which(DAT_EP_HANDLE ep)
     return ep == active ? "active" : ep == passive ? "passive" : ep == DAT_HANDLE_NULL ? "none" : "other";
 }
 
-/* Whether the event ends a connection of an earlier case, which may arrive at any time. */
+/* Returns whether the event ends a connection of an earlier case, which may arrive at any time. */
 static int is_late(const DAT_EVENT *event)
 {
     switch (event->event_number) {

@@ -110,7 +110,7 @@ v2! {
     // Added by DAT 2.0.
     pub const DAT_MEM_PRIV_EXTENSION_BASE: DAT_MEM_PRIV_FLAGS = 0x40;
 
-    /// Whether addresses in a region are zero-based or virtual.
+    /// The kind of addresses in a region: zero-based or virtual.
     pub type DAT_VA_TYPE = u32;
     pub const DAT_VA_TYPE_VA: DAT_VA_TYPE = 0;
     pub const DAT_VA_TYPE_ZB: DAT_VA_TYPE = 1;

@@ -38,13 +38,13 @@ pub const DAT_IOV_CONSUMER: DAT_IOV_OWNERSHIP = 0;
 pub const DAT_IOV_PROVIDER_NOMOD: DAT_IOV_OWNERSHIP = 1;
 pub const DAT_IOV_PROVIDER_MOD: DAT_IOV_OWNERSHIP = 2;
 
-/// Whether a provider creates endpoints for public service points.
+/// The creator of endpoints for public service points.
 pub type DAT_EP_CREATOR_FOR_PSP = u32;
 pub const DAT_PSP_CREATES_EP_NEVER: DAT_EP_CREATOR_FOR_PSP = 0;
 pub const DAT_PSP_CREATES_EP_IFASKED: DAT_EP_CREATOR_FOR_PSP = 1;
 pub const DAT_PSP_CREATES_EP_ALWAYS: DAT_EP_CREATOR_FOR_PSP = 2;
 
-/// Whether processes can share a protection zone.
+/// The sharing of a protection zone by processes.
 pub type DAT_PZ_SUPPORT = u32;
 pub const DAT_PZ_UNIQUE: DAT_PZ_SUPPORT = 0;
 pub const DAT_PZ_SHAREABLE: DAT_PZ_SUPPORT = 1;

@@ -30,7 +30,7 @@ pub type DAT_PROVIDER_FINI_FUNC =
     Option<unsafe extern "C-unwind" fn(provider_info: *const DAT_PROVIDER_INFO)>;
 
 v2! {
-    /// Whether two adapters use the same port.
+    /// The relationship of two adapters, which may use the same port.
     pub type DAT_HA_RELATIONSHIP = u32;
     pub const DAT_HA_FALSE: DAT_HA_RELATIONSHIP = 0;
     pub const DAT_HA_TRUE: DAT_HA_RELATIONSHIP = 1;

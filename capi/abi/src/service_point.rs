@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Whether the consumer or the provider creates the endpoint for an arriving connection request.
+/// The creator of the endpoint for an arriving connection request: the consumer or the provider.
 pub type DAT_PSP_FLAGS = u32;
 pub const DAT_PSP_CONSUMER_FLAG: DAT_PSP_FLAGS = 0x0;
 pub const DAT_PSP_PROVIDER_FLAG: DAT_PSP_FLAGS = 0x1;

@@ -97,7 +97,7 @@ pub(crate) struct Constant {
 }
 
 impl Constant {
-    /// Whether it can be a member of an enumeration. Second names of other constants can't: C
+    /// Returns true if it can be a member of an enumeration. Second names of other constants can't: C
     /// programs may ask with `#ifdef` whether they have them.
     pub(crate) fn enumerator(&self) -> bool {
         self.small && self.comment.is_none() && self.of != "DAT_UINT32"

@@ -23,7 +23,7 @@ impl From<Error> for Failure {
 /// Invalid arguments.
 pub const INVALID: Failure = Failure(libc::EINVAL);
 
-/// What neither this device nor another one in software can do.
+/// The result of a call that no device in software supports.
 pub const UNSUPPORTED: Failure = Failure(libc::EOPNOTSUPP);
 
 /// Stores `errno` for the calling thread.

@@ -54,7 +54,7 @@ zero!(
 /// Creates an object whose address is known before it is complete: the core returns it as the `user` of events.
 ///
 /// # Errors
-/// What `create` returns.
+/// The result of `create`.
 pub fn create<T>(create: impl FnOnce(u64) -> Result<T>) -> Result<*mut T> {
     let mut space = Box::<T>::new_uninit();
     let address = space.as_mut_ptr().expose_provenance();

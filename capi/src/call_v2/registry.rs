@@ -1,4 +1,4 @@
-//! Whether adapters are related.
+//! The relationship of adapters.
 
 use dat_core::provider::Relationship;
 

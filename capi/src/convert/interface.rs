@@ -101,7 +101,7 @@ fn memory_types(types: MemoryTypes) -> DAT_MEM_TYPE {
         | number(MemoryTypes::SHARED_VIRTUAL, DAT_MEM_TYPE_SHARED_VIRTUAL)
 }
 
-/// What the calls about receives support. The headers have no names for these bits; the values are
+/// The support of the calls about receives. The headers have no names for these bits; the values are
 /// those of Solaris.
 mod receives {
     use crate::abi::DAT_COUNT;

@@ -16,7 +16,7 @@ no_secret u2.0 nonthreadsafe default tcp tcp.0.1 "lo secret=/nonexistent" ""
 good u2.0 nonthreadsafe default shm shm.0.1 "" ""
 "#;
 
-/// Whether each adapter of a provider can be opened, by what a command says.
+/// Returns whether each adapter of a provider can be opened, by the output of a command.
 type Verdicts = BTreeMap<String, bool>;
 
 fn listed(report: &Value) -> Verdicts {

@@ -26,7 +26,7 @@ use crate::provider::{Downcast, IncomingRequest, Peer};
 /// ```
 /// use dat_core::{Cr, Ep, Lmr, Result};
 ///
-/// /// Accepts clients that know the password, and tells them where they may write.
+/// /// Accepts clients that know the password, and sends them the memory that they may write.
 /// fn answer(request: &Cr, ep: &Ep, region: &Lmr) -> Result<()> {
 ///     if *request.query()?.private_data != *b"password" {
 ///         return request.reject(b"wrong password");

@@ -1,4 +1,4 @@
-//! What operators see of an endpoint.
+//! The view of an endpoint for operators.
 
 use super::{Ep, EpInner, EpState};
 use crate::error::Result;

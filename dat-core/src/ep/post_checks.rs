@@ -48,7 +48,7 @@ pub(super) enum Post {
     Read,
 }
 
-/// What keeps a post off the fast path: in the low half the completion flags that it must not have,
+/// The reasons that keep a post off the fast path: in the low half the completion flags that it must not have,
 /// in the high half one bit for each [`SlowPathReason`].
 #[derive(Debug)]
 struct SlowPathReasons(AtomicU64);

@@ -183,7 +183,7 @@ impl BlockedEvdWait {
         let mut is_late = false;
         match woken {
             Some((SleepResult::Woken, asleep)) if queued >= threshold => {
-                queue.spin_policy.learn_of_sleep(asleep);
+                queue.spin_policy.record_sleep(asleep);
             }
             Some((SleepResult::TimedOut, _)) => is_late = true,
             // Most likely the device or the connection is gone; upcalls still report whatever arrives.

@@ -150,7 +150,7 @@ impl EvdInner {
         self.refresh_notify();
     }
 
-    /// Tells the completion queue which arrivals must notify from now on.
+    /// Selects the arrivals of the completion queue that must notify from now on.
     pub(super) fn refresh_notify(&self) {
         let ready = {
             // Determine the mode under the lock of the queue. Otherwise a waiter that begins in the

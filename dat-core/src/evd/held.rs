@@ -3,7 +3,7 @@
 //! A transport may complete a receive before it reports the connection as established: the peer
 //! sends as soon as its side is connected, and the two reports take different paths. Consumers rely
 //! on the event coming first. So while an attempt of an endpoint is pending, its receives are held
-//! back here, and the first of them tells the queue pair that the peer considers the connection
+//! back here, and the first of them reports to the queue pair that the peer considers the connection
 //! established.
 
 use crate::provider::Completion;
@@ -15,7 +15,7 @@ pub(super) struct Held {
     entries: Vec<Entry>,
 }
 
-/// Tells the queue pair that its peer considers the connection established. Called without a lock.
+/// Reports to the queue pair that its peer considers the connection established. Called without a lock.
 pub(super) type Report = Box<dyn FnOnce() + Send>;
 
 struct Entry {
@@ -60,7 +60,7 @@ impl Held {
         self.entries.iter().any(Entry::has_report)
     }
 
-    /// The call that tells the queue pair of an attempt that a receive completed; once per attempt.
+    /// The call that reports to the queue pair of an attempt that a receive completed; once per attempt.
     pub(super) fn next_report(&mut self) -> Option<Report> {
         self.entries.iter_mut().find(|entry| entry.has_report())?.report.take()
     }

@@ -48,7 +48,7 @@ impl EvdInner {
                 }
                 TakeResult::Nothing => {}
                 TakeResult::Other if queue.collect() >= threshold as usize => return None,
-                // The slow path tells the queue pair, which must happen without a lock.
+                // The slow path reports to the queue pair, which must happen without a lock.
                 TakeResult::Other if queue.has_report() => return None,
                 TakeResult::Other => {}
             }

@@ -81,8 +81,8 @@ impl SpinPolicy {
         self.is_slow = spin.is_slow;
     }
 
-    /// Learns how long a waiter slept until an event woke it.
-    pub(super) fn learn_of_sleep(&mut self, time: Duration) {
+    /// Records how long a waiter slept until an event woke it.
+    pub(super) fn record_sleep(&mut self, time: Duration) {
         if time > SHORT_SLEEP {
             return;
         }
@@ -182,14 +182,14 @@ mod tests {
             (0..20).for_each(|_| spin_policy.learn(&spin_policy.spin(MAX_SPIN), false))
         };
         be_fruitless(&mut spin_policy);
-        spin_policy.learn_of_sleep(SHORT_SLEEP * 2);
+        spin_policy.record_sleep(SHORT_SLEEP * 2);
         assert_eq!(
             spin_policy.limit, MIN_SPIN,
             "such a sleep is longer than the wake-up of a peer"
         );
         let mut tries = Vec::new();
         for sleep in 0..5000 {
-            spin_policy.learn_of_sleep(SHORT_SLEEP);
+            spin_policy.record_sleep(SHORT_SLEEP);
             if spin_policy.limit == MAX_SPIN {
                 tries.push(sleep);
             }
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(tries, [0, 2, 5, 10, 19, 36, 69, 134, 263, 520, 1033, 2058, 3083, 4108]);
         spin_policy.learn(&spin_policy.spin(MAX_SPIN), true);
         be_fruitless(&mut spin_policy);
-        spin_policy.learn_of_sleep(SHORT_SLEEP);
+        spin_policy.record_sleep(SHORT_SLEEP);
         assert_eq!(spin_policy.limit, MAX_SPIN, "an answer resets the back-off");
     }
 

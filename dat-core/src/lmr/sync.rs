@@ -8,7 +8,7 @@ use crate::triplet::LmrTriplet;
 
 impl Ia {
     /// Makes local changes of the segments visible to RDMA reads of the peer that arrive later
-    /// (dat_lmr_sync_rdma_read(3DAT)). Needed only if the provider attribute says so, and harmless
+    /// (dat_lmr_sync_rdma_read(3DAT)). Needed only if the provider attribute is set, and harmless
     /// otherwise.
     ///
     /// # Errors

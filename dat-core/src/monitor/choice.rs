@@ -51,7 +51,7 @@ impl MonitorChoice {
         }
     }
 
-    /// Whether the counters of all objects are started when the objects are created.
+    /// Returns true if the counters of all objects are started when the objects are created.
     ///
     /// # Errors
     /// `DAT_INVALID_PARAMETER` if the value is not a word for yes or no.

@@ -1,4 +1,4 @@
-//! What has connections: an adapter of this crate, or a device that uses the provider contract without it.
+//! Owners of connections: an adapter of this crate, or a device that uses the provider contract without it.
 
 use std::sync::{Arc, Weak};
 

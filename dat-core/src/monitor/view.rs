@@ -1,4 +1,4 @@
-//! What a page shows. What is in it is not trusted.
+//! The content of a page, which is not trusted.
 
 use std::collections::HashMap;
 use std::time::Duration;

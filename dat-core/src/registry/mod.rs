@@ -92,7 +92,7 @@ struct Shared {
     allows_c_providers: AtomicBool,
     /// The compatibility mode of adapters whose names and lines give none.
     compat: OnceLock<CompatChoice>,
-    /// Reports whether the process shows a sign of a known program, if the owner can tell.
+    /// Reports whether the process shows a sign of a known program, if the owner can find out.
     signs: OnceLock<fn(&ProgramSign) -> bool>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A registry does not load C providers itself. The owner of a registry that [allows C
 //! providers](Registry::allow_c_providers) can load shared objects; the C libraries are such owners.
-//! [`Registry::find`] tells them what to load or open, and in which order, and keeps the results for the listing.
+//! [`Registry::find`] returns the candidates that they load or open, in order, and keeps the results for the listing.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -106,7 +106,7 @@ pub struct Candidate {
     pub parameters: String,
     /// The source of the choice of relaxed rules.
     pub(crate) compat: CompatChoice,
-    /// Whether readers see the adapter.
+    /// The parameters that decide whether readers see the adapter.
     pub(crate) monitor: MonitorChoice,
     /// The origin of the candidate.
     pub origin: EntryOrigin,
@@ -148,7 +148,7 @@ impl fmt::Debug for Candidate {
 pub struct OpenRequirements {
     /// The version of the API.
     pub version: ApiVersion,
-    /// Whether several threads will use the adapter; `None` if either is acceptable. Rust providers are thread-safe and
+    /// True if several threads will use the adapter; `None` if either is acceptable. Rust providers are thread-safe and
     /// satisfy both. A C provider satisfies the value that it is registered with; if no entry of the name does, a
     /// thread-safe one also serves a consumer that does not require thread safety.
     pub thread_safe: Option<bool>,

@@ -3,7 +3,7 @@
 use super::NamedAttr;
 use crate::Address;
 
-/// What an adapter is, and its limits (`DAT_IA_ATTR`; dat_ia_query(3DAT)). A provider
+/// The identity and the limits of an adapter (`DAT_IA_ATTR`; dat_ia_query(3DAT)). A provider
 /// names the fields that differ from [`Default`], so that it still compiles when one is added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IaAttributes {

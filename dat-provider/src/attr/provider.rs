@@ -26,7 +26,7 @@ pub enum EpCreator {
     Always,
 }
 
-/// Whether instances can share a protection zone (`DAT_PZ_SUPPORT`).
+/// The sharing of protection zones between instances (`DAT_PZ_SUPPORT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PzSupport {
     /// Each zone belongs to one open instance.
@@ -68,7 +68,7 @@ impl StreamMerging {
     }
 }
 
-/// What a provider offers beyond the limits of the adapter
+/// The properties of a provider, besides the limits of the adapter
 /// (`DAT_PROVIDER_ATTR`; dat_ia_query(3DAT)). A provider names the fields that differ from
 /// [`Default`], so that it still compiles when one is added.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub struct ProviderAttributes {
     pub supports_multipath: bool,
     /// Which side creates endpoints for public service points.
     pub ep_creator: EpCreator,
-    /// Whether protection zones can be shared between instances.
+    /// The sharing of protection zones between instances.
     pub pz_support: PzSupport,
     /// The buffer alignment with the best performance, in bytes; divides 256.
     pub optimal_buffer_alignment: u32,
@@ -125,7 +125,7 @@ pub struct ProviderAttributes {
     pub provider_specific: Vec<NamedAttr>,
 }
 
-/// What every provider offers with the core's help; nothing that is optional.
+/// The properties of every provider with the core's help, without anything that is optional.
 impl Default for ProviderAttributes {
     fn default() -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! What software that offers verbs needs of a provider, and DAT does not. `for_verbs` of each object leads to it. A
-//! provider for DAT implements nothing of this, and calls
+//! The part of the contract for software that offers verbs. `for_verbs` of each object leads to it. A provider for DAT
+//! implements nothing of this, and calls
 //! [`QueuePairSpec::check_needed_by_dat`](crate::QueuePairSpec::check_needed_by_dat).
 
 use std::net::{IpAddr, SocketAddr};
@@ -14,20 +14,20 @@ mod only_dat;
 pub use memory::{VerbsDomain, VerbsRegion, VerbsWindow};
 pub(crate) use only_dat::OnlyDat;
 
-/// What a specification of a queue pair has for verbs. The default is what DAT needs.
+/// The part of the specification of a queue pair for verbs. The default is what DAT needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerbsOptions {
-    /// What becomes of its receives when a connection is lost. Providers may have only the default, and refuse the
+    /// The policy for its receives when a connection is lost. Providers may have only the default, and refuse the
     /// others with `DAT_MODEL_NOT_SUPPORTED`.
     pub losses: LossPolicy,
-    /// For a queue pair that carries datagrams: where it receives them. Nothing if peers resolve its address, as with
+    /// For a queue pair that carries datagrams: where it receives them. `None` if peers resolve its address, as with
     /// DAT; the provider then chooses port and key. With a binding, the [prefix](crate::DATAGRAM_PREFIX) of a received
     /// datagram is the global route header of RoCE v2, and its completion has the [port of the
     /// sender](crate::Completion::datagram_port).
     pub binding: Option<DatagramBinding>,
 }
 
-/// What becomes of what is outstanding when a connection or an attempt ends that the owner of the queue pair did not
+/// The policy for outstanding operations when a connection or an attempt ends that the owner of the queue pair did not
 /// [disconnect](crate::QueuePair::disconnect).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LossPolicy {
@@ -65,8 +65,8 @@ pub enum BreakCause {
     Receive,
 }
 
-/// Where a queue pair receives datagrams that tells its peers itself: they make a [`RemoteAddress`] of it with
-/// [`VerbsAdapter::remote_address`], and resolve nothing.
+/// The port and key with which a queue pair receives datagrams, if its owner announces them to the peers: they make a
+/// [`RemoteAddress`] of them with [`VerbsAdapter::remote_address`], and resolve nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatagramBinding {
     /// The UDP port, at every address of the machine; 0 if the system chooses one.

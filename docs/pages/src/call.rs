@@ -66,7 +66,7 @@ fn udat() -> String {
 pub struct Argument {
     /// Its name in the prototype.
     pub name: String,
-    /// Whether it is an input or an output, and whether it may be NULL.
+    /// The direction, input or output, and whether it may be NULL.
     pub direction: Direction,
     /// Its description.
     pub text: String,

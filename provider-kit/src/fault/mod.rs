@@ -81,7 +81,7 @@ impl Faults {
         }
     }
 
-    /// Installs the handler if it is wanted and not yet installed.
+    /// Installs the handler if it is requested and not yet installed.
     pub fn apply(self) {
         if self == Self::Status {
             handler::install();

@@ -65,7 +65,7 @@ pub struct PollOutcome {
     pub again: bool,
     /// Changes when requests arrive or complete, in polls and in the thread.
     pub activity: u32,
-    /// Something may have completed.
+    /// True if something may have completed.
     pub is_active: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct PollOutcome {
 pub(crate) struct DriverPoll {
     /// A link is lent to polls.
     pub(crate) is_lent: bool,
-    /// Something has arrived over a link that is lent.
+    /// True if something has arrived over a lent link.
     pub(crate) has_found: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the oldest request waits for.
+//! The reason why the oldest request waits.
 
 use super::outbound::Rendezvous;
 use super::state::Protocol;

@@ -117,8 +117,8 @@ impl Outbound {
             && !self.peer_uses_srq
     }
 
-    /// Whether the peer has reported a receive for another message. It may have fewer than were used, because a request
-    /// that waits no more is sent without one.
+    /// Returns true if the peer has reported a receive for another message. It may have fewer than were used,
+    /// because a request that waits no more is sent without one.
     #[inline]
     pub(crate) fn has_credit(&self) -> bool {
         self.peer_posted.wrapping_sub(self.peer_receives_used) as i32 > 0

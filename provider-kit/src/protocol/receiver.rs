@@ -17,7 +17,7 @@ use crate::transfer::{self, AtomicOperation, LocalMemory};
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
-/// Whether the connection accepts a frame.
+/// The acceptance of a frame by the connection, or the reason against it.
 pub(super) type Accepted = Result<(), Refused>;
 
 /// The receiver of the frames of a connection.

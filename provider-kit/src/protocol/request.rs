@@ -64,7 +64,7 @@ impl PostedRequest {
         self.answer_length().is_some()
     }
 
-    /// Whether it has to wait until reads before it are answered: `unanswered` of them are not, and the peer takes
+    /// Returns true if it waits for the answers of reads before it: `unanswered` have none, and the peer takes
     /// `max_reads` at once.
     #[inline(always)]
     pub(super) fn waits_for_reads(&self, unanswered: u32, max_reads: impl Fn() -> u32) -> bool {

@@ -166,8 +166,8 @@ impl SendQueue {
         Some(oldest)
     }
 
-    /// Whether there are requests that [`pop_executed`](Self::pop_executed) does not take although they may have
-    /// ended.
+    /// Returns true if there are requests that [`pop_executed`](Self::pop_executed) does not take although they may
+    /// have ended.
     #[inline(always)]
     pub(crate) fn has_others(&self) -> bool {
         !self.waiting.is_empty() || !self.reads.is_empty()

@@ -24,9 +24,9 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection over a new link; `side` is what the handshake tells about this side, and `token` identifies the link
-    /// to the driver, which awaits it as the mode says. Not inlined, so that
-    /// the frames of callers do not hold it: consumers have threads with small stacks.
+    /// A connection over a new link; `side` is the result of the handshake for this side, and `token` identifies the
+    /// link to the driver, which awaits it as the mode says. Not inlined, so that the frames of callers do not hold
+    /// it: consumers have threads with small stacks.
     #[inline(never)]
     pub(super) fn new(
         stage: Stage,

@@ -55,7 +55,7 @@ pub(crate) struct WorkQueues {
     pub(crate) is_unreliable: bool,
     /// The fate of the receives when a connection is lost.
     pub(crate) losses: LossPolicy,
-    /// What the peer may do, if the memory permits it too.
+    /// The operations that the peer may do, if the memory permits them too.
     pub(crate) peer_privileges: Privileges,
     /// Requests wait for a receive of the peer for a limited time.
     pub(crate) limits_receive_wait: bool,

@@ -1,4 +1,4 @@
-//! What operators see of a queue pair. It is derived from the state that posts and polls keep anyway.
+//! The view of a queue pair for operators. It is derived from the state that posts and polls keep anyway.
 
 use dat_provider::{Activity, Service, Traffic, WaitCause};
 use dat_sync::SlabArc;

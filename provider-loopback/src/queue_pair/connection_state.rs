@@ -46,7 +46,7 @@ impl Connection {
     }
 }
 
-/// Whether the upcall `Established` was made.
+/// True if the upcall `Established` was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EstablishedReport {
     Pending,

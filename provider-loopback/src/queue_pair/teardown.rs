@@ -35,7 +35,7 @@ impl DeferredEnd {
     }
 }
 
-/// Whether the end is reported to a side.
+/// True if the end is reported to a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Report {
     Always,

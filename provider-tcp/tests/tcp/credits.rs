@@ -1,4 +1,4 @@
-//! A peer without credits learns of each new receive, by a reply or without one.
+//! A peer without credits is notified of each new receive, by a reply or without one.
 
 use dat_conformance::{drain, link, until};
 use dat_two_processes::NONE;

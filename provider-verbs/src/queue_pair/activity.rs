@@ -1,4 +1,4 @@
-//! What operators see of a queue pair. It is derived from the completions that were taken and, once a request makes no
+//! The view of a queue pair for operators. It is derived from the completions that were taken and, once a request makes no
 //! progress, from those that the device has.
 
 use dat_provider::status::Operation;

@@ -1,4 +1,4 @@
-//! What the last call for the activity of a queue pair has seen.
+//! The state of a queue pair at the last call for its activity.
 
 /// The requests then.
 #[derive(Clone, Copy, Debug, Default)]

@@ -62,7 +62,7 @@ pub(super) enum State {
     Connected(Attempt),
     /// The device's queue pair is in the error state; outstanding operations are being flushed.
     Ending(Attempt, End),
-    /// The identifier is kept until the other side has learned of the end.
+    /// The identifier is kept until the other side is notified of the end.
     Disconnected(#[expect(dead_code, reason = "it is only kept")] Option<cm::CmId>),
 }
 

@@ -12,7 +12,7 @@ use super::state::{Input, State, Step};
 use crate::error::{Error, Result};
 
 impl Identifier {
-    /// Binds it to a local address (rdma_bind_addr(3)). The port 0 stands for a free one, and the unspecified address for
+    /// Binds it to a local address (rdma_bind_addr(3)). The port 0 means a free one, and the unspecified address means
     /// all.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Identifier {
     }
 }
 
-/// Whether an address says nothing.
+/// Returns true if neither the address nor the port is specified.
 fn is_unknown(address: SocketAddr) -> bool {
     address.ip().is_unspecified() && address.port() == 0
 }

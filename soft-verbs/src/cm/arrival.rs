@@ -1,4 +1,4 @@
-//! What arrives from the peer.
+//! Messages of the peer, and the end of its link.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use super::link::{Arrival, Link};
 use super::message::{Message, Rejection, Terms, reason};
 use super::state::{Input, Report, State, Step};
 
-/// Why a service of datagrams was not found, as InfiniBand numbers it (SIDR).
+/// The numbers by which InfiniBand says why a service of datagrams was not found (SIDR).
 mod sidr {
     pub(super) const UNSUPPORTED: i32 = 1;
     pub(super) const REJECTED: i32 = 2;
 }
 
-/// What a failed attempt is reported with.
+/// The event that reports a failed attempt.
 struct Failure {
     kind: EventKind,
     status: i32,
@@ -65,7 +65,7 @@ impl Identifier {
         });
     }
 
-    /// Something has arrived on the link of this identifier.
+    /// Handles an arrival on the link of this identifier.
     pub(super) fn receive(self: &Arc<Self>, link: &Arc<Link>, arrival: Arrival) {
         let mut inner = self.inner.lock();
         if !inner.link.as_ref().is_some_and(|own| Arc::ptr_eq(own, link)) {
@@ -171,7 +171,7 @@ impl Identifier {
         }
     }
 
-    /// What the peer has offered.
+    /// The parameters that the peer has offered.
     fn answer(&self, inner: &Inner) -> Parameters {
         match &inner.theirs {
             None => Parameters::None,
@@ -189,7 +189,7 @@ impl Identifier {
     }
 }
 
-/// Whether an errno says that what answers there does not listen for requests.
+/// Returns true for the errno of a host that answers and has no listener for requests.
 fn is_refusal(errno: i32) -> bool {
     matches!(errno, libc::ECONNREFUSED | libc::ECONNRESET | libc::EPIPE | libc::EPROTO)
 }

@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How long a disconnection waits for its answer.
 const AGREEMENT: Duration = Duration::from_secs(30);
 
-/// What a side offers (`rdma_conn_param`).
+/// The parameters that a side offers (`rdma_conn_param`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectParameters<'a> {
     /// Data for the program of the peer.
@@ -47,7 +47,7 @@ pub struct ConnectParameters<'a> {
     pub retry_count: u8,
     /// How often the peer shall repeat a message for which there is no receive.
     pub rnr_retry_count: u8,
-    /// Whether the queue pair has a shared receive queue. Used without a queue pair of the identifier.
+    /// True if the queue pair has a shared receive queue. Used if the identifier has no queue pair.
     pub is_shared: bool,
     /// The number of the queue pair. Used without a queue pair of the identifier.
     pub number: u32,

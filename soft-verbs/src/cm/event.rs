@@ -66,7 +66,7 @@ impl EventKind {
     ];
 }
 
-/// What an event says about the peer. Data is empty if the peer has sent none.
+/// The parameters of the peer in an event. Data is empty if the peer has sent none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Parameters {
     /// Nothing.
@@ -76,32 +76,32 @@ pub enum Parameters {
     Data(Vec<u8>),
     /// A connection.
     Connection(ConnectionParameters),
-    /// Where datagrams go.
+    /// The destination of datagrams.
     Datagram(DatagramParameters),
 }
 
-/// What the peer of a connection offers, seen from this side.
+/// The offer of the peer of a connection, seen from this side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionParameters {
     /// Data of the program of the peer.
     pub private_data: Vec<u8>,
-    /// Number of reads and atomics that the peer wants to have in flight, so this side serves them.
+    /// Number of reads and atomics that the peer may have in flight, so this side serves them.
     pub responder_resources: u8,
     /// Number of reads and atomics that the peer serves at a time.
     pub initiator_depth: u8,
-    /// Whether the peer has flow control.
+    /// Not 0 if the peer has flow control.
     pub flow_control: u8,
     /// How often this side shall repeat a packet.
     pub retry_count: u8,
     /// How often this side shall repeat a message for which there is no receive.
     pub rnr_retry_count: u8,
-    /// Whether the queue pair of the peer has a shared receive queue.
+    /// True if the queue pair of the peer has a shared receive queue.
     pub is_shared: bool,
     /// The number of the queue pair of the peer.
     pub number: u32,
 }
 
-/// Where datagrams go.
+/// The destination of datagrams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatagramParameters {
     /// Data of the program of the peer.
@@ -117,7 +117,7 @@ pub struct DatagramParameters {
 }
 
 impl Terms {
-    /// What an event says of these terms of the peer.
+    /// The parameters of an event that reports these terms of the peer.
     pub(super) fn connection(&self) -> ConnectionParameters {
         ConnectionParameters {
             private_data: self.private_data.clone(),
@@ -154,7 +154,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// What happened.
+    /// The kind of the event.
     #[must_use]
     pub const fn kind(&self) -> EventKind {
         self.kind
@@ -178,7 +178,7 @@ impl Event {
         self.request.is_some().then_some(&self.target)
     }
 
-    /// What it says about the peer.
+    /// The parameters of the peer.
     #[must_use]
     pub const fn parameters(&self) -> &Parameters {
         &self.parameters

@@ -29,7 +29,8 @@ pub struct Identifier {
     acknowledged: Condvar,
 }
 
-/// What changes. Locks are taken in this order: this one, then those of a queue pair, a channel, or a link.
+/// The mutable state of an identifier. A thread that needs several locks takes this one before that of a queue pair, a
+/// channel or a link.
 pub(super) struct Inner {
     pub(super) state: State,
     pub(super) channel: Arc<EventChannel>,
@@ -43,9 +44,9 @@ pub(super) struct Inner {
     pub(super) queue_pair: Option<Arc<QueuePair>>,
     /// Until when a peer without a listener is asked again.
     pub(super) asks_until: Option<Instant>,
-    /// What this side has sent.
+    /// The terms that this side has sent.
     pub(super) own: Terms,
-    /// What the peer has sent.
+    /// The terms that the peer has sent.
     pub(super) theirs: Option<Terms>,
     pub(super) groups: Vec<Membership>,
     /// Number of requests that may wait for the program.
@@ -105,7 +106,7 @@ impl Identifier {
         self.qp_type
     }
 
-    /// Whether it looks up services of datagrams rather than connects.
+    /// Returns true if it looks up services of datagrams rather than connects.
     #[must_use]
     pub fn is_datagram(&self) -> bool {
         self.qp_type == QueuePairType::Ud
@@ -140,7 +141,7 @@ impl Identifier {
         self.inner.lock().peer
     }
 
-    /// Whether it is bound to the device: to an address, and not to a port alone.
+    /// Returns true if it is bound to the device: to an address, and not to a port alone.
     #[must_use]
     pub fn is_on_device(&self) -> bool {
         self.local_address().is_some_and(|local| !local.ip().is_unspecified())

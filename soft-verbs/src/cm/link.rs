@@ -19,13 +19,13 @@ pub(super) struct Link {
     socket: Socket,
     owner: Mutex<Owner>,
     watch: Mutex<Option<Watch>>,
-    /// What is sent when the connection is established.
+    /// The message to send when the connection is established.
     first: Mutex<Option<Message>>,
-    /// What has arrived and is not a whole message yet. Only the thread of the connection manager uses it.
+    /// The bytes of a message that has not arrived completely. Only the thread of the connection manager uses it.
     arrived: Mutex<Vec<u8>>,
 }
 
-/// What gets the messages of a link.
+/// The receiver of the messages of a link.
 #[derive(Clone)]
 pub(super) enum Owner {
     /// The request has not arrived.
@@ -34,7 +34,7 @@ pub(super) enum Owner {
     Identifier(Weak<Identifier>),
 }
 
-/// What arrives on a link.
+/// An arrival on a link.
 #[derive(Debug)]
 pub(super) enum Arrival {
     /// A message.

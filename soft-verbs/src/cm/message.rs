@@ -32,7 +32,7 @@ pub(super) enum Message {
     Request(Terms),
     /// Accepts the request.
     Response(Terms),
-    /// Rejects it, or gives it up.
+    /// Rejects or abandons it.
     Reject(Rejection),
     /// The connection is established.
     Ready,
@@ -42,7 +42,7 @@ pub(super) enum Message {
     Disconnected,
 }
 
-/// What a side offers.
+/// The terms that a side offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Terms {
     /// The number of the port space.
@@ -61,13 +61,13 @@ pub(super) struct Terms {
     pub(super) responder_resources: u8,
     /// Number of reads and atomics that it may have in flight.
     pub(super) initiator_depth: u8,
-    /// Whether it has flow control.
+    /// True if it has flow control.
     pub(super) flow_control: u8,
     /// How often the peer shall repeat a packet.
     pub(super) retry_count: u8,
     /// How often the peer shall repeat a message for which there is no receive.
     pub(super) rnr_retry_count: u8,
-    /// Whether its queue pair has a shared receive queue.
+    /// True if its queue pair has a shared receive queue.
     pub(super) is_shared: bool,
     /// The options of its vendor.
     pub(super) ece: Ece,

@@ -13,7 +13,7 @@
 //! # What differs from a device
 //! - Port numbers of different port spaces are independent only within a process.
 //! - The passive side of an identifier without a queue pair gets the event of the established connection when the active
-//!   side says so (rdma_establish(3)); a queue pair says so when the program takes the event.
+//!   side reports it (rdma_establish(3)); a queue pair reports it when the program takes the event.
 //! - A request that finds no listener is repeated for 0.4 s before it is reported as rejected.
 //! - Private data arrives with the length with which it was sent, without zeros behind it.
 

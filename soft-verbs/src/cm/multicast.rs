@@ -11,7 +11,7 @@ use super::state::State;
 use crate::address_handle::gid_of;
 use crate::error::{Error, Result};
 
-/// The number that stands for the queue pairs of all members.
+/// The number that denotes the queue pairs of all members.
 const ALL_MEMBERS: u32 = 0xff_ffff;
 
 /// A group of which an identifier is a member.

@@ -7,7 +7,7 @@ use super::state::State;
 use crate::error::{Error, Result};
 use crate::queue_pair::QueuePairType;
 
-/// What rdma_set_option(3) sets.
+/// The options that rdma_set_option(3) sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Options {
     pub(super) type_of_service: u8,

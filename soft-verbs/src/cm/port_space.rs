@@ -24,7 +24,7 @@ impl PortSpace {
         Self::ALL.into_iter().find(|space| *space as u32 == number)
     }
 
-    /// Whether its identifiers look up services of datagrams rather than connect.
+    /// Returns true if its identifiers look up services of datagrams rather than connect.
     #[must_use]
     pub const fn is_datagram(self) -> bool {
         matches!(self, Self::IpOverIb | Self::Udp)

@@ -19,9 +19,9 @@ const SYSTEM_BACKLOG: i32 = 1024;
 /// How an address is bound.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BindOptions {
-    /// Whether another identifier may be bound to the address.
+    /// True if another identifier may be bound to the address.
     pub(super) may_share: bool,
-    /// Whether `::` leaves out the addresses of IPv4; the default of the system if nothing is said.
+    /// True if `::` leaves out the addresses of IPv4; `None` is the default of the system.
     pub(super) is_family_only: Option<bool>,
 }
 
@@ -155,7 +155,7 @@ pub(super) fn connect_from(
     Ok((socket, bound, started))
 }
 
-/// Whether a socket that was writable is connected, or the error of the attempt.
+/// Checks that a socket that was writable is connected, or returns the error of the attempt.
 pub(super) fn outcome(socket: &Socket) -> io::Result<()> {
     if let Some(error) = socket.take_error()? {
         return Err(error);

@@ -41,7 +41,7 @@ pub(super) enum State {
     Destroyed,
 }
 
-/// What happens to an identifier: calls of the program, messages of the peer, and the end of the link.
+/// An input of the state machine: a call of the program, a message of the peer, or the end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum Input {
@@ -57,7 +57,7 @@ pub(super) enum Input {
     Destroy,
     /// The peer has accepted the request.
     PeerAccepts,
-    /// The peer has rejected the request, or given it up.
+    /// The peer has rejected or abandoned the request.
     PeerRejects,
     /// The peer considers the connection established.
     PeerIsReady,
@@ -69,7 +69,7 @@ pub(super) enum Input {
     PeerIsGone,
 }
 
-/// What follows.
+/// The result of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The call fails with `EINVAL`; a peer that sends this violates the protocol, and its message is ignored.
@@ -214,12 +214,12 @@ const FROM_CONNECTED: &[S] = &part::<{ STATES - S::Connected as usize }>(S::Conn
 static TABLE: [[Step; INPUTS]; STATES] = transition_table!(RULES, Rule, STATES, INPUTS);
 
 impl State {
-    /// What follows an input.
+    /// The result of an input in this state.
     pub(super) fn step(self, input: Input) -> Step {
         TABLE[self as usize][input as usize]
     }
 
-    /// Whether the identifier waits for the end of a connection, or has seen it.
+    /// Returns true if the identifier waits for the end of a connection, or has seen it.
     pub(super) const fn was_connected(self) -> bool {
         matches!(self, Self::Connected | Self::Leaving | Self::Left | Self::Ended)
     }

@@ -1,4 +1,4 @@
-//! What arrivals at a completion queue do.
+//! The part of a completion queue that arrivals use.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ pub(super) const ANY: u8 = 1;
 /// The next completion that is solicited or has failed makes an event.
 pub(super) const SOLICITED: u8 = 2;
 
-/// What arrivals do.
+/// The part of a completion queue that arrivals use.
 pub(super) struct Arrivals {
     pub(super) context: Arc<Context>,
     pub(super) channel: Option<Arc<CompletionChannel>>,
     pub(super) user: AtomicU64,
-    /// What the next completion must be to make an event.
+    /// The next completion that makes an event: [`NOTHING`], [`ANY`] or [`SOLICITED`].
     pub(super) armed: SwapWord,
     pub(super) has_overflowed: AtomicBool,
     /// Completions of this crate, and whether there are any.

@@ -6,7 +6,7 @@ use dat_provider::{IncomingRequest, ListenSink};
 
 use super::Engine;
 
-/// What the side that connects says of itself.
+/// The private data of the side that connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dial {
     /// The number of the queue pair that is meant.
@@ -37,7 +37,7 @@ impl Dial {
         bytes
     }
 
-    /// What private data says; `None` if it is not that of a connection by number.
+    /// Decodes private data; `None` if no connection by number has sent it.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (magic, rest) = bytes.split_first_chunk::<8>()?;
         let (to, rest) = rest.split_first_chunk()?;
@@ -50,10 +50,10 @@ impl Dial {
     }
 }
 
-/// Why a request by number is rejected: the private data of the rejection.
+/// The private data that rejects a request without a number, as text for its program.
 pub(crate) const NOT_BY_NUMBER: &[u8] =
     b"this port belongs to queue pairs of verbs; connect to one by its number";
-/// As [`NOT_BY_NUMBER`].
+/// The private data that rejects a request for a number that no queue pair has.
 pub(crate) const NO_QUEUE_PAIR: &[u8] = b"there is no queue pair with this number";
 
 /// Receives the requests of the listeners whose ports are in the numbers of queue pairs.

@@ -1,4 +1,4 @@
-//! What `dat top` shows of the device.
+//! The device in the view of `dat top`.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Device for Engine {
 }
 
 impl QueuePair {
-    /// What it does, if it is connected or connects. Its state is that of an endpoint of DAT.
+    /// Its activity, if it is connected or connects. Its state is that of an endpoint of DAT.
     fn observe(&self) -> Option<Observation> {
         let attributes = self.query();
         let activity = self.activity();

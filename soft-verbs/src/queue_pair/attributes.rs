@@ -74,7 +74,7 @@ pub struct QueuePairCapacity {
 }
 
 bitflags! {
-    /// Which attributes a call sets (`ibv_qp_attr_mask`).
+    /// The attributes that a call sets (`ibv_qp_attr_mask`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AttributeMask: u32 {
         /// `qp_state`.

@@ -17,7 +17,7 @@ use crate::request::{Destination, SendOperation, SendRequest};
 /// The index in the number of a queue pair for datagrams. Those of connections are greater.
 pub(crate) const INDEX: u32 = 1;
 
-/// The key that stands for the one of the sending queue pair.
+/// The key that denotes the key of the sending queue pair.
 const OWN_KEY: u32 = 1 << 31;
 
 /// The number of the queue pair that receives at a UDP port.
@@ -86,7 +86,7 @@ impl QueuePair {
         self.kit.for_verbs().leave_group(group, at).map_err(Error::from)
     }
 
-    /// The address of a group, and the unspecified one of the same family, which stands for every interface.
+    /// The address of a group, and the unspecified one of the same family, which denotes every interface.
     fn group(&self, gid: &[u8; 16]) -> Result<(IpAddr, IpAddr)> {
         let group = address_of(gid);
         if self.kind() != QueuePairType::Ud || !group.is_multicast() {

@@ -1,4 +1,4 @@
-//! What a failure causes: the queue pair gets into the state ERR, and the rest is flushed.
+//! Failures: the queue pair gets into the state ERR, and all other requests are flushed.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct Special {
     pub(super) is_reported: bool,
 }
 
-/// What it is.
+/// The operation of a [`Special`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SpecialKind {
     /// A bind.
@@ -185,7 +185,7 @@ impl QueuePair {
     }
 }
 
-/// How long a request is repeated that the peer does not acknowledge; `None` is for ever.
+/// The time for which a request is repeated that the peer does not acknowledge; without limit if `None`.
 pub(super) fn repetition(attributes: &QueuePairAttributes) -> Option<Duration> {
     let once = Duration::from_nanos(4096 << attributes.timeout.min(31));
     (attributes.timeout != 0).then(|| once * (u32::from(attributes.retry_cnt) + 1))

@@ -12,11 +12,11 @@ use super::role::Role;
 use super::{Control, QueuePair, QueuePairAttributes, QueuePairState, QueuePairType};
 use crate::engine::dial::{Dial, NO_QUEUE_PAIR};
 
-/// How soon a queue pair that is not ready to send looks for what has arrived.
+/// The time until a queue pair that is not ready to send first checks for arrivals.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 /// How long a side that connects waits before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long the peer is given at least.
+/// The shortest time that a peer has for its answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How far the connection is.
@@ -38,7 +38,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Whether there is a connection, or was one.
+    /// Returns true if there is a connection, or was one.
     pub(super) const fn was_up(self) -> bool {
         matches!(self, Self::Up | Self::Lost)
     }
@@ -58,14 +58,14 @@ pub(super) struct Link {
     pub(super) round: u64,
     /// It is lost, and requests are outstanding, which fail later.
     pub(super) is_repeating: bool,
-    /// When an attempt by number is repeated no more.
+    /// The time after which an attempt by number is not repeated.
     deadline: Option<Instant>,
     /// A request by number that came before this side was ready.
     incoming: Option<(Dial, Arc<dyn Responder>)>,
 }
 
 impl Link {
-    /// Whether that is the latest attempt, or its connection.
+    /// Returns true if that is the latest attempt, or its connection.
     pub(super) const fn is_attempt(&self, attempt: u64) -> bool {
         self.attempt == attempt
     }
@@ -108,8 +108,8 @@ impl ConnectionSink for LinkSink {
     }
 }
 
-/// How long a peer may take to answer, by the attributes: `None` is for ever. An unreliable queue pair has no such
-/// attributes, and its requests are lost then.
+/// The time that a peer has for its answer, from the attributes; unlimited if `None`. An unreliable queue pair has no
+/// such attributes, and its requests are lost then.
 fn patience(kind: QueuePairType, attributes: &QueuePairAttributes) -> Option<Duration> {
     if kind != QueuePairType::Rc {
         return Some(PATIENCE);

@@ -57,22 +57,22 @@ use inline::InlineRing;
 use itself::Twin;
 use link::Link;
 
-/// What a queue pair is created with (`ibv_qp_init_attr`).
+/// The parameters with which a queue pair is created (`ibv_qp_init_attr`).
 #[derive(Clone, Debug)]
 pub struct QueuePairInit {
     /// Returned in asynchronous events.
     pub user: u64,
-    /// Where requests complete.
+    /// The queue of the completions of requests.
     pub send_queue: Arc<CompletionQueue>,
-    /// Where receives complete.
+    /// The queue of the completions of receives.
     pub receive_queue: Arc<CompletionQueue>,
-    /// Where receives are taken from, instead of a queue of its own.
+    /// The shared queue from which receives are taken, instead of a queue of its own.
     pub shared_receives: Option<Arc<SharedReceiveQueue>>,
     /// Its size.
     pub capacity: QueuePairCapacity,
     /// Its type.
     pub kind: QueuePairType,
-    /// Whether every request completes (`sq_sig_all`).
+    /// True if every request generates a completion (`sq_sig_all`).
     pub signals_all: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct QueuePair {
     is_open: AtomicBool,
     /// Receives go to the engine as they are posted.
     takes_receives: AtomicBool,
-    /// What sends if the queue pair is connected to itself.
+    /// The queue pair of the engine that sends if this one is connected to itself.
     twin: Mutex<Option<Twin>>,
     inline: BiasedLock<Option<InlineRing>>,
     posting: Mutex<Posting>,
@@ -118,9 +118,9 @@ struct Control {
     link: Link,
     /// Binds and local invalidations that were posted to the engine, the oldest first.
     special: VecDeque<Special>,
-    /// Something has arrived in the state RTR.
+    /// True if something has arrived in the state RTR.
     has_arrival: bool,
-    /// The event of the drained queue is wanted.
+    /// True if the event of the drained queue is requested.
     reports_drained: bool,
 }
 
@@ -137,7 +137,7 @@ impl QueuePair {
         &self.domain
     }
 
-    /// What it was created with; the sizes are those that it has.
+    /// The parameters with which it was created, with the sizes that it has.
     #[must_use]
     pub const fn init(&self) -> &QueuePairInit {
         &self.init
@@ -176,7 +176,7 @@ impl QueuePair {
         QueuePairAttributes { qp_state: state, cur_qp_state: state, sq_draining, ..attributes }
     }
 
-    /// What it does, for operators.
+    /// Its activity, for operators.
     pub(crate) fn activity(&self) -> Activity {
         self.kit.activity()
     }
@@ -238,12 +238,12 @@ impl QueuePair {
         control.attributes.qp_state = state;
     }
 
-    /// Whether requests that were posted before the state SQD have not completed.
+    /// Returns true if requests that were posted before the state SQD have not completed.
     fn is_draining(&self) -> bool {
         self.posting.lock().to_drain != 0 || self.outstanding_requests() != 0
     }
 
-    /// From now on posts are looked at.
+    /// Makes later posts take the path that checks the state.
     fn close_gates(&self) {
         let _posting = self.posting.lock();
         self.is_open.store(false, Ordering::Release);

@@ -8,7 +8,7 @@ use super::{Posting, QueuePair, transition};
 use crate::async_event::AsyncEventType;
 use crate::error::{Error, Result};
 
-/// How often a draining queue is looked at.
+/// The time between two checks of a draining queue.
 const DRAIN_CHECK: Duration = Duration::from_millis(1);
 
 impl QueuePair {
@@ -59,7 +59,7 @@ impl QueuePair {
         Ok(())
     }
 
-    /// What the engine does by the attributes of a connection.
+    /// Passes the attributes of a connection to the engine.
     fn apply_rules(&self, attributes: &QueuePairAttributes, mask: AttributeMask) -> Result<()> {
         if mask.contains(AttributeMask::ACCESS_FLAGS) && self.kind() != QueuePairType::Ud {
             self.kit.for_verbs().set_peer_privileges(attributes.qp_access_flags.privileges())?;
@@ -111,7 +111,7 @@ impl QueuePair {
         }
     }
 
-    /// Lets the posted requests finish; new ones wait.
+    /// Holds back new requests until the posted ones have completed.
     fn drain(&self) {
         let mut posting = self.posting.lock();
         posting.to_drain = posting.held.len();

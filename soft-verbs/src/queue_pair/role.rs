@@ -1,8 +1,8 @@
-//! Which side of a connection by number connects.
+//! The roles of the two sides of a connection by number.
 
 use std::cmp::Ordering;
 
-/// What a side does. Both sides decide from the same two names, so they never do the same.
+/// The role of a side. Both sides decide from the same two names, so they never do the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// It connects to the other side.

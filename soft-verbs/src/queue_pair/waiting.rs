@@ -76,7 +76,7 @@ impl QueuePair {
                 _ => is_draining && phase.was_up(),
             };
             let is_err = control.state == QueuePairState::Err;
-            // A lost connection looks at each request.
+            // A lost connection checks each request.
             let opens = is_err || phase == Phase::Up;
             drop(control);
             if !may_pass || posting.is_passing {

@@ -90,7 +90,7 @@ fn the_end_of_a_request_rejects_it_and_that_of_a_connection_disconnects() {
 }
 
 #[test]
-fn a_request_that_was_given_up_is_reported_and_cannot_be_accepted() {
+fn an_abandoned_request_is_reported_and_cannot_be_accepted() {
     let mut sides = Sides::new(PortSpace::Tcp);
     let passive = sides.request(&ConnectParameters::default());
     sides.active.destroy().expect("alive");

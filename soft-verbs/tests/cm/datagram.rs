@@ -10,10 +10,10 @@ use crate::sides::*;
 #[test]
 fn a_service_of_datagrams_is_found() {
     let mut sides = Sides::new(PortSpace::Udp);
-    let wanted = ConnectParameters { private_data: b"who", number: 5, ..Default::default() };
+    let wanted = ConnectParameters { private_data: b"name", number: 5, ..Default::default() };
     let passive = sides.request(&wanted);
     let Parameters::Datagram(seen) = &sides.requested else { panic!("a connection") };
-    assert_eq!((&seen.private_data[..], seen.number), (&b"who"[..], 5));
+    assert_eq!((&seen.private_data[..], seen.number), (&b"name"[..], 5));
     let answer = ConnectParameters { private_data: b"me", number: 6, ..Default::default() };
     passive.accept(Some(&answer)).expect("a request waits");
     let event = expect(&sides.here, EventKind::Established);

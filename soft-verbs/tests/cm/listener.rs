@@ -20,7 +20,7 @@ fn a_bound_identifier_that_does_not_listen_rejects() {
 }
 
 #[test]
-fn what_speaks_another_protocol_is_no_listener() {
+fn a_server_of_another_protocol_is_not_a_listener() {
     let other = TcpListener::bind(at(0)).expect("free");
     let address = other.local_addr().expect("bound");
     let server = std::thread::spawn(move || {
@@ -92,7 +92,7 @@ fn a_wildcard_of_ipv6_takes_requests_of_ipv4() {
 }
 
 #[test]
-fn port_spaces_are_told_apart() {
+fn port_spaces_are_distinguished() {
     let sides = Sides::new(PortSpace::Udp);
     let (channel, id) = identifier(PortSpace::Tcp);
     resolve(&channel, &id, sides.active.peer_address().expect("resolved"));

@@ -26,7 +26,7 @@ pub(crate) fn identifier(space: PortSpace) -> (Arc<EventChannel>, Arc<Identifier
     (channel, id)
 }
 
-/// Whether an event waits.
+/// Returns true if an event waits.
 pub(crate) fn is_readable(channel: &EventChannel) -> bool {
     wait(channel, Timespec { tv_sec: 0, tv_nsec: 0 })
 }

@@ -79,7 +79,7 @@ fn a_datagram_with_another_key_is_dropped() {
     send(&one, other.qp.number(), KEY + 1, SendOperation::Send, one.sge(0, 5)).expect("posted");
     assert_eq!(one.brief(1), [(1, WcStatus::SUCCESS)]);
     other.expect_nothing();
-    // The highest bit stands for the key of the sender.
+    // The highest bit denotes the key of the sender.
     send(&one, other.qp.number(), 1 << 31, SendOperation::Send, one.sge(0, 5)).expect("posted");
     assert_eq!(other.brief(1), [(1, WcStatus::SUCCESS)]);
     let attributes = QueuePairAttributes { qkey: KEY + 1, ..QueuePairAttributes::default() };

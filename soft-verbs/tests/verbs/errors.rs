@@ -86,7 +86,7 @@ fn a_peer_that_is_gone_leaves_receives_and_fails_requests_after_their_retries() 
     one.receive(1, one.sge(0, 64));
     other.post(9, SendOperation::Write(one.remote(0)), other.sge(0, 8));
     other.done(1);
-    other.qp.destroy().expect("in use by nobody");
+    other.qp.destroy().expect("nothing uses it");
     one.expect_nothing();
     let begun = Instant::now();
     one.post(2, SendOperation::Send, one.sge(0, 8));
@@ -107,7 +107,7 @@ fn requests_to_a_peer_that_is_gone_are_flushed_in_the_error_state() {
     one.receive(1, one.sge(0, 64));
     // It has no receive, so this is outstanding when it goes.
     one.post(2, SendOperation::Send, one.sge(0, 8));
-    other.qp.destroy().expect("in use by nobody");
+    other.qp.destroy().expect("nothing uses it");
     one.post(3, SendOperation::Write(other.remote(0)), one.sge(0, 8));
     one.expect_nothing();
     one.move_to(QueuePairState::Err).expect("from every state");
@@ -148,7 +148,7 @@ fn requests_complete_in_the_order_of_the_posts_when_the_queue_pair_is_flushed() 
 fn towards_nobody(kind: QueuePairType) -> [Side; 2] {
     let [one, other] = [Side::new(kind), Side::new(kind)];
     let number = other.qp.number();
-    other.qp.destroy().expect("in use by nobody");
+    other.qp.destroy().expect("nothing uses it");
     one.init();
     connected_to(&one, number);
     [one, other]

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::world::{QUEUE, QUEUE_PAIR, Side, connected, connected_to, pair};
 
-/// Whether the descriptor becomes readable within some milliseconds.
+/// Returns true if the descriptor becomes readable within some milliseconds.
 fn is_readable(descriptor: impl AsFd) -> bool {
     let wait = Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
     let mut fds = [PollFd::new(&descriptor, PollFlags::IN)];

@@ -105,7 +105,7 @@ fn a_receive_that_was_posted_before_is_always_found() {
 }
 
 #[test]
-fn a_message_that_is_repeated_for_ever_waits() {
+fn a_message_that_is_repeated_without_limit_waits() {
     let [one, other] = pair(7, TEN_MICROSECONDS);
     one.post(1, SendOperation::Send, one.sge(0, 8));
     std::thread::sleep(Duration::from_millis(300));
@@ -125,7 +125,7 @@ fn a_write_with_immediate_data_needs_a_receive_too() {
 }
 
 #[test]
-fn a_shared_queue_without_receives_is_no_receive() {
+fn a_shared_queue_without_receives_does_not_provide_one() {
     for length in [8, 48 << 10] {
         let (other, shared) = sharing();
         let [one, other] = connect([Side::new(QueuePairType::Rc), other], 2, FORTY_MILLISECONDS);

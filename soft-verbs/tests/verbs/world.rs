@@ -197,7 +197,7 @@ impl Side {
         self.done(1)[0]
     }
 
-    /// The next completions, without what tests seldom look at.
+    /// The next completions, without the fields that tests seldom check.
     pub(crate) fn brief(&self, count: usize) -> Vec<(u64, WcStatus)> {
         self.done(count).iter().map(|one| (one.wr_id, one.status)).collect()
     }

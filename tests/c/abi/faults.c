@@ -35,7 +35,7 @@ static DAT_RETURN create(enum kind kind, DAT_HANDLE *made)
 static const enum kind order[] = {KIND_PZ, KIND_CNO, KIND_EVD, KIND_SRQ, KIND_EP, KIND_PSP};
 #define STEPS (sizeof order / sizeof *order)
 
-/* Whether the N-th creation, if there is one, failed as it should. */
+/* Returns whether the N-th creation, if there is one, failed as it should. */
 static int nth_fails(int nth)
 {
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;

@@ -154,7 +154,7 @@ static void use_inherited(void)
     REFUSED(dat_ia_close(set[KIND_IA], DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* Whether the adapter can be opened here. */
+/* Returns whether the adapter can be opened here. */
 static int is_there(char *name)
 {
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;

@@ -110,7 +110,7 @@ static void lose(DAT_NAME_PTR adapter, size_t length)
     }
 }
 
-/* Whether the handler of the program gets a fault of the program. */
+/* Returns whether the handler of the program gets a fault of the program. */
 static int faults(void)
 {
     char *volatile nowhere = (char *)(uintptr_t)0x050000000000;

@@ -96,7 +96,7 @@ static void cycle_region(void)
     MUST(dat_lmr_free(lmr));
 }
 
-/* Whether a file of a thread of this process begins with a text; returns the rest in `rest`. */
+/* Returns whether a file of a thread of this process begins with a text; writes the rest to `rest`. */
 static int thread_says(const char *thread, const char *file, const char *text, char *rest, size_t size)
 {
     char path[300], line[300];

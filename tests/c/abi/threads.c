@@ -57,7 +57,7 @@ static int is_synchronous(int number)
            number == SIGTRAP || number == SIGSYS;
 }
 
-/* Whether a program can block a signal. The C library keeps some for itself: two of glibc, three of musl. */
+/* Returns whether a program can block a signal. The C library keeps some for itself: two of glibc, three of musl. */
 static int can_be_blocked(int number)
 {
     sigset_t every;

@@ -25,7 +25,7 @@ static int result_is_untouched(void)
     return 1;
 }
 
-/* Whether a text begins with the name of the call, as programs write it. */
+/* Returns whether a text begins with the name of the call, as programs write it. */
 static int names(const char *text, const char *call)
 {
     if (strcmp(call, "dat_ia_openv") == 0)

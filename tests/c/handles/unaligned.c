@@ -70,7 +70,7 @@ static DAT_RETURN call_at(const struct call *call, int moved, size_t offset)
     return code;
 }
 
-/* Whether two calls wrote the same word. Handles, contexts and addresses differ between objects. */
+/* Returns whether two calls wrote the same word. Handles, contexts and addresses differ between objects. */
 static int is_same(const unsigned char *one, const unsigned char *other)
 {
     static const unsigned char unwritten[4] = {BEFORE, BEFORE, BEFORE, BEFORE};
@@ -100,7 +100,7 @@ static const struct padding {
     TAIL(dat_psp_query, DAT_PSP_PARAM, psp_flags),
 };
 
-/* Whether a word of the result of a call is padding. */
+/* Returns whether a word of the result of a call is padding. */
 static int is_padding(const char *call, size_t at)
 {
     for (size_t i = 0; i < sizeof paddings / sizeof *paddings; i++)

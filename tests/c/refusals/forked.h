@@ -20,8 +20,8 @@ static char is_own[1024];
 static struct page *fork_page;
 static char *fork_adapter;
 
-/* Whether a descriptor may be there in a child: no file, what was there before, a copy of /dev/null, or what is closed
- * at once and has no peer: a file of the system, or the socket with which the C library lists the interfaces. */
+/* Returns whether a descriptor may be there in a child: no file, one that was there before, a copy of /dev/null, or one
+ * that is closed at once and has no peer: a file of the system, or the socket with which the C library lists the interfaces. */
 static int is_harmless(int fd)
 {
     static const char *const folders[] = {"/dev/null", "/proc/", "/sys/", "/etc/"};

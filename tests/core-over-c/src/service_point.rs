@@ -39,7 +39,7 @@ pub struct PspParam {
     pub qualifier: u64,
     /// The dispatcher for requests.
     pub evd: Evd,
-    /// Whether the consumer or the provider creates the endpoints.
+    /// The creator of the endpoints: the consumer or the provider.
     pub ep_provision: EpProvision,
 }
 

@@ -138,7 +138,7 @@ unsafe fn resolve(
     Ok(results.into_iter().rev().fold(null_mut(), link))
 }
 
-/// Whether the hints ask for datagrams.
+/// Returns true if the hints request datagrams.
 fn is_datagram(hints: &rdma_addrinfo) -> bool {
     match hints.ai_qp_type {
         0 => hints.ai_port_space == RDMA_PS_UDP as c_int,

@@ -24,14 +24,14 @@ struct Whole {
     extra: Mutex<Extra>,
 }
 
-/// What the structure of C does not have.
+/// The state that the structure of C does not have.
 #[derive(Default)]
 pub(super) struct Extra {
     /// It has a channel of its own, and its calls wait for their event.
     is_synchronous: bool,
     /// With what the queue pairs of requests are created (rdma_create_ep(3)).
     pub(super) requests: Option<RequestInit>,
-    /// What precedes the private data of the program (`ai_connect`).
+    /// The bytes before the private data of the program (`ai_connect`).
     pub(super) connect_data: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Id<'a> {
         unsafe { &(*self.whole).core }
     }
 
-    /// What the structure of C does not have.
+    /// The state that the structure of C does not have.
     pub(super) fn extra(self) -> MutexGuard<'a, Extra> {
         // SAFETY: it is alive; the field never changes its place.
         unsafe { &(*self.whole).extra }.lock()
@@ -86,7 +86,7 @@ impl<'a> Id<'a> {
         call(unsafe { &mut (*self.whole).c })
     }
 
-    /// Whether its calls wait for their event.
+    /// True if its calls wait for their event.
     pub(super) fn is_synchronous(self) -> bool {
         self.extra().is_synchronous
     }

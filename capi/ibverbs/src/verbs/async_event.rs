@@ -37,7 +37,7 @@ fn element(element: AsyncElement) -> *mut c_void {
     }
 }
 
-/// What the program has not acknowledged of the object of an event.
+/// The events of an object that the program has not acknowledged.
 ///
 /// # Safety
 /// The object must be alive.

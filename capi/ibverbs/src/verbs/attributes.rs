@@ -1,4 +1,4 @@
-//! What a device and its port are (ibv_query_device(3), ibv_query_device_ex(3), ibv_query_port(3)).
+//! The attributes of a device and its port (ibv_query_device(3), ibv_query_device_ex(3), ibv_query_port(3)).
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;

@@ -26,7 +26,7 @@ pub(crate) struct Cq {
     pub(crate) current: WorkCompletion,
     /// When it was taken, by the monotonic clock and the real-time clock, if the program requested times.
     pub(crate) times: [u64; 2],
-    /// Whether it did.
+    /// True if the program requested times.
     pub(crate) is_timed: bool,
 }
 

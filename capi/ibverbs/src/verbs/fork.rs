@@ -19,7 +19,7 @@ pub extern "C" fn ibv_fork_init() -> c_int {
     0
 }
 
-/// Whether `ibv_fork_init` was called: `IBV_FORK_DISABLED` before, `IBV_FORK_UNNEEDED` afterwards.
+/// `IBV_FORK_DISABLED` before `ibv_fork_init`, `IBV_FORK_UNNEEDED` afterwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_is_fork_initialized() -> c_int {
     if IS_PREPARED.load(Ordering::Relaxed) { UNNEEDED } else { DISABLED }

@@ -97,7 +97,7 @@ pub(crate) fn fill(qp: &mut ibv_qp_ex, _wanted: u64) {
     qp.wr_atomic_write = Some(atomic_write);
 }
 
-/// What the thread builds.
+/// The request that the thread builds.
 ///
 /// # Safety
 /// The queue pair must be alive, and the thread between start and complete; the result is used until the call returns.
@@ -119,7 +119,7 @@ unsafe fn begin(qp: *mut ibv_qp_ex, operation: SendOperation<'static>) {
     let wr_id = unsafe { (*qp).wr_id };
     // SAFETY: as above.
     let flags = unsafe { (*qp).wr_flags };
-    // Whether data is inline is said by the call that sets it.
+    // The call that sets data decides whether it is inline.
     let flags = SendFlags::from_bits_truncate(flags) - SendFlags::INLINE;
     let segments = (content.segments.len(), 0);
     content.requests.push(Request {

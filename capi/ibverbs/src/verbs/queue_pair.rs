@@ -216,7 +216,7 @@ pub extern "C" fn ibv_query_ece(_qp: *mut ibv_qp, _ece: *mut ibv_ece) -> c_int {
     guard::status(|| Err(UNSUPPORTED))
 }
 
-/// Whether the bytes of an operation arrive in order: 0, which promises nothing.
+/// The flags of operations whose bytes arrive in order: 0, because there is no such guarantee.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_query_qp_data_in_order(
     _qp: *mut ibv_qp,

@@ -16,7 +16,7 @@ use super::post::segments;
 use crate::guard::{self, Failure, INVALID, Result, UNSUPPORTED};
 use crate::object::{self, fields_of};
 
-/// What `ibv_rereg_mr` changes.
+/// The attributes that `ibv_rereg_mr` changes.
 const CHANGE_TRANSLATION: c_int = 1;
 const CHANGE_PD: c_int = 1 << 1;
 const CHANGE_ACCESS: c_int = 1 << 2;

@@ -20,7 +20,7 @@ struct Mw {
 
 fields_of!(ibv_mw as Mw: core: Arc<Window>);
 
-/// What a window is bound to.
+/// The memory to which a window is bound.
 ///
 /// # Safety
 /// The region of the bind, if there is one, must be alive.

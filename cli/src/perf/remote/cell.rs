@@ -21,7 +21,7 @@ pub(super) struct Cell<'a> {
     pub(crate) size: u64,
     pub(crate) slots: u64,
     pub(crate) stride: u64,
-    /// What is sent, written, or read into; the first slot of `back` takes echoes.
+    /// The memory that is sent, written, or read into; the first slot of `back` takes echoes.
     own: Buffer,
     back: Buffer,
     local: Vec<LmrTriplet>,

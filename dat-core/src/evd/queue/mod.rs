@@ -295,7 +295,7 @@ impl Queue {
         self.held.has_report()
     }
 
-    /// The call that tells a queue pair, to be made after the lock is released.
+    /// The report to a queue pair, to be made after the lock is released.
     pub(super) fn next_report(&mut self) -> Option<Report> {
         self.held.next_report()
     }

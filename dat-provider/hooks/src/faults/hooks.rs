@@ -1,4 +1,4 @@
-//! What the faults do to an adapter and its queue pairs.
+//! The effects of faults on an adapter and its queue pairs.
 
 use std::sync::{Arc, OnceLock, Weak};
 

@@ -27,7 +27,7 @@ use hooks::TraceHooks;
 /// Receives the records. It is called inside the calls and upcalls, from any thread, possibly while
 /// the consumer's side holds locks: it must be quick and must not call DAT.
 pub trait TraceSink: Send + Sync {
-    /// Returns true if records are wanted now; called before each one is made.
+    /// Returns true if the sink takes records now; called before each one is made.
     fn is_on(&self) -> bool {
         true
     }

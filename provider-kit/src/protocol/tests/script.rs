@@ -105,7 +105,7 @@ pub(super) struct Scenario {
     pub(super) is_fast: bool,
     /// True if the frames of the handshake are delivered between the posts.
     pub(super) has_handshake: bool,
-    /// Whether messages are offered, and whether a fetch may fail.
+    /// True if messages are offered, and true if a fetch may fail.
     pub(super) offers: Option<bool>,
     /// True if RDMA operations may be executed directly.
     pub(super) accesses: bool,

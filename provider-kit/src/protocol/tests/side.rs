@@ -55,7 +55,7 @@ pub(super) struct Side {
     pub(super) has_read: bool,
 }
 
-/// Whether a shared receive queue has resumed a side.
+/// True if a shared receive queue has resumed a side.
 #[derive(Default)]
 struct Resumed(AtomicBool);
 

@@ -39,7 +39,7 @@ pub(super) struct Wire {
 /// What a link can do besides writing frames.
 pub(super) struct Stub {
     pub(super) choices: Choices,
-    /// Whether it offers messages, and whether a fetch may fail.
+    /// True if it offers messages, and true if a fetch may fail.
     pub(super) offers: Option<bool>,
     pub(super) accesses: bool,
     pub(super) piece: u64,

@@ -9,11 +9,11 @@ use crate::progress::{LeaseEnd, LeaseHistory};
 use crate::progress_mode::ProgressMode;
 use crate::work_queues::WorkQueues;
 
-/// Whether the sockets are lent.
+/// The lease of the sockets to pollers.
 pub(super) struct Lease {
     is_lent: bool,
     history: LeaseHistory,
-    /// How often the completion queues had been polled when the driver last looked.
+    /// The number of polls of the completion queues at the last check of the driver.
     polls_seen: u64,
 }
 

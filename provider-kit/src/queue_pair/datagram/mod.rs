@@ -5,11 +5,11 @@
 //! ([`protocol::datagram`](crate::protocol::datagram)). It is received into memory of the queue pair, and copied to the
 //! oldest receive once it is found to be genuine, so a stranger writes nowhere.
 //!
-//! To resolve an address, a link to the listener is connected as for a connection. The two sides tell each other port
+//! To resolve an address, a link to the listener is connected as for a connection. The two sides exchange port
 //! and key in the handshake, and close the link.
 //!
-//! A queue pair whose owner tells the peers its port and key has one socket for every address instead, and one for each
-//! multicast group, all of which receive at the same port: a datagram for a group reaches all of them.
+//! A queue pair whose owner announces its port and key to the peers has one socket for every address instead, and one
+//! for each multicast group, all of which receive at the same port: a datagram for a group reaches all of them.
 //!
 //! # Modules
 //! - `handle`, `create`: the object of the contract; `address`: a destination; `sockets`: the sockets.
@@ -143,7 +143,7 @@ impl DatagramQp {
         result
     }
 
-    /// Tells the driver which events of the sockets to wait for. Returns whether pollers do not know one of them, which
+    /// Updates the events for which the driver waits. Returns true if pollers do not know one of the sockets, which
     /// the caller [announces](Self::announce_sockets) without the lock.
     fn update_interest(&self, state: &mut State) -> bool {
         let readable = if state.lease.is_lent() { EventFlags::empty() } else { EventFlags::IN };

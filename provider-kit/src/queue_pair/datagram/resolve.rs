@@ -77,7 +77,8 @@ impl DatagramQp {
         Ok(())
     }
 
-    /// What the active side tells the peer about itself, on a link that exchanges datagrams at these addresses.
+    /// The message by which the active side introduces itself to the peer, on a link that exchanges datagrams at
+    /// these addresses.
     ///
     /// # Errors
     /// The obstacle to receiving datagrams on this side.

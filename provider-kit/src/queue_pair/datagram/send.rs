@@ -90,7 +90,7 @@ impl DatagramQp {
         }
     }
 
-    /// The status of a datagram that was sent or refused. A sender does not learn that one is lost.
+    /// The status of a datagram that was sent or refused. A sender is not notified of one that is lost.
     fn status_of(&self, outcome: rustix::io::Result<Sent>) -> DtoStatus {
         match outcome {
             Ok(_) => DtoStatus::Success,

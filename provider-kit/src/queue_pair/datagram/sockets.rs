@@ -36,7 +36,7 @@ enum Place {
     Address(SocketAddr),
     /// At every address.
     Port,
-    /// What is sent to a group, at the interface with an address.
+    /// At a group, on the interface with an address.
     Group(IpAddr, IpAddr),
 }
 
@@ -165,7 +165,7 @@ impl Sockets {
         self.all.iter().map(|one| &one.socket)
     }
 
-    /// Tells the driver which events to wait for. Returns whether pollers do not know one of the sockets yet.
+    /// Sets the events for which the driver waits. Returns true if pollers do not know one of the sockets yet.
     pub(super) fn set_interest(&mut self, interest: EventFlags, core: &Core) -> bool {
         let has_new = std::mem::take(&mut self.has_new);
         if self.interest != interest || has_new {

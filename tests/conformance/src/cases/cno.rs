@@ -415,7 +415,7 @@ fn a_free_makes_the_descriptor_readable() {
     assert!(!is_readable(&cno));
     let other = cno.clone();
     let free = Background::run(move || other.free());
-    assert!(becomes_readable(&cno), "a thread that polls it must learn of the free");
+    assert!(becomes_readable(&cno), "the free must wake a thread that polls it");
     assert_eq!(free.join(), Ok(()));
     fails_with(cno.trigger(), ReturnType::InvalidHandle);
 }

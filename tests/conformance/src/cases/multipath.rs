@@ -53,7 +53,7 @@ fn required_multipath_needs_support() {
     ] {
         let connect = to(&node, &psp, flags);
         if node.ia.provider_attributes().supports_multipath {
-            // Whether several paths exist depends on the network.
+            // The network decides whether several paths exist.
             let ep = node.ep();
             ep.connect(&connect).expect("supported");
             continue;

@@ -1,4 +1,4 @@
-//! Whether one adapter can take over from another (DAT 2.0).
+//! The relationship of adapters: can one take over from another (DAT 2.0)?
 
 use std::sync::Arc;
 

@@ -70,7 +70,7 @@ fn run(bytes: &[u8]) {
     let active = Active::new(&hello, secret(active_knows)).expect("random numbers");
     let (mut active, mut to_passive) = active;
     let mut passive = Passive::new(QUALIFIER, secret(passive_knows));
-    // Whether each side has got only what the other one has sent.
+    // True while each side has received only messages of the other one.
     let mut is_untouched = true;
     for _ in 0..4 {
         if !is_honest {

@@ -34,7 +34,7 @@ pub(super) fn a_free_makes_the_armed_descriptor_readable() {
     let evd = software(8);
     assert_eq!(evd.arm(), Ok(false));
     let free = Background::with(&evd, |evd| evd.free());
-    assert!(becomes_readable(&evd), "a thread that polls it must learn of the free");
+    assert!(becomes_readable(&evd), "the free must wake a thread that polls it");
     assert_eq!(free.join(), Ok(()));
     fails_with(evd.arm(), ReturnType::InvalidHandle);
 }

@@ -11,11 +11,11 @@ struct Bounded {
     bound: fn(&IaAttributes) -> u64,
     get: fn(&EpAttributes) -> u64,
     set: fn(&mut EpAttributes, u64),
-    /// Whether the endpoint has exactly the requested values.
+    /// The comparison with the values of the endpoint.
     exact: Exact,
 }
 
-/// Whether an endpoint has exactly the requested values, or may have more.
+/// The comparison with the requested values: exactly these, or more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Exact {
     Always,
@@ -59,7 +59,7 @@ impl Bounded {
         attributes
     }
 
-    /// Whether an endpoint has the requested values.
+    /// Returns whether an endpoint has the requested values.
     fn check(&self, ep: &Ep, value: u64) {
         let param = ep.query().expect("live");
         let has = (self.get)(&param.attributes);

@@ -192,7 +192,7 @@ pub(crate) fn cno_trigger(cno: DAT_CNO_HANDLE) -> Result<DAT_EVD_HANDLE> {
     Ok(evd)
 }
 
-/// Whether two adapters are related.
+/// The relationship of two adapters.
 pub(crate) fn providers_related(one: &str, other: &str) -> Result<Relationship> {
     type Related =
         unsafe extern "C" fn(DAT_NAME_PTR, DAT_NAME_PTR, *mut DAT_HA_RELATIONSHIP) -> DAT_RETURN;
