@@ -152,7 +152,7 @@ install-lib: $(addprefix install-lib-,$(NAMES))
 PAGES_3 = $(wildcard docs/man/man3/*.3)
 PAGES_5 = $(wildcard docs/man/man5/*.5)
 PAGES_7 = $(wildcard docs/man/man7/*.7)
-EXAMPLE_FILES = $(wildcard tests/c/examples/*.[ch] examples/tutorial/*.[ch])
+EXAMPLE_FILES = $(wildcard tests/c/examples/*.[ch] docs/examples/tutorial/*.[ch])
 
 install-dev: $(addprefix install-dev-,$(NAMES))
 	$(INSTALL) -d $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(EXAMPLES)

@@ -16,7 +16,7 @@ fn every_listing_is_a_part_of_a_program() {
     let sources = |names: &[&str]| names.iter().map(|name| read(name)).collect::<Vec<_>>();
     let c = sources(&["tutorial.h", "server.c", "client.c"]);
     let rust = sources(&["src/lib.rs", "src/bin/server.rs", "src/bin/client.rs"]);
-    let text = read("../../docs/tutorial.md");
+    let text = read("../../tutorial.md");
     let mut listings = 0;
     for block in text.split("\n```").skip(1).step_by(2) {
         let (language, listing) = block.split_once('\n').expect("a listing");
