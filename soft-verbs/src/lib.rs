@@ -3,6 +3,7 @@
 //! The device `soft0` is the engine of `dat-provider-kit`, opened once for each process. Its objects have the rules of
 //! the manual pages of rdma-core, and errors with the errno of these pages. The crate does not depend on C structures,
 //! except that [`WorkCompletion`] and [`Sge`] have the layout of theirs, so that nothing is copied at the edge.
+//! The README of the crate has a program.
 //!
 //! # What differs from hardware
 //! - A peer on the same machine does not access memory directly that has an `iova` of its own: this side copies.
@@ -62,3 +63,8 @@ pub use request::{
 pub use shared_receive::{SharedReceiveAttributes, SharedReceiveInit, SharedReceiveQueue};
 pub use window::{Window, WindowType};
 pub use work_completion::{WcFlags, WcOpcode, WcStatus, WorkCompletion};
+
+/// Runs the example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
