@@ -13,7 +13,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A call of librdmacm or libibverbs that failed, or that this crate refused because the call
 /// would be undefined in C.
 ///
-/// Its text names the call, the object, the system's reason and, if there is one, a remedy.
+/// Its text names the call, the object, the system's reason and, if there is any, advice.
 ///
 /// ```
 /// use rdma_verbs::{Error, ErrorObject};
@@ -21,7 +21,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// let error = Error::new("rdma_connect", 111 /* ECONNREFUSED */).on(ErrorObject::Identifier(7));
 /// assert!(error.to_string().starts_with("rdma_connect on identifier 7: "));
 /// assert_eq!(
-///     error.remedy(),
+///     error.advice(),
 ///     Some("no program listens on that port, or it rejected the request"),
 /// );
 /// ```
@@ -66,7 +66,7 @@ impl fmt::Display for ErrorObject {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}: {}{}", self.call, self.object, Reason(*self), Remedy(*self))
+        write!(f, "{}{}: {}{}", self.call, self.object, Reason(*self), AdviceText(*self))
     }
 }
 
@@ -125,7 +125,7 @@ impl Error {
 
     /// Advice on what to do about it, if there is any.
     #[must_use]
-    pub fn remedy(&self) -> Option<&'static str> {
+    pub fn advice(&self) -> Option<&'static str> {
         Some(match (self.call, self.errno) {
             ("dlopen", _) => "install rdma-core: the packages librdmacm and libibverbs",
             ("rdma_getaddrinfo", libc::EAI_NONAME) => "check the name and the service",
@@ -228,11 +228,11 @@ impl fmt::Display for Reason {
 }
 
 /// `; do this`, or nothing.
-struct Remedy(Error);
+struct AdviceText(Error);
 
-impl fmt::Display for Remedy {
+impl fmt::Display for AdviceText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.remedy().map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
+        self.0.advice().map_or(Ok(()), |advice| write!(f, "; {advice}"))
     }
 }
 
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn failures_of_the_way_to_a_peer_have_remedies_of_their_own() {
-        for (call, errno, remedy) in [
+        for (call, errno, advice) in [
             ("rdma_resolve_addr", libc::ENODEV, "with an RDMA device"),
             ("rdma_resolve_addr", libc::EADDRNOTAVAIL, "the address of a network interface"),
             ("rdma_resolve_addr", libc::ENETUNREACH, "this machine has no route"),
@@ -271,12 +271,12 @@ mod tests {
             ("rdma_connect", libc::ECONNREFUSED, "no program listens"),
         ] {
             let text = Error::new(call, errno).to_string();
-            assert!(text.contains(remedy), "{text}");
+            assert!(text.contains(advice), "{text}");
         }
     }
 
     #[test]
-    fn the_text_names_call_object_reason_and_remedy() {
+    fn the_text_names_call_object_reason_and_advice() {
         let error = Error::new("rdma_connect", libc::ECONNREFUSED).on(ErrorObject::Identifier(7));
         assert_eq!(
             error.to_string(),

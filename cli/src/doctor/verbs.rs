@@ -51,6 +51,6 @@ fn open(device: &DeviceEntry) -> Finding {
 
 fn failed(subject: &str, error: &rdma_verbs::Error) -> Finding {
     Finding::problem(subject, error.to_string())
-        .advise(error.remedy().unwrap_or("see the kernel log: dmesg"))
+        .advise(error.advice().unwrap_or("see the kernel log: dmesg"))
         .fact("errno", error.errno)
 }

@@ -57,7 +57,7 @@ fn a_failure_is_an_error_with_its_errno() {
         let refused = second.bind(taken).expect_err("taken");
         assert_eq!(refused.errno, libc::EADDRINUSE);
         assert!(refused.to_string().contains("rdma_bind_addr on identifier 2"), "{refused}");
-        assert!(refused.remedy().is_some());
+        assert!(refused.advice().is_some());
         let nowhere = SocketAddr::new(IpAddr::from([192, 0, 2, 1]), 0);
         assert!(synchronous(PortSpace::Tcp).bind(nowhere).is_err());
     });
