@@ -72,6 +72,11 @@ impl<'a> Connect<'a> {
     {
         Connect { private_data, ..self }
     }
+
+    pub(super) fn request(&self, attempt: u64) -> ConnectRequest<'_> {
+        let Self { address, qualifier, private_data, qos, .. } = *self;
+        ConnectRequest { attempt, address, qualifier, private_data, qos }
+    }
 }
 
 const CONNECT: &str = "dat_ep_connect";
@@ -206,14 +211,7 @@ impl EpInner {
         self.count(EpCounter::Connect);
         self.base.ia.counter_set.count(IaCounter::CmReqTx);
         let attempt = self.begin_attempt(connect, config);
-        let request = ConnectRequest {
-            attempt,
-            address: connect.address,
-            qualifier: connect.qualifier,
-            private_data: connect.private_data,
-            qos: connect.qos,
-        };
-        queue_pair.connect(&request).map_err(|error| {
+        queue_pair.connect(&connect.request(attempt)).map_err(|error| {
             self.report(EpEvent::ConnectUndone);
             self.base.describe(error, operation)
         })

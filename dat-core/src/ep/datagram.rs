@@ -14,9 +14,7 @@ use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{DatagramAddress, DatagramEvent, DatagramEventKind, Event};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::{
-    ConnectRequest, ConnectionUpcall, IncomingRequest, RefusalCause, Request, Work,
-};
+use crate::provider::{ConnectionUpcall, IncomingRequest, RefusalCause, Request, Work};
 use crate::timer;
 use crate::triplet::LmrTriplet;
 
@@ -73,28 +71,15 @@ impl EpInner {
         operation: &'static str,
     ) -> Result<()> {
         let queue_pair = self.create_queue_pair(config, operation)?;
-        let attempt = {
-            let mut control = self.control();
-            control.attempt += 1;
-            let attempt = control.attempt;
-            let clock =
-                connect.timeout.deadline().and_then(|at| self.schedule_timeout(at, attempt));
-            let to = Some(connect.address);
-            control.resolving().insert(attempt, Resolving { clock, answers: None, to });
-            attempt
-        };
-        let request = ConnectRequest {
-            attempt,
-            address: connect.address,
-            qualifier: connect.qualifier,
-            private_data: connect.private_data,
-            qos: connect.qos,
-        };
+        let attempt = self.begin_resolving(|attempt| Resolving {
+            clock: connect.timeout.deadline().and_then(|at| self.schedule_timeout(at, attempt)),
+            answers: None,
+            to: Some(connect.address),
+        });
         self.base.ia.counter_set.count(IaCounter::CmAhReqTx);
-        queue_pair.connect(&request).map_err(|error| {
-            self.control().resolving().remove(&attempt);
-            self.base.describe(error, operation)
-        })
+        queue_pair
+            .connect(&connect.request(attempt))
+            .map_err(|error| self.not_begun(attempt, error, operation))
     }
 
     /// Answers a request for datagrams; the caller holds `call`.
@@ -106,20 +91,28 @@ impl EpInner {
         operation: &'static str,
     ) -> Result<()> {
         let queue_pair = self.create_queue_pair(config, operation)?;
-        let attempt = {
-            let mut control = self.control();
-            control.attempt += 1;
-            let attempt = control.attempt;
-            let answers = Some(Arc::clone(&incoming.private_data));
-            let resolving = Resolving { answers, ..Resolving::default() };
-            control.resolving().insert(attempt, resolving);
-            attempt
-        };
+        let answers = Some(Arc::clone(&incoming.private_data));
+        let attempt = self.begin_resolving(|_| Resolving { answers, ..Resolving::default() });
         self.base.ia.counter_set.count(IaCounter::CmAhReqRx);
-        incoming.responder.accept(queue_pair, attempt, private_data).map_err(|error| {
-            self.control().resolving().remove(&attempt);
-            self.base.describe(error, operation)
-        })
+        incoming
+            .responder
+            .accept(queue_pair, attempt, private_data)
+            .map_err(|error| self.not_begun(attempt, error, operation))
+    }
+
+    /// Records an attempt and returns its number.
+    fn begin_resolving(&self, resolving: impl FnOnce(u64) -> Resolving) -> u64 {
+        let mut control = self.control();
+        control.attempt += 1;
+        let attempt = control.attempt;
+        control.resolving().insert(attempt, resolving(attempt));
+        attempt
+    }
+
+    /// Forgets an attempt that the provider has not begun.
+    fn not_begun(&self, attempt: u64, error: Error, operation: &'static str) -> Error {
+        self.control().resolving().remove(&attempt);
+        self.base.describe(error, operation)
     }
 
     /// The error of a call that is for the other kind of endpoint.
