@@ -6,32 +6,43 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// The events of an object.
 #[derive(Debug, Default)]
 pub(crate) struct Unacknowledged {
-    count: Mutex<u64>,
+    state: Mutex<State>,
     decreased: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    /// Number of events.
+    count: u64,
+    /// A thread has waited for them. To notify none is a system call, too.
+    is_awaited: bool,
+}
+
 impl Unacknowledged {
-    fn count(&self) -> MutexGuard<'_, u64> {
-        // The number is valid at any time.
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is valid at any time.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The program has taken an event.
     pub(crate) fn take(&self) {
-        *self.count() += 1;
+        self.lock().count += 1;
     }
 
     /// It acknowledges this number of events.
     pub(crate) fn acknowledge(&self, number: u32) {
-        let mut count = self.count();
-        *count = count.saturating_sub(number.into());
-        self.decreased.notify_all();
+        let mut state = self.lock();
+        state.count = state.count.saturating_sub(number.into());
+        if state.is_awaited {
+            self.decreased.notify_all();
+        }
     }
 
     /// Waits until all are acknowledged.
     pub(crate) fn wait(&self) {
-        let count = self.count();
-        drop(self.decreased.wait_while(count, |count| *count != 0));
+        let mut state = self.lock();
+        state.is_awaited = true;
+        drop(self.decreased.wait_while(state, |state| state.count != 0));
     }
 }
 
