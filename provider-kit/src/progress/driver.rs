@@ -211,15 +211,16 @@ impl Driver {
         self.shared.is_closed() && self.lingering == 0 && !self.must_pass()
     }
 
-    /// Returns when the driver must run even if no descriptor is ready; `None` for never.
-    fn due(&self, now: Instant) -> Option<Instant> {
+    /// Returns when the driver must run even if no descriptor is ready; `None` for never. Acknowledgements may be later by
+    /// `slack`.
+    fn due(&self, now: Instant, slack: Duration) -> Option<Instant> {
         let closing_check = if self.lingering > 0 {
             Some(self.next_closing_check)
         } else {
             (now < self.checks_closing_until).then(|| now + CLOSING_CHECK_INTERVAL)
         };
         let replies_check = (now < self.checks_replies_until).then(|| now + REPLY_CHECK_INTERVAL);
-        let reply = self.await_reply.front().map(|(due, _)| *due);
+        let reply = self.await_reply.front().map(|(due, _)| *due + slack);
         let retry = self.retries.iter().map(|(due, _)| *due).min();
         let checks = self.lent.due().into_iter().chain(reply).chain(retry).chain(closing_check);
         let checks = checks.chain(replies_check);
@@ -235,7 +236,7 @@ impl Driver {
             return Some(now);
         }
         self.liveness.check(now);
-        let due = self.due(now);
+        let due = self.due(now, Duration::ZERO);
         if !self.shared.begin_sleep(due, now) {
             return Some(now);
         }
@@ -243,10 +244,15 @@ impl Driver {
         due
     }
 
-    /// Returns true if the thread must wake up before the end of its current sleep.
-    pub(super) fn needs_thread(&self) -> bool {
+    /// Returns true if the thread must wake up before the end of its current sleep, after passes of a waiter or poll. For
+    /// the acknowledgements that these leave to a reply it need not: it looks for them at intervals.
+    pub(super) fn needs_thread(&mut self) -> bool {
+        let now = clock::now();
+        if !self.await_reply.is_empty() {
+            self.checks_replies_until = now + REPLY_CHECKS;
+        }
         let is_later = |due| self.thread_wakes_at.is_none_or(|wakes_at| wakes_at > due);
-        self.must_pass() || self.due(clock::now()).is_some_and(is_later)
+        self.must_pass() || self.due(now, REPLY_CHECK_INTERVAL).is_some_and(is_later)
     }
 
     /// Executes the submitted jobs.
@@ -448,5 +454,26 @@ impl TimedLink {
             Self::Handshake(handshake) => handshake.deadline,
             Self::Lingering(lingering) => lingering.deadline,
         }
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::super::shared::tests::{Leaving, shared};
+    use super::*;
+
+    #[test]
+    fn a_reply_that_a_waiter_awaits_wakes_the_thread_unless_it_looks_in_time() {
+        let mut driver = Driver::new(Arc::new(shared()));
+        assert!(!driver.needs_thread());
+        let now = clock::now();
+        driver.await_reply.push_back((now + REPLY_PATIENCE, Weak::<Leaving>::new()));
+        assert!(driver.needs_thread(), "it sleeps without a limit");
+        driver.thread_wakes_at = Some(now + REPLY_CHECK_INTERVAL);
+        assert!(!driver.needs_thread());
+        driver.thread_wakes_at = Some(now + Duration::from_secs(3600));
+        assert!(driver.needs_thread());
+        let wakes_at = driver.begin_sleep().expect("a limit");
+        assert!(wakes_at <= now + REPLY_PATIENCE, "it acknowledges without a reply");
     }
 }

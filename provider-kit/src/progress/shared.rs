@@ -541,8 +541,11 @@ impl Shared {
 #[cfg(all(test, not(loom), not(miri)))]
 pub(super) mod tests {
     use std::net::IpAddr;
+    use std::sync::atomic::AtomicU32;
 
     use super::*;
+    use crate::progress::driven::{Driven, LinkStatus};
+    use crate::progress::event_order::EventOrder;
     use crate::progress_mode::ProgressMode;
     use crate::transport::{Acceptor, Attempt, ConnectError};
 
@@ -570,11 +573,41 @@ pub(super) mod tests {
         }
     }
 
+    /// A queue pair whose posts leave requests to polls.
+    #[derive(Default)]
+    pub(in super::super) struct Leaving {
+        /// Number of times that they were sent.
+        sent: AtomicU32,
+    }
+
+    impl Driven for Leaving {
+        fn break_off(&self, _: &mut EventOrder) {}
+
+        fn progress(&self, _: &mut EventOrder) -> LinkStatus {
+            LinkStatus::Idle
+        }
+
+        fn check_lease(&self, _: &mut EventOrder) -> bool {
+            false
+        }
+
+        fn send_held(&self, _: &mut EventOrder) -> bool {
+            self.sent.fetch_add(1, Ordering::Relaxed);
+            true
+        }
+    }
+
+    impl Leaving {
+        pub(in super::super) fn sent(&self) -> u32 {
+            self.sent.load(Ordering::Relaxed)
+        }
+    }
+
     fn shared_of(mode: ProgressMode) -> Shared {
         Shared::new(Box::new(NoLinks { mode }), Arc::new(NoSink)).expect("descriptors")
     }
 
-    fn shared() -> Shared {
+    pub(in super::super) fn shared() -> Shared {
         shared_of(ProgressMode::Sleep)
     }
 

@@ -399,7 +399,7 @@ impl WaiterProgress for ProgressThread {
     }
 
     fn advance(&self) -> bool {
-        let Some(driver) = self.try_passes() else { return false };
+        let Some(mut driver) = self.try_passes() else { return false };
         if driver.needs_thread() {
             self.shared.wake();
         }

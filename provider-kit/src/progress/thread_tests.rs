@@ -1,45 +1,13 @@
 //! What the thread leaves to polls: the requests that posts have left, and its own work.
 
-use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use super::*;
 use crate::completion_queue::Cq;
 use crate::polled_links::{PollInfo, PollOutcome, PolledLink, Signal};
-use crate::progress::driven::{Driven, LinkStatus};
-use crate::progress::event_order::EventOrder;
-use crate::progress::shared::tests::{NoLinks, NoSink};
+use crate::progress::driven::Driven;
+use crate::progress::shared::tests::{Leaving, NoLinks, NoSink};
 use crate::progress_mode::ProgressMode;
-
-/// A queue pair whose posts leave requests to polls.
-#[derive(Default)]
-struct Leaving {
-    /// Number of times that they were sent.
-    sent: AtomicU32,
-}
-
-impl Driven for Leaving {
-    fn break_off(&self, _: &mut EventOrder) {}
-
-    fn progress(&self, _: &mut EventOrder) -> LinkStatus {
-        LinkStatus::Idle
-    }
-
-    fn check_lease(&self, _: &mut EventOrder) -> bool {
-        false
-    }
-
-    fn send_held(&self, _: &mut EventOrder) -> bool {
-        self.sent.fetch_add(1, Ordering::Relaxed);
-        true
-    }
-}
-
-impl Leaving {
-    fn sent(&self) -> u32 {
-        self.sent.load(Ordering::Relaxed)
-    }
-}
 
 /// An adapter whose posts leave requests to polls, and a queue pair that has left one.
 fn lent() -> (Arc<Core>, Arc<ProgressThread>, Arc<Leaving>) {
