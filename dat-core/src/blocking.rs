@@ -10,6 +10,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use dat_sync::clock;
+pub use dat_sync::futex::{Expected, WordPair};
 
 pub use crate::cno::BlockedCnoWait;
 pub use crate::evd::BlockedEvdWait;
@@ -64,6 +65,9 @@ pub enum SleepOn<'a> {
         /// The value that the waiter read from it.
         seen: u32,
     },
+    /// Two words, with futex_waitv(2), while each has its value. The second is shared with another process.
+    #[cfg(not(all(test, loom)))]
+    Words(WordPair<'a>),
     /// Two descriptors, with poll(2), until one of them is readable. The second belongs to a
     /// device.
     Descriptors([BorrowedFd<'a>; 2]),
@@ -76,7 +80,7 @@ pub enum SleepResult {
     Woken,
     /// The deadline passed.
     TimedOut,
-    /// The second descriptor will never be readable, or cannot be polled.
+    /// The second descriptor will never be readable, or cannot be polled; or the system refuses to sleep on two words.
     Unavailable,
 }
 

@@ -1,60 +1,73 @@
 //! The sleep of a waiter on the only connection of its dispatcher, which it reads itself when it wakes up: an arrival
 //! wakes no other thread.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Instant;
 
 use dat_sync::descriptors::Beacon;
+use dat_sync::futex::Expected;
 
-use crate::blocking::SleepResult;
-use crate::claim::{ClaimableProgress, bounded};
-use crate::provider::CompletionDescriptor;
-use crate::sync::await_readable;
+use crate::claim::ClaimableProgress;
+use crate::evd::Objects;
+use crate::provider::{CompletionDescriptor, SharedWord, SleepTarget};
 
-/// The descriptors that the waiter sleeps on.
+/// The objects that the waiter sleeps on.
 pub(crate) struct LinkSleep {
-    link: CompletionDescriptor,
-    wake: Arc<Beacon>,
+    target: Target,
     /// Keeps the wake-up object for the next sleep.
     progress: Arc<ClaimableProgress>,
 }
 
+enum Target {
+    /// The descriptor of the connection, and the one that another thread makes readable to wake the waiter.
+    Descriptor(CompletionDescriptor, Arc<Beacon>),
+    /// A word of the connection, and its value. Another thread wakes the waiter by the wake word of its dispatcher.
+    Word(Arc<dyn SharedWord>, u32),
+}
+
 impl LinkSleep {
-    /// A sleep on the descriptor that [`begin_sleep`](crate::provider::CompletionPoller::begin_sleep) has returned;
+    /// A sleep on the target that [`begin_sleep`](crate::provider::CompletionPoller::begin_sleep) has returned;
     /// `None` if the process has no descriptor left.
-    pub(crate) fn new(
-        progress: &Arc<ClaimableProgress>,
-        link: CompletionDescriptor,
-    ) -> Option<Self> {
-        let wake = progress.take_wake()?;
-        Some(Self { link, wake, progress: Arc::clone(progress) })
+    pub(crate) fn new(progress: &Arc<ClaimableProgress>, target: SleepTarget) -> Option<Self> {
+        let target = match target {
+            SleepTarget::Descriptor(link) => Target::Descriptor(link, progress.take_wake()?),
+            SleepTarget::Word { word, seen } => Target::Word(word, seen),
+        };
+        Some(Self { target, progress: Arc::clone(progress) })
     }
 
-    /// The same on the descriptor of the next sleep.
-    pub(crate) fn set_link(&mut self, link: CompletionDescriptor) {
-        self.link = link;
+    /// Sets the target of the next sleep. Returns false if the process has no descriptor left for it.
+    pub(crate) fn set_target(&mut self, target: SleepTarget) -> bool {
+        match (&mut self.target, target) {
+            (Target::Descriptor(link, _), SleepTarget::Descriptor(next)) => *link = next,
+            (Target::Word(word, seen), SleepTarget::Word { word: next, seen: now }) => {
+                (*word, *seen) = (next, now);
+            }
+            (_, target) => match Self::new(&self.progress, target) {
+                Some(other) => *self = other,
+                None => return false,
+            },
+        }
+        true
     }
 
-    /// The descriptor that another thread makes readable to wake the waiter.
-    pub(crate) fn wake(&self) -> &Arc<Beacon> {
-        &self.wake
-    }
-
-    /// Sleeps until a wake-up, an arrival or the deadline. The sleep was announced.
-    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> SleepResult {
-        let [own, link] = self.descriptors();
-        await_readable(own, link, bounded(deadline))
-    }
-
-    /// The descriptors to sleep on: [`wake`](Self::wake), and the connection.
-    pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.wake.as_fd(), self.link.as_fd()]
+    /// The objects to sleep on.
+    pub(crate) fn objects(&self) -> Objects<'_> {
+        match &self.target {
+            Target::Descriptor(link, wake) => {
+                Objects::Connections(wake, [wake.as_fd(), link.as_fd()])
+            }
+            Target::Word(word, seen) => {
+                Objects::ConnectionWord(Expected { word: word.word(), seen: *seen })
+            }
+        }
     }
 }
 
 impl Drop for LinkSleep {
     fn drop(&mut self) {
-        self.progress.return_wake(Arc::clone(&self.wake));
+        if let Target::Descriptor(_, wake) = &self.target {
+            self.progress.return_wake(Arc::clone(wake));
+        }
     }
 }

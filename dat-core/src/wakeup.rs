@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dat_sync::descriptors::Beacon;
+use dat_sync::futex::Expected;
 use dat_sync::{Lazy, PerProcess};
 
 use crate::blocking::SleepResult;
@@ -127,6 +128,17 @@ impl Wakeup {
         if let Some(slept_on) = self.state.lock().slept_on.take().filter(|one| one.is_readable) {
             let _ = slept_on.descriptor.lower();
         }
+    }
+
+    /// Sleeps until the wake word has another value than at the announcement of the sleep, or the other word has
+    /// another value, or until the deadline.
+    pub(crate) fn sleep_on_words(
+        &self,
+        seen: u32,
+        other: Expected<'_>,
+        deadline: Option<Instant>,
+    ) -> SleepResult {
+        self.wake.sleep_with(seen, other, deadline)
     }
 
     /// Sleeps until the wakeup is signalled, or until the deadline.

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use super::Downcast;
 use super::plain_success::{PlainSuccess, TakeResult};
@@ -115,6 +116,39 @@ impl Notify {
 /// [`CompletionPoller::descriptor`].
 pub type CompletionDescriptor = Arc<dyn AsFd + Send + Sync>;
 
+/// A word of memory that processes share, which arrivals change; see [`CompletionPoller::begin_sleep`].
+pub trait SharedWord: Send + Sync {
+    /// The word, on which threads sleep with futex(2).
+    fn word(&self) -> &AtomicU32;
+}
+
+/// The object on which a waiter may sleep besides its upcalls; see [`CompletionPoller::begin_sleep`].
+#[derive(Clone)]
+pub enum SleepTarget {
+    /// A descriptor, until it is readable.
+    Descriptor(CompletionDescriptor),
+    /// A word, while its value is `seen`. Only if [`dat_sync::futex::is_available`] returns true.
+    Word {
+        /// The word.
+        word: Arc<dyn SharedWord>,
+        /// The value that the provider read before it checked for arrivals.
+        seen: u32,
+    },
+}
+
+impl std::fmt::Debug for SleepTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Descriptor(descriptor) => {
+                f.debug_tuple("Descriptor").field(&descriptor.as_fd()).finish()
+            }
+            Self::Word { seen, .. } => {
+                f.debug_struct("Word").field("seen", seen).finish_non_exhaustive()
+            }
+        }
+    }
+}
+
 /// The half of a completion queue that its event dispatcher owns.
 pub trait CompletionPoller: Send {
     /// Takes the oldest completions into the slice and returns how many.
@@ -154,16 +188,17 @@ pub trait CompletionPoller: Send {
         self.notify(Notify::Signalled);
     }
 
-    /// A waiter is about to call [`notify`](Self::notify), to poll, and then to sleep. Returns a descriptor on which it
-    /// may sleep besides its upcalls, if the provider would otherwise wake a thread of its own for an arrival: until
-    /// [`end_sleep`](Self::end_sleep), a completion that no poll has found makes the descriptor readable or makes an
-    /// upcall. It may be readable without a completion. The waiter calls this again before each of its sleeps; if there is
-    /// none then, that ends the former sleep as [`end_sleep`](Self::end_sleep) does. None by default.
-    fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
+    /// A waiter is about to call [`notify`](Self::notify), to poll, and then to sleep. Returns a descriptor or a word
+    /// on which it may sleep besides its upcalls, if the provider would otherwise wake a thread of its own for an
+    /// arrival: until [`end_sleep`](Self::end_sleep), a completion that no poll has found makes the descriptor
+    /// readable, changes the word and wakes the thread that sleeps on it, or makes an upcall. A sleep may also end
+    /// without a completion. The waiter calls this again before each of its sleeps; if there is no target then, that
+    /// ends the former sleep as [`end_sleep`](Self::end_sleep) does. None by default.
+    fn begin_sleep(&mut self) -> Option<SleepTarget> {
         None
     }
 
-    /// The waiter sleeps no more on the descriptor that [`begin_sleep`](Self::begin_sleep) has returned.
+    /// The waiter sleeps no more on the target that [`begin_sleep`](Self::begin_sleep) has returned.
     fn end_sleep(&mut self) {}
 
     /// Resizes the queue to hold at least `depth` completions; none is lost.

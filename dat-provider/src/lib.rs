@@ -60,7 +60,7 @@ pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, DeviceCo
 pub use address::{Address, FabricAddress};
 pub use completion::{
     Completion, CompletionDescriptor, CompletionFeatures, CompletionPoller, CompletionQueue,
-    CompletionQueueParts, CompletionSink, Notify,
+    CompletionQueueParts, CompletionSink, Notify, SharedWord, SleepTarget,
 };
 pub use connection::{
     ConnectRequest, ConnectionSink, ConnectionUpcall, IncomingRequest, ListenSink, Listener,

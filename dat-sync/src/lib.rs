@@ -6,6 +6,7 @@
 //! - [`biased`]: a lock that costs its usual owner no locked instruction;
 //! - [`clock`]: the time, which a simulation can replace;
 //! - [`epoll`]: epoll(7), which a simulation can replace;
+//! - [`futex`]: sleeps on two words, one of which another process changes;
 //! - [`pages`]: zeroed memory on huge pages, arrays and slabs in it;
 //! - [`SlabArc`]: reference-counted objects in these slabs;
 //! - [`region_table`]: memory contexts, looked up without a lock;
@@ -35,6 +36,7 @@ pub mod descriptors;
 mod epoch;
 pub mod epoll;
 mod first_use;
+pub mod futex;
 mod lazy;
 pub mod lock;
 #[cfg(all(test, loom))]

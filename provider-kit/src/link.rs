@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dat_provider::CompletionDescriptor;
+use dat_provider::SleepTarget;
 use dat_provider::mem::Span;
 
 use crate::direct::{Access, AccessResult, Gate, Offer};
@@ -295,9 +295,10 @@ pub trait Reader: Send {
     /// [`Reader::is_readable_for_room`] says that it becomes readable instead.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// The same descriptor for a waiter that sleeps on it and reads the link itself, if that is faster than a wake-up of
-    /// the driver. By default, it is not.
-    fn waiter_descriptor(&self) -> Option<CompletionDescriptor> {
+    /// A waiter is about to sleep, and to read the link itself when it wakes up, if that is faster than a wake-up of the
+    /// driver. Returns the object on which it sleeps: the same descriptor, or a word, which this call
+    /// arms; and whether data may have arrived unannounced. By default, there is none.
+    fn begin_sleep(&mut self) -> Option<(SleepTarget, bool)> {
         None
     }
 

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use dat_provider::CompletionDescriptor;
+use dat_provider::SleepTarget;
 use dat_provider_kit::doorbell::Doorbell;
 use dat_provider_kit::frame::{AckHead, MessageHead};
 use dat_provider_kit::link::{
@@ -262,9 +262,8 @@ impl Reader for RingReader {
         Some(self.link.bell.as_fd())
     }
 
-    fn waiter_descriptor(&self) -> Option<CompletionDescriptor> {
-        let descriptor: CompletionDescriptor = Arc::clone(&self.link) as _;
-        Some(descriptor)
+    fn begin_sleep(&mut self) -> Option<(SleepTarget, bool)> {
+        Some((SleepTarget::Descriptor(Arc::clone(&self.link) as _), false))
     }
 
     fn doorbell(&self) -> Option<Arc<Doorbell>> {

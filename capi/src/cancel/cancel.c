@@ -25,6 +25,8 @@
 
 /* linux/futex.h defines it, but some toolchains, such as Debian's musl-gcc, have no headers of the kernel. */
 #define FUTEX_WAIT_PRIVATE 128
+/* It has this number on every processor, and is younger than some C libraries. */
+#define SYS_FUTEX_WAITV 449
 
 /*
  * The one system call that a cancellation interrupts. The cancel type is asynchronous during the
@@ -39,8 +41,11 @@ static __attribute__((noinline)) int block(struct dats_sleep *sleep)
 
     pthread_setcancelstate(sleep->cancel_state, NULL);
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-    if (sleep->word != NULL)
+    if (sleep->kind == DATS_WORD)
         result = (int)syscall(SYS_futex, sleep->word, FUTEX_WAIT_PRIVATE, sleep->seen, limit);
+    else if (sleep->kind == DATS_WORDS)
+        result = (int)syscall(SYS_FUTEX_WAITV, sleep->words, 2, 0, sleep->has_limit ? &sleep->until : NULL,
+                              CLOCK_MONOTONIC);
     else
         result = ppoll(sleep->fds, 2, limit, NULL);
     error = errno;
@@ -57,8 +62,12 @@ int dats_sleep(struct dats_sleep *sleep, void (*give_up)(void *), void *wait)
     result = block(sleep);
     pthread_cleanup_pop(0);
 
-    if (sleep->word != NULL)
-        return result == -ETIMEDOUT ? DATS_TIMED_OUT : DATS_WOKEN;
+    if (sleep->kind != DATS_DESCRIPTORS && result == -ETIMEDOUT)
+        return DATS_TIMED_OUT;
+    if (sleep->kind == DATS_WORD)
+        return DATS_WOKEN;
+    if (sleep->kind == DATS_WORDS)
+        return result >= 0 || result == -EAGAIN || result == -EINTR ? DATS_WOKEN : DATS_UNAVAILABLE;
     if (result == 0)
         return DATS_TIMED_OUT;
     if (result == -EINTR || ((sleep->fds[0].revents | sleep->fds[1].revents) & POLLIN) != 0)

@@ -11,11 +11,28 @@
 #include <stdint.h>
 #include <time.h>
 
-/* What a thread sleeps on: a word while it has a value, or two descriptors. */
+/* What a thread sleeps on: a word while it has a value, two words, or two descriptors. */
+enum { DATS_WORD, DATS_WORDS, DATS_DESCRIPTORS };
+
+/* The types of futex_waitv(2), which are the same on all processors. */
+struct dats_word {
+    uint64_t seen;
+    uint64_t address;
+    uint32_t flags;
+    uint32_t reserved;
+};
+struct dats_time {
+    int64_t seconds;
+    int64_t nanoseconds;
+};
+
 struct dats_sleep {
-    const uint32_t *word; /* NULL for descriptors */
-    uint32_t seen;
+    int kind;
     int cancel_state; /* the caller's, which holds for the time of the sleep */
+    const uint32_t *word;
+    uint32_t seen;
+    struct dats_word words[2];
+    struct dats_time until; /* of a sleep on words, by CLOCK_MONOTONIC */
     struct pollfd fds[2];
     struct timespec limit;
     int has_limit;

@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 
 use dat_core::blocking::{SleepOn, SleepResult};
+use dat_sync::futex::{self, Expected, WordPair};
 
 use super::cancel_state::HeldOff;
 use super::waits::Wait;
@@ -17,12 +18,49 @@ unsafe extern "C-unwind" {
     ) -> c_int;
 }
 
+/// The kinds of a sleep.
+const WORD: c_int = 0;
+const WORDS: c_int = 1;
+const DESCRIPTORS: c_int = 2;
+
+/// `struct dats_word` of `cancel.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Word {
+    seen: u64,
+    address: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+/// The flags of a word of 32 bits, which is shared with other processes, or private to this one.
+const SHARED: u32 = 2;
+const PRIVATE: u32 = SHARED | 128;
+
+impl Word {
+    fn new(expected: Expected<'_>, flags: u32) -> Self {
+        let address = expected.word.as_ptr().addr() as u64;
+        Self { seen: expected.seen.into(), address, flags, reserved: 0 }
+    }
+}
+
+/// `struct dats_time` of `cancel.h`.
+#[repr(C)]
+#[derive(Default)]
+struct Time {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
 /// `struct dats_sleep` of `cancel.h`.
 #[repr(C)]
 pub(super) struct Sleep {
+    kind: c_int,
+    cancel_state: c_int,
     word: *const u32,
     seen: u32,
-    cancel_state: c_int,
+    words: [Word; 2],
+    until: Time,
     fds: [libc::pollfd; 2],
     limit: libc::timespec,
     has_limit: c_int,
@@ -31,9 +69,12 @@ pub(super) struct Sleep {
 impl Sleep {
     pub(super) fn new(caller: HeldOff) -> Self {
         Self {
+            kind: WORD,
+            cancel_state: caller.number(),
             word: ptr::null(),
             seen: 0,
-            cancel_state: caller.number(),
+            words: [Word::default(); 2],
+            until: Time::default(),
             fds: [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 2],
             limit: libc::timespec { tv_sec: 0, tv_nsec: 0 },
             has_limit: 0,
@@ -51,9 +92,18 @@ impl Sleep {
         }
         match wait.begin_sleep() {
             None => return false,
-            Some(SleepOn::Word { word, seen }) => (self.word, self.seen) = (word.as_ptr(), seen),
+            Some(SleepOn::Word { word, seen }) => {
+                (self.kind, self.word, self.seen) = (WORD, word.as_ptr(), seen);
+            }
+            Some(SleepOn::Words(WordPair { own, shared })) => {
+                self.kind = WORDS;
+                self.words = [Word::new(own, PRIVATE), Word::new(shared, SHARED)];
+                let until = futex::time_after(limit.unwrap_or_default());
+                self.until.seconds = i64::try_from(until.as_secs()).unwrap_or(i64::MAX);
+                self.until.nanoseconds = until.subsec_nanos().into();
+            }
             Some(SleepOn::Descriptors(both)) => {
-                self.word = ptr::null();
+                self.kind = DESCRIPTORS;
                 for (to, fd) in self.fds.iter_mut().zip(both) {
                     (to.fd, to.revents) = (fd.as_raw_fd(), 0);
                 }

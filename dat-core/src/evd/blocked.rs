@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dat_sync::descriptors::Beacon;
+use dat_sync::futex::Expected;
+#[cfg(not(all(test, loom)))]
+use dat_sync::futex::WordPair;
 
 use super::Evd;
 use super::queue::Queue;
@@ -13,11 +16,12 @@ use super::wait::WaitResult;
 #[cfg(not(all(test, loom)))]
 use crate::blocking::SleepOn;
 use crate::blocking::{SleepResult, WaitStep, time_left};
-use crate::claim::{self, Claim};
+use crate::claim::{self, Claim, bounded};
 use crate::counters::EvdCounter;
 use crate::error::Result;
 use crate::event::Event;
 use crate::link_sleep::LinkSleep;
+use crate::sync::await_readable;
 
 /// A wait whose thread owns the dispatcher and has to sleep; see [`blocking`](crate::blocking).
 /// Dropping it abandons the wait: another thread may then wait, and no event is lost.
@@ -50,10 +54,22 @@ pub(super) struct Asleep {
 enum Announced {
     /// It was not: the thread polls the descriptor of the wakeup, or the wakeup sleeps by itself.
     No,
-    /// As one on the wake word.
-    Word,
+    /// As one on the wake word, which has this value.
+    Word(u32),
     /// As one on a descriptor of the claim or of the sleep on a connection.
     Descriptor,
+}
+
+/// The objects that a thread sleeps on.
+pub(crate) enum Objects<'a> {
+    /// Descriptors of connections. Another thread wakes the sleeper by the first one.
+    Connections(&'a Arc<Beacon>, [BorrowedFd<'a>; 2]),
+    /// A word of a connection, and the wake word.
+    ConnectionWord(Expected<'a>),
+    /// The descriptors of the wakeup and of a device.
+    Device([BorrowedFd<'a>; 2]),
+    /// The wake word.
+    WakeWord,
 }
 
 impl std::fmt::Debug for BlockedEvdWait {
@@ -74,30 +90,41 @@ impl BlockedEvdWait {
     /// Begins the sleep: returns what to sleep on, or `None` if the thread must not sleep.
     #[cfg(not(all(test, loom)))]
     pub fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
-        if let Some(claim) = &self.claim {
-            self.asleep = Some(self.begin_sleep_on(claim.wake())?);
-            return self.claim.as_ref().map(|claim| SleepOn::Descriptors(claim.descriptors()));
-        }
-        if let Some(link) = &self.link {
-            self.asleep = Some(self.begin_sleep_on(link.wake())?);
-            return self.link.as_ref().map(|link| SleepOn::Descriptors(link.descriptors()));
-        }
-        let (announced, seen) = match self.descriptors() {
-            Some(_) => (Announced::No, None),
-            None => (Announced::Word, Some(self.evd.inner().notifier.wakeup.begin_sleep()?)),
-        };
+        let announced = self.announce()?;
         self.asleep = Some(self.fall_asleep(announced));
+        let word = self.evd.inner().notifier.wakeup.word();
+        Some(match (self.objects(), announced) {
+            (Objects::Connections(_, both) | Objects::Device(both), _) => {
+                SleepOn::Descriptors(both)
+            }
+            (Objects::ConnectionWord(shared), Announced::Word(seen)) => {
+                SleepOn::Words(WordPair { own: Expected { word, seen }, shared })
+            }
+            (_, Announced::Word(seen)) => SleepOn::Word { word, seen },
+            _ => return None,
+        })
+    }
+
+    /// Announces the sleep to the wakeup, unless the thread must not sleep.
+    fn announce(&self) -> Option<Announced> {
         let wakeup = &self.evd.inner().notifier.wakeup;
-        match seen {
-            Some(seen) => Some(SleepOn::Word { word: wakeup.word(), seen }),
-            None => self.descriptors().map(SleepOn::Descriptors),
+        match self.objects() {
+            Objects::Connections(wake, _) => {
+                wakeup.begin_sleep_on(wake).then_some(Announced::Descriptor)
+            }
+            Objects::Device(_) => Some(Announced::No),
+            Objects::ConnectionWord(_) | Objects::WakeWord => {
+                wakeup.begin_sleep().map(Announced::Word)
+            }
         }
     }
 
-    /// Announces a sleep on connections and on the descriptor that wakes the thread, unless it must not sleep.
-    fn begin_sleep_on(&self, wake: &Arc<Beacon>) -> Option<Asleep> {
-        let may_sleep = self.evd.inner().notifier.wakeup.begin_sleep_on(wake);
-        may_sleep.then(|| self.fall_asleep(Announced::Descriptor))
+    fn objects(&self) -> Objects<'_> {
+        match (&self.claim, self.link.as_ref().map(LinkSleep::objects)) {
+            (Some(claim), _) => Objects::Connections(claim.wake(), claim.descriptors()),
+            (None, Some(objects)) => objects,
+            (None, None) => self.descriptors().map_or(Objects::WakeWord, Objects::Device),
+        }
     }
 
     /// The descriptors of the wakeup and of the device, if they are to be polled.
@@ -116,21 +143,22 @@ impl BlockedEvdWait {
 
     /// Sleeps until a wake-up or the deadline.
     pub(super) fn sleep(&mut self) -> SleepResult {
-        if let Some(claim) = &self.claim {
-            self.asleep = self.begin_sleep_on(claim.wake());
-            let slept = self.asleep.map(|_| claim.sleep(self.deadline));
-            return slept.unwrap_or(SleepResult::Woken);
-        }
-        if let Some(link) = &self.link {
-            self.asleep = self.begin_sleep_on(link.wake());
-            let slept = self.asleep.map(|_| link.sleep(self.deadline));
-            return slept.unwrap_or(SleepResult::Woken);
-        }
-        self.asleep = Some(self.fall_asleep(Announced::No));
         let wakeup = &self.evd.inner().notifier.wakeup;
-        match self.descriptors() {
-            Some([_, device]) => wakeup.sleep_beside(device, self.deadline),
-            None => wakeup.sleep(self.deadline),
+        if matches!(self.objects(), Objects::WakeWord) {
+            self.asleep = Some(self.fall_asleep(Announced::No));
+            return wakeup.sleep(self.deadline);
+        }
+        let Some(announced) = self.announce() else { return SleepResult::Woken };
+        self.asleep = Some(self.fall_asleep(announced));
+        match (self.objects(), announced) {
+            (Objects::Connections(_, [own, links]), _) => {
+                await_readable(own, links, bounded(self.deadline))
+            }
+            (Objects::ConnectionWord(shared), Announced::Word(seen)) => {
+                wakeup.sleep_on_words(seen, shared, bounded(self.deadline))
+            }
+            (Objects::Device([_, device]), _) => wakeup.sleep_beside(device, self.deadline),
+            _ => SleepResult::Woken,
         }
     }
 
@@ -159,7 +187,7 @@ impl BlockedEvdWait {
         let wakeup = &self.evd.inner().notifier.wakeup;
         match asleep.announced {
             Announced::No => {}
-            Announced::Word => _ = wakeup.end_sleep(),
+            Announced::Word(_) => _ = wakeup.end_sleep(),
             Announced::Descriptor => wakeup.end_sleep_on(),
         }
         asleep.since.elapsed()
@@ -224,8 +252,9 @@ impl BlockedEvdWait {
 /// Prepares the next sleep on the connection, if the thread may still sleep on one. It keeps the wake-up object.
 fn sleep_on_link_again(link: &mut Option<LinkSleep>, queue: &mut Queue) {
     let Some(sleep) = link else { return };
-    match queue.begin_sleep() {
-        Some(descriptor) => sleep.set_link(descriptor),
+    match queue.begin_sleep().map(|target| sleep.set_target(target)) {
+        Some(true) => {}
+        Some(false) => end_link_sleep(link, queue),
         None => *link = None,
     }
 }

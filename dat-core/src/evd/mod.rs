@@ -17,6 +17,7 @@ mod streams;
 mod wait;
 
 pub use blocked::BlockedEvdWait;
+pub(crate) use blocked::Objects;
 pub use control::EvdParam;
 pub use create::EvdOptions;
 pub use next::QueuedEvents;

@@ -259,8 +259,8 @@ impl EvdInner {
     ) -> Option<LinkSleep> {
         let has_connections =
             self.flags.intersects(EvdFlags::CONNECTION | EvdFlags::CONNECTION_REQUEST);
-        let link = if has_connections { None } else { queue.begin_sleep() }?;
-        let sleep = LinkSleep::new(progress, link);
+        let target = if has_connections { None } else { queue.begin_sleep() }?;
+        let sleep = LinkSleep::new(progress, target);
         if sleep.is_none() {
             queue.end_sleep();
         }

@@ -8,6 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::provider::{
     Completions, claiming_dispatcher, dispatcher, linked_dispatcher, open, showing_dispatcher,
+    word_dispatcher,
 };
 use super::{large_model, model};
 use crate::{Close, Evd, EvdFlags, EvdOptions, Event, ReturnType, Timeout, WaitResult};
@@ -113,6 +114,26 @@ fn a_wait_on_the_connection_counts_events_of_both_kinds() {
 #[test]
 fn a_change_of_notification_during_a_wait_on_the_connection_loses_nothing() {
     change_notification_during_a_wait(linked_dispatcher);
+}
+
+#[test]
+fn a_wait_on_a_word_of_the_connection_wakes_on_an_event() {
+    wakes_on_an_event(word_dispatcher);
+}
+
+#[test]
+fn a_wait_on_a_word_of_the_connection_wakes_on_a_completion() {
+    wakes_on_a_completion(word_dispatcher);
+}
+
+#[test]
+fn a_wait_on_a_word_of_the_connection_counts_events_of_both_kinds() {
+    counts_both_kinds(word_dispatcher);
+}
+
+#[test]
+fn a_change_of_notification_during_a_wait_on_a_word_loses_nothing() {
+    change_notification_during_a_wait(word_dispatcher);
 }
 
 #[test]

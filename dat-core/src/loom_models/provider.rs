@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -11,7 +12,7 @@ use crate::provider::{
     Adapter, AdapterAttributes, Completion, CompletionDescriptor, CompletionFeatures,
     CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink, Description,
     DiscoveredAdapter, ListenSink, ListenerParts, Notify, OpenRequest, ProtectionDomain, Provider,
-    QueuePair, QueuePairSpec, Reach, WaiterProgress, stub::StubProvider,
+    QueuePair, QueuePairSpec, Reach, SharedWord, SleepTarget, WaiterProgress, stub::StubProvider,
 };
 use crate::sync::Mutex;
 use crate::{AsyncEvd, Evd, EvdFlags, EvdOptions, Ia, IaOptions};
@@ -36,8 +37,10 @@ enum Sleeps {
     OnCompletions,
     /// The progress of the adapter, which one of them claims.
     OnProgress,
-    /// The only connection of their dispatcher.
+    /// The descriptor of the only connection of their dispatcher.
     OnLink,
+    /// A word of it.
+    OnLinkWord,
 }
 
 impl Provider for ModelProvider {
@@ -110,14 +113,16 @@ impl Adapter for ModelAdapter {
     ) -> Result<CompletionQueueParts> {
         let own = |sleeps| (self.sleeps == sleeps).then(|| Arc::new(eventfd()));
         let (descriptor, link) = (own(Sleeps::OnCompletions), own(Sleeps::OnLink));
-        let shared = Arc::new(Shared { state: Mutex::default(), descriptor, link, sink });
+        let word = (self.sleeps == Sleeps::OnLinkWord).then(Arc::default);
+        let shared = Arc::new(Shared { state: Mutex::default(), descriptor, link, word, sink });
         let _ = self.made.queue.set(Completions(Arc::clone(&shared)));
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller: Box::new(Poller(shared)) })
     }
 
     fn waiter_progress(&self) -> Option<Arc<dyn WaiterProgress>> {
         let links = || NoLinks { is_claimed: Mutex::new(false), never_readable: eventfd() };
-        [Sleeps::OnProgress, Sleeps::OnLink].contains(&self.sleeps).then(|| Arc::new(links()) as _)
+        let has_progress = [Sleeps::OnProgress, Sleeps::OnLink, Sleeps::OnLinkWord];
+        has_progress.contains(&self.sleeps).then(|| Arc::new(links()) as _)
     }
 }
 
@@ -126,7 +131,19 @@ struct Shared {
     descriptor: Option<Arc<EventFd>>,
     /// Readable while there are completions that a waiter must find.
     link: Option<Arc<EventFd>>,
+    /// Changes when there are completions that a waiter must find.
+    word: Option<Arc<Word>>,
     sink: Arc<dyn CompletionSink>,
+}
+
+/// Read and changed under the lock of the state, so that only the sleep is a switching point for loom.
+#[derive(Default)]
+struct Word(AtomicU32);
+
+impl SharedWord for Word {
+    fn word(&self) -> &AtomicU32 {
+        &self.0
+    }
 }
 
 #[derive(Default)]
@@ -178,14 +195,19 @@ impl CompletionPoller for Poller {
         }
     }
 
-    fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
-        let link = self.0.link.clone()?;
+    fn begin_sleep(&mut self) -> Option<SleepTarget> {
         let mut state = self.0.state.lock();
+        if let Some(word) = self.0.word.clone() {
+            state.is_slept_on = true;
+            let seen = word.0.load(Ordering::Relaxed);
+            return Some(SleepTarget::Word { word, seen });
+        }
+        let link = self.0.link.clone()?;
         state.is_slept_on = true;
         if !state.waiting.is_empty() {
             link.write(1).expect("room");
         }
-        Some(link)
+        Some(SleepTarget::Descriptor(link))
     }
 
     fn end_sleep(&mut self) {
@@ -211,8 +233,13 @@ impl Completions {
             let wanted = state.notify.wants(CompletionFeatures::default());
             match &self.0.descriptor {
                 _ if state.is_slept_on => {
-                    let link = self.0.link.as_ref().expect("it is slept on");
-                    link.write(1).expect("room");
+                    match (&self.0.word, &self.0.link) {
+                        (Some(word), _) => _ = word.0.fetch_add(1, Ordering::Relaxed),
+                        (None, link) => {
+                            let link = link.as_ref().expect("it is slept on");
+                            link.write(1).expect("room");
+                        }
+                    }
                     false
                 }
                 Some(descriptor) if wanted && state.watched => {
@@ -268,6 +295,11 @@ pub(super) fn claiming_dispatcher() -> (Evd, Completions) {
 /// As [`dispatcher`], but its waiter sleeps on the connection.
 pub(super) fn linked_dispatcher() -> (Evd, Completions) {
     dispatcher_of(open_with(Sleeps::OnLink))
+}
+
+/// As [`dispatcher`], but its waiter sleeps on a word of the connection.
+pub(super) fn word_dispatcher() -> (Evd, Completions) {
+    dispatcher_of(open_with(Sleeps::OnLinkWord))
 }
 
 fn dispatcher_of((ia, completions): (Ia, impl FnOnce() -> Completions)) -> (Evd, Completions) {

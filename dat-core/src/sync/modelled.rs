@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
+use dat_sync::futex::Expected;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -53,6 +54,25 @@ impl WakeWord {
             sleepers = self.changed.wait(sleepers).expect(NO_PANIC);
         }
         true
+    }
+
+    /// Waits until the count or the other word has another value. Only the wake-ups are switching points, as for
+    /// [`await_readable`].
+    pub(crate) fn sleep_with(
+        &self,
+        seen: u32,
+        shared: Expected<'_>,
+        deadline: Option<Instant>,
+    ) -> SleepResult {
+        loop {
+            loom::thread::yield_now();
+            if self.count() != seen || shared.word.load(Ordering::Relaxed) != shared.seen {
+                return SleepResult::Woken;
+            }
+            if deadline.is_some() {
+                return SleepResult::TimedOut;
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+use dat_sync::futex::{self as two_words, Expected, WordPair};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::thread::futex;
@@ -55,6 +56,24 @@ impl WakeWord {
             }
         }
         true
+    }
+
+    /// As [`sleep`](Self::sleep), but ends if the other word, which another process changes, has another value, too.
+    pub(crate) fn sleep_with(
+        &self,
+        seen: u32,
+        shared: Expected<'_>,
+        deadline: Option<Instant>,
+    ) -> SleepResult {
+        let words = WordPair { own: Expected { word: &self.0, seen }, shared };
+        loop {
+            match two_words::wait(&words, time_left(deadline)) {
+                Ok(()) | Err(Errno::AGAIN) => return SleepResult::Woken,
+                Err(Errno::TIMEDOUT) => return SleepResult::TimedOut,
+                Err(Errno::INTR) => {}
+                Err(_) => return SleepResult::Unavailable,
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::object::Object;
 use dat_provider::error::Result;
 use dat_provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
-    CompletionSink, Notify,
+    CompletionSink, Notify, SleepTarget,
 };
 
 /// The half that queue pairs are created with.
@@ -69,7 +69,7 @@ impl<H: Hooks> CompletionPoller for Poller<H> {
         self.layer.note(self.object, &Call::ArmDescriptor);
     }
 
-    fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
+    fn begin_sleep(&mut self) -> Option<SleepTarget> {
         self.inner.begin_sleep()
     }
 

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use dat_provider::CompletionDescriptor;
+use dat_provider::SleepTarget;
 use dat_sync::Mutex;
 
 use crate::doorbell::Doorbell;
@@ -32,14 +32,14 @@ pub trait PolledLink: Send + Sync {
     /// Returns the link to the thread of the engine, because the poller is about to sleep or does not poll any more.
     fn give_back(&self);
 
-    /// A waiter is about to sleep. Returns the descriptor of the link if the waiter may sleep on it and then read the
-    /// link, which no other thread is woken for until [`end_sleep`](Self::end_sleep). `is_again` is true if the same
-    /// waiter had a descriptor for its last sleep.
-    fn begin_sleep(&self, _is_again: bool) -> Option<CompletionDescriptor> {
+    /// A waiter is about to sleep. Returns the descriptor or a word of the link if the waiter may sleep on it and then
+    /// read the link, for whose data no other thread is woken until [`end_sleep`](Self::end_sleep). `is_again` is true
+    /// if the same waiter had such an object for its last sleep.
+    fn begin_sleep(&self, _is_again: bool) -> Option<SleepTarget> {
         None
     }
 
-    /// The waiter sleeps no more on the descriptor of the link. The caller need not hold the lock of the list.
+    /// The waiter sleeps no more on the link. The caller need not hold the lock of the list.
     fn end_sleep(&self) {}
 
     /// How a poller detects data on the link; `None` while there is no link.
@@ -247,7 +247,7 @@ impl PolledLinks {
     }
 
     /// A waiter is about to sleep; see [`PolledLink::begin_sleep`]. It can sleep on one link only.
-    pub fn begin_sleep(&self, is_again: bool) -> Option<CompletionDescriptor> {
+    pub fn begin_sleep(&self, is_again: bool) -> Option<SleepTarget> {
         if self.is_selective() {
             return None;
         }

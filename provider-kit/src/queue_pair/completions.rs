@@ -5,8 +5,7 @@ use std::sync::Arc;
 use dat_provider::error::Result;
 use dat_provider::plain_success::{PlainSuccess, TakeResult};
 use dat_provider::{
-    Completion, CompletionDescriptor, CompletionPoller, CompletionQueueParts, CompletionSink,
-    Notify,
+    Completion, CompletionPoller, CompletionQueueParts, CompletionSink, Notify, SleepTarget,
 };
 
 use crate::completion_queue::{self, Cq, CqHandle, CqPoller};
@@ -64,15 +63,15 @@ impl CompletionPoller for LinkPoller {
         self.poller.notify(mode)
     }
 
-    fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
-        let descriptor = self.queue.links.begin_sleep(self.sleeps_on_link);
-        if descriptor.is_none() {
+    fn begin_sleep(&mut self) -> Option<SleepTarget> {
+        let target = self.queue.links.begin_sleep(self.sleeps_on_link);
+        if target.is_none() {
             // The queue may have got another link since the last sleep.
             self.end_sleep();
         } else {
             self.sleeps_on_link = true;
         }
-        descriptor
+        target
     }
 
     fn end_sleep(&mut self) {
@@ -142,10 +141,10 @@ mod tests {
 
         fn give_back(&self) {}
 
-        fn begin_sleep(&self, is_again: bool) -> Option<CompletionDescriptor> {
+        fn begin_sleep(&self, is_again: bool) -> Option<SleepTarget> {
             let was_slept_on = self.is_slept_on.swap(true, Ordering::Relaxed);
             assert_eq!(was_slept_on, is_again);
-            Some(Arc::clone(&self.descriptor) as _)
+            Some(SleepTarget::Descriptor(Arc::clone(&self.descriptor) as _))
         }
 
         fn end_sleep(&self) {

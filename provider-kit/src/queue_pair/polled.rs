@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use dat_provider::CompletionDescriptor;
+use dat_provider::SleepTarget;
 use dat_sync::biased::BiasedGuard;
 use dat_sync::epoll::{self, EventFlags};
 use rustix::io::Errno;
@@ -197,7 +197,7 @@ impl PolledLink for SoftQp {
         });
     }
 
-    fn begin_sleep(&self, is_again: bool) -> Option<CompletionDescriptor> {
+    fn begin_sleep(&self, is_again: bool) -> Option<SleepTarget> {
         if !self.core.owner_process.is_current() {
             return None;
         }
@@ -209,12 +209,13 @@ impl PolledLink for SoftQp {
         if !may_sleep || !conn.protocol.is_open() || conn.is_ending() || conn.has_unread {
             return None;
         }
-        let descriptor = conn.reader.waiter_descriptor()?;
+        let (target, has_unread) = conn.reader.begin_sleep()?;
+        conn.has_unread = has_unread;
         if !Self::end_lease(conn, &state.queues, Event::WaiterSleeps) {
             conn.attention.note(Event::WaiterSleeps, &state.queues);
         }
         self.update_interest(state);
-        Some(descriptor)
+        Some(target)
     }
 
     fn end_sleep(&self) {

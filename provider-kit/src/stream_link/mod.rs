@@ -40,7 +40,7 @@ pub trait Stream: Send + Sync {
     /// The descriptor to wait on, if any.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// The descriptor of [`Reader::waiter_descriptor`]; by default, there is none.
+    /// The descriptor of [`Reader::begin_sleep`]; by default, there is none.
     fn waiter_descriptor(self: &Arc<Self>) -> Option<CompletionDescriptor>
     where
         Self: Sized,

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 
-use dat_provider::CompletionDescriptor;
+use dat_provider::SleepTarget;
 
 use super::Stream;
 use crate::bytes;
@@ -256,8 +256,8 @@ impl<S: Stream> Reader for StreamReader<S> {
         self.stream.descriptor()
     }
 
-    fn waiter_descriptor(&self) -> Option<CompletionDescriptor> {
-        self.stream.waiter_descriptor()
+    fn begin_sleep(&mut self) -> Option<(SleepTarget, bool)> {
+        Some((SleepTarget::Descriptor(self.stream.waiter_descriptor()?), false))
     }
 
     fn liveness(&self) -> Option<Weak<dyn Liveness>> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use dat_core::provider::CompletionDescriptor;
+use dat_core::provider::SleepTarget;
 use dat_core::provider::mem::Span;
 use dat_provider_kit::bytes;
 use dat_provider_kit::direct::{Access, AccessResult, Gate, Offer};
@@ -232,9 +232,8 @@ impl Reader for RingReader {
         Some(self.end.signal.as_fd())
     }
 
-    fn waiter_descriptor(&self) -> Option<CompletionDescriptor> {
-        let descriptor: CompletionDescriptor = Arc::clone(&self.end.signal) as _;
-        Some(descriptor)
+    fn begin_sleep(&mut self) -> Option<(SleepTarget, bool)> {
+        Some((SleepTarget::Descriptor(Arc::clone(&self.end.signal) as _), false))
     }
 
     fn doorbell(&self) -> Option<Arc<Doorbell>> {

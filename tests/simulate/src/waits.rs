@@ -90,7 +90,7 @@ impl World {
                             wait.is_blind = false;
                             State::Asleep(Some(both.map(|one| one.as_raw_fd())), asleep_since)
                         }
-                        Some(SleepOn::Word { .. }) => {
+                        Some(SleepOn::Word { .. } | SleepOn::Words(_)) => {
                             wait.is_blind = true;
                             State::Asleep(None, asleep_since)
                         }

@@ -12,7 +12,7 @@ use super::streams::Mode;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::provider::plain_success::{PlainSuccess, TakeResult};
-use crate::provider::{Completion, CompletionDescriptor, CompletionPoller, Notify};
+use crate::provider::{Completion, CompletionPoller, Notify, SleepTarget};
 use crate::timeout::Timeout;
 
 /// With more events than these, a failure to allocate space for further ones is handled; less space is never
@@ -332,12 +332,12 @@ impl Queue {
         self.poller().arm_descriptor();
     }
 
-    /// A descriptor on which the waiter may sleep besides its wakeup; see [`CompletionPoller::begin_sleep`].
-    pub(super) fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
+    /// The object on which the waiter may sleep besides its wakeup; see [`CompletionPoller::begin_sleep`].
+    pub(super) fn begin_sleep(&mut self) -> Option<SleepTarget> {
         self.poller().begin_sleep()
     }
 
-    /// The waiter sleeps no more on that descriptor.
+    /// The waiter sleeps no more on that object.
     pub(super) fn end_sleep(&mut self) {
         self.poller().end_sleep();
     }

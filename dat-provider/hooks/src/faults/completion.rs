@@ -7,7 +7,7 @@ use dat_sync::Mutex;
 
 use super::handle::Faults;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use dat_provider::{Completion, CompletionDescriptor, CompletionPoller, Notify};
+use dat_provider::{Completion, CompletionDescriptor, CompletionPoller, Notify, SleepTarget};
 
 /// Number of the oldest completions among which reordering picks.
 const WINDOW: usize = 64;
@@ -171,7 +171,7 @@ impl CompletionPoller for Poller {
         }
     }
 
-    fn begin_sleep(&mut self) -> Option<CompletionDescriptor> {
+    fn begin_sleep(&mut self) -> Option<SleepTarget> {
         self.0.state.lock().inner.as_mut()?.begin_sleep()
     }
 
