@@ -269,6 +269,8 @@ pub enum Armed {
     Doorbell,
     /// The descriptor.
     Descriptor,
+    /// A change of the word of [`Reader::begin_sleep`].
+    Word,
 }
 
 /// The reading half of a link.
@@ -295,9 +297,9 @@ pub trait Reader: Send {
     /// [`Reader::is_readable_for_room`] says that it becomes readable instead.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// A waiter is about to sleep, and to read the link itself when it wakes up, if that is faster than a wake-up of the
-    /// driver. Returns the object on which it sleeps: the same descriptor, or a word, which this call
-    /// arms; and whether data may have arrived unannounced. By default, there is none.
+    /// A waiter is about to sleep, and to read the link itself when it wakes up, if that is faster than a wake-up of
+    /// the driver. Returns the object on which it sleeps: the same descriptor, or a word, which this call
+    /// [arms](Armed::Word); and whether data may have arrived unannounced. By default, there is none.
     fn begin_sleep(&mut self) -> Option<(SleepTarget, bool)> {
         None
     }
@@ -312,8 +314,8 @@ pub trait Reader: Send {
         None
     }
 
-    /// Announces the event that the reader awaits; initially the descriptor. The peer need not signal more than that.
-    /// Returns true if data may have arrived unannounced.
+    /// Announces the event that the reader awaits, which is not the word; initially the descriptor. The peer need not
+    /// signal more than that. Returns true if data may have arrived unannounced.
     fn arm(&mut self, _armed: Armed) -> bool {
         false
     }

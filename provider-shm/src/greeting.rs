@@ -19,7 +19,7 @@ use crate::bell::RING;
 use crate::boards::OwnDoorbell;
 
 /// The start of the packet; the last byte is the version of the segment's layout.
-const MAGIC: [u8; 8] = *b"dat-shm\x06";
+const MAGIC: [u8; 8] = *b"dat-shm\x07";
 /// What follows: whether the segment is sent, or was kept; and its number.
 const SENT: u8 = 0;
 const KEPT: u8 = 1;

@@ -48,6 +48,7 @@ mod process_fence;
 mod provider;
 mod reader;
 mod ring;
+mod ring_word;
 mod segment;
 mod signals;
 mod sync;

@@ -10,7 +10,7 @@ use dat_provider_kit::doorbell::Doorbell;
 use dat_provider_kit::fork::{OwnerProcess, Private};
 use dat_provider_kit::frame::FrameError;
 use dat_provider_kit::link::{self, End};
-use dat_sync::prefetch_address;
+use dat_sync::{futex, prefetch_address};
 
 use rustix::io::{Errno, Result};
 
@@ -23,6 +23,7 @@ use crate::kept_segments::{KeptSegments, OwnSegment};
 use crate::reader::RingReader;
 use crate::segment::Segment;
 use crate::signals::Wake;
+use crate::sync::as_futex;
 use crate::writer::RingWriter;
 
 /// The options of all links of an adapter.
@@ -331,10 +332,21 @@ impl Link {
     /// The program has closed the socket, or the system refuses to wake the peer and to end the connection.
     #[cold]
     pub(crate) fn ring(&self, wake: Wake) -> std::result::Result<(), End> {
-        if !self.ring_doorbell() || wake == Wake::Socket {
-            self.ring_bell()?;
+        let has_doorbell = self.ring_doorbell();
+        match wake {
+            Wake::Nothing => {}
+            Wake::Doorbell if has_doorbell => {}
+            Wake::Doorbell | Wake::Socket => self.ring_bell()?,
+            Wake::Word => self.wake_sleeper(),
         }
         Ok(())
+    }
+
+    /// Wakes the thread of the peer that sleeps on the word of the ring that this side writes.
+    fn wake_sleeper(&self) {
+        if let Some(segment) = self.segment() {
+            futex::wake_shared(as_futex(segment.signals(self.writes).wake_ups()));
+        }
     }
 
     /// Wakes the peer through the socket.

@@ -9,18 +9,21 @@ use dat_provider_kit::frame::{AckHead, MessageHead};
 use dat_provider_kit::link::{
     Armed, Budget, Destinations, End, FrameSink, Progress, Reader, Refused,
 };
+use dat_sync::futex;
 
 use crate::bell::Heard;
 use crate::copy_cost::CopyCost;
 use crate::link::Link;
 use crate::ring::Consumer;
+use crate::ring_word::RingWord;
 use crate::segment::RING;
+use crate::sync::Ordering;
 
 /// Length of an acknowledgement in the ring, in bytes.
 const ACK: usize = 8 + AckHead::LEN;
 /// A poller checks the socket for the peer's end once in this many polls that find nothing.
 const SELDOM: u32 = 256;
-/// The same while the descriptor is armed: a waiter that sleeps on it may have woken up for the end.
+/// The same while the descriptor or the word is armed: a waiter may have woken up for the end.
 const SOON: u32 = 2;
 
 /// Reads frames from a ring.
@@ -30,6 +33,9 @@ pub(crate) struct RingReader {
     consumer: Option<Consumer>,
     /// The event that this side awaits.
     armed: Armed,
+    /// The word of the last sleep on it, and its value then.
+    word: Option<Arc<RingWord>>,
+    seen: u32,
     /// True once the peer has sent its doorbell, or is known to have none.
     has_met: bool,
     /// True while the descriptor is readable.
@@ -50,6 +56,8 @@ impl RingReader {
         let mut reader = Self {
             consumer: None,
             armed: Armed::Descriptor,
+            word: None,
+            seen: 0,
             has_met: false,
             is_readable: true,
             idle: 0,
@@ -126,9 +134,12 @@ impl RingReader {
             return Ok(false);
         }
         let is_readable = std::mem::take(&mut self.is_readable);
-        let is_armed = self.armed == Armed::Descriptor;
-        let patience = if is_armed { SOON } else { SELDOM };
-        if is_readable || self.idle >= patience || is_armed && self.has_frame() {
+        let must_hear = match self.armed {
+            Armed::Nothing | Armed::Doorbell => self.idle >= SELDOM,
+            Armed::Descriptor => self.idle >= SOON || self.has_frame(),
+            Armed::Word => self.idle >= SOON && !self.has_frame(),
+        };
+        if is_readable || must_hear {
             self.idle = 0;
             self.hear();
         }
@@ -263,7 +274,19 @@ impl Reader for RingReader {
     }
 
     fn begin_sleep(&mut self) -> Option<(SleepTarget, bool)> {
-        Some((SleepTarget::Descriptor(Arc::clone(&self.link) as _), false))
+        let segment = self.link.segment().filter(|_| futex::is_available());
+        let (Some(consumer), Some(segment)) = (&mut self.consumer, segment) else {
+            return Some((SleepTarget::Descriptor(Arc::clone(&self.link) as _), false));
+        };
+        let seen = consumer.wake_ups().load(Ordering::Relaxed);
+        let mut has_frame = false;
+        // Unless the peer has woken a thread, it will wake this one, too.
+        if self.armed != Armed::Word || self.seen != seen {
+            (self.armed, self.seen, self.idle) = (Armed::Word, seen, 0);
+            has_frame = consumer.arm(Armed::Word);
+        }
+        let word = self.word.get_or_insert_with(|| Arc::new(RingWord::new(segment, &self.link)));
+        Some((SleepTarget::Word { word: Arc::clone(word) as _, seen }, has_frame))
     }
 
     fn doorbell(&self) -> Option<Arc<Doorbell>> {

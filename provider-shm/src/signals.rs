@@ -4,15 +4,22 @@
 //! memory.
 //!
 //! - `wanted` is 0 while the consumer polls, and 1 while it waits for its doorbell, which the producer rings for each
-//!   frame. For each other value, the producer also writes to the socket once. The consumer stores a new value and then
-//!   reads the ring; the producer stores a frame and then reads `wanted`. With a fence in between, at least one of them
-//!   sees the other. A polling consumer announces in `fences_both` that it will execute the fence of both sides when it
-//!   arms ([`process_fence`]), because the producer stores frames often and such a consumer rarely arms. While the
-//!   consumer waits for the socket, the producer executes its own fence.
+//!   frame. For each other value, the producer also wakes the consumer once: through the socket if the value is even,
+//!   and by `wake_ups` if it is odd. The consumer stores a new value and then reads the ring; the producer stores a
+//!   frame and then reads `wanted`. With a fence in between, at least one of them sees the other. A polling consumer
+//!   announces in `fences_both` that it will execute the fence of both sides when it arms ([`process_fence`]), because
+//!   the producer stores frames often and such a consumer rarely arms. While the consumer waits for the socket, the
+//!   producer executes its own fence.
+//! - `wake_ups` counts the times that the producer has woken a thread that sleeps on this word with futex(2). The
+//!   thread reads it before the consumer stores the value of `wanted`, and sleeps while it is unchanged. So if the
+//!   producer sees the value of `wanted`, it changes the word, and the thread does not fall asleep, or is woken.
 //! - `kept` of the passive side is set while its process keeps the segment after the end of the connection
 //!   ([`kept_segments`](crate::kept_segments)). Both sides write it.
 //! - `starved` changes when the producer finds too little space. The consumer, which releases space by storing `head`,
 //!   rings once for each value. The order is the same with the roles exchanged.
+
+#[cfg(all(test, loom))]
+mod loom_models;
 
 use dat_provider_kit::link::Armed;
 
@@ -22,6 +29,10 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 /// The values of `wanted` while the consumer polls, without and with a doorbell.
 const NOTHING: u32 = 0;
 const DOORBELL: u32 = 1;
+/// The bit of other values that requests a wake-up by the word.
+const BY_WORD: u32 = 1;
+/// The difference of such values.
+const STEP: u32 = 2;
 
 /// The segment belongs to a connection, or the active side has claimed it for one.
 const USED: u32 = 0;
@@ -39,6 +50,8 @@ pub(crate) enum Wake {
     Doorbell,
     /// By the doorbell and the socket.
     Socket,
+    /// By the doorbell and the word, which was changed.
+    Word,
 }
 
 /// Padding to two cache lines, because processors fetch lines in pairs.
@@ -57,6 +70,8 @@ struct ProducerWords {
     starved: AtomicU32,
     /// Of the passive side: [`USED`], [`KEPT`] or [`WITHDRAWN`].
     kept: AtomicU32,
+    /// On which a thread of the consumer sleeps.
+    wake_ups: AtomicU32,
 }
 
 #[repr(C)]
@@ -76,7 +91,11 @@ impl Signals {
             wanted: AtomicU32::new(0),
             fences_both: AtomicU32::new(0),
         };
-        let producer = ProducerWords { starved: AtomicU32::new(0), kept: AtomicU32::new(USED) };
+        let producer = ProducerWords {
+            starved: AtomicU32::new(0),
+            kept: AtomicU32::new(USED),
+            wake_ups: AtomicU32::new(0),
+        };
         Self { consumer: Padded(words), producer: Padded(producer) }
     }
 
@@ -106,6 +125,11 @@ impl Signals {
         kept.compare_exchange(KEPT, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
+    /// The word on which a thread of the consumer sleeps.
+    pub(crate) fn wake_ups(&self) -> &AtomicU32 {
+        &self.producer.0.wake_ups
+    }
+
     /// Returns true if the consumer announces that it polls.
     pub(crate) fn is_polled(&self) -> bool {
         self.consumer.0.wanted.load(Ordering::Relaxed) <= DOORBELL
@@ -123,6 +147,7 @@ impl Signals {
 pub(crate) struct ProducerSignals {
     rung: u32,
     starved: u32,
+    wake_ups: u32,
 }
 
 impl ProducerSignals {
@@ -140,8 +165,14 @@ impl ProducerSignals {
         match consumer.wanted.load(Ordering::Acquire) {
             NOTHING => Wake::Nothing,
             DOORBELL => Wake::Doorbell,
-            wanted if std::mem::replace(&mut self.rung, wanted) != wanted => Wake::Socket,
-            _ => Wake::Nothing,
+            wanted if std::mem::replace(&mut self.rung, wanted) == wanted => Wake::Nothing,
+            wanted if wanted & BY_WORD == 0 => Wake::Socket,
+            _ => {
+                self.wake_ups = self.wake_ups.wrapping_add(1);
+                // Relaxed: the fences of both sides order the frame, and futex(2) the sleep.
+                signals.producer.0.wake_ups.store(self.wake_ups, Ordering::Relaxed);
+                Wake::Word
+            }
         }
     }
 
@@ -170,14 +201,13 @@ impl ConsumerSignals {
         let wanted = match armed {
             Armed::Nothing => NOTHING,
             Armed::Doorbell => DOORBELL,
-            Armed::Descriptor => {
-                self.epoch = self.epoch.wrapping_add(1).max(DOORBELL + 1);
-                self.epoch
-            }
+            Armed::Descriptor => self.next_epoch(),
+            Armed::Word => self.next_epoch() | BY_WORD,
         };
         let words = &signals.consumer.0;
         let fenced_both = self.fences_both;
-        self.fences_both = armed != Armed::Descriptor && process_fence::is_available();
+        let is_polling = matches!(armed, Armed::Nothing | Armed::Doorbell);
+        self.fences_both = is_polling && process_fence::is_available();
         if !self.fences_both {
             words.fences_both.store(0, Ordering::Relaxed);
         }
@@ -188,9 +218,17 @@ impl ConsumerSignals {
         // Pairs with the fence of `stored`.
         match armed {
             Armed::Nothing => {}
-            Armed::Doorbell | Armed::Descriptor if fenced_both => process_fence::heavy(),
-            Armed::Doorbell | Armed::Descriptor => fence(Ordering::SeqCst),
+            Armed::Doorbell | Armed::Descriptor | Armed::Word if fenced_both => {
+                process_fence::heavy()
+            }
+            Armed::Doorbell | Armed::Descriptor | Armed::Word => fence(Ordering::SeqCst),
         }
+    }
+
+    /// A value that differs from the last ones.
+    fn next_epoch(&mut self) -> u32 {
+        self.epoch = self.epoch.wrapping_add(STEP).max(STEP);
+        self.epoch
     }
 
     /// Releases the space up to `head`. Returns true if the producer must be rung for.
@@ -225,6 +263,21 @@ mod tests {
         assert_eq!(producer.stored(&signals), Wake::Nothing);
     }
 
+    #[test]
+    fn the_producer_changes_the_word_once_each_time_it_is_wanted() {
+        let signals = Signals::new();
+        let (mut producer, mut consumer) = (ProducerSignals::default(), ConsumerSignals::default());
+        let wake_ups = || signals.wake_ups().load(Ordering::Relaxed);
+        for round in 0..3 {
+            consumer.arm(&signals, Armed::Descriptor);
+            assert_eq!((producer.stored(&signals), wake_ups()), (Wake::Socket, round));
+            consumer.arm(&signals, Armed::Word);
+            assert!(!signals.is_polled());
+            assert_eq!((producer.stored(&signals), wake_ups()), (Wake::Word, round + 1));
+            assert_eq!((producer.stored(&signals), wake_ups()), (Wake::Nothing, round + 1));
+        }
+    }
+
     /// While the consumer waits for the socket, the producer runs its own fence.
     #[test]
     fn only_a_consumer_that_polls_fences_both_sides() {
@@ -237,7 +290,7 @@ mod tests {
         let available = process_fence::is_available();
         let polled = [Armed::Nothing, Armed::Doorbell, Armed::Nothing].map(&mut fences_both);
         assert_eq!(polled, [available; 3]);
-        assert_eq!([Armed::Descriptor; 2].map(&mut fences_both), [false; 2]);
+        assert_eq!([Armed::Descriptor, Armed::Word].map(&mut fences_both), [false; 2]);
         assert_eq!(fences_both(Armed::Doorbell), available);
     }
 
@@ -250,97 +303,5 @@ mod tests {
         assert!(consumer.release(&signals, 2));
         assert!(!consumer.release(&signals, 3));
         assert_eq!(signals.head(), 3);
-    }
-}
-
-#[cfg(all(test, loom))]
-mod loom_models {
-    use super::*;
-    use loom::sync::Arc;
-    use loom::thread;
-
-    /// A frame that is stored while the consumer arms is seen, or the producer wakes the consumer.
-    fn is_seen_or_rung_for(armed: Armed) {
-        loom::model(move || {
-            let shared = Arc::new((Signals::new(), AtomicU64::new(0)));
-            let far = Arc::clone(&shared);
-            let producer = thread::spawn(move || {
-                far.1.store(1, Ordering::Release);
-                ProducerSignals::default().stored(&far.0)
-            });
-            let mut consumer = ConsumerSignals::default();
-            consumer.arm(&shared.0, Armed::Nothing);
-            consumer.arm(&shared.0, armed);
-            let is_seen = shared.1.load(Ordering::Acquire) == 1;
-            let wake = producer.join().expect("no panic");
-            assert!(is_seen || wake != Wake::Nothing);
-        });
-    }
-
-    #[test]
-    fn no_frame_is_slept_through() {
-        is_seen_or_rung_for(Armed::Descriptor);
-    }
-
-    #[test]
-    fn no_frame_waits_for_a_doorbell() {
-        is_seen_or_rung_for(Armed::Doorbell);
-    }
-
-    /// The consumer arms again while frames are stored; it sees the last one, or is woken for it.
-    #[test]
-    fn no_frame_is_lost_when_the_consumer_arms_again() {
-        loom::model(|| {
-            let shared = Arc::new((Signals::new(), AtomicU64::new(0)));
-            let far = Arc::clone(&shared);
-            let producer = thread::spawn(move || {
-                let mut signals = ProducerSignals::default();
-                far.1.store(1, Ordering::Release);
-                let _ = signals.stored(&far.0);
-                far.1.store(2, Ordering::Release);
-                let _ = signals.stored(&far.0);
-                signals.rung
-            });
-            let mut consumer = ConsumerSignals::default();
-            consumer.arm(&shared.0, Armed::Descriptor);
-            let _ = shared.1.load(Ordering::Acquire);
-            consumer.arm(&shared.0, Armed::Descriptor);
-            let is_seen = shared.1.load(Ordering::Acquire) == 2;
-            let rung = producer.join().expect("no panic");
-            assert!(is_seen || rung == consumer.epoch);
-        });
-    }
-
-    /// A kept segment is withdrawn or claimed, and a side that claims it sees what was written before it was kept.
-    #[test]
-    fn a_kept_segment_has_one_user() {
-        loom::model(|| {
-            let shared = Arc::new((Signals::new(), AtomicU64::new(0)));
-            let far = Arc::clone(&shared);
-            let passive = thread::spawn(move || {
-                far.1.store(1, Ordering::Relaxed);
-                far.0.set_kept();
-                far.0.withdraw()
-            });
-            let is_claimed = shared.0.claim();
-            assert!(!is_claimed || shared.1.load(Ordering::Relaxed) == 1);
-            assert_ne!(is_claimed, passive.join().expect("no panic"));
-        });
-    }
-
-    /// Space that is released while the producer starves is seen, or the bell rings.
-    #[test]
-    fn a_full_ring_is_not_slept_through() {
-        loom::model(|| {
-            let signals = Arc::new(Signals::new());
-            let far = Arc::clone(&signals);
-            let producer = thread::spawn(move || {
-                ProducerSignals::default().starve(&far);
-                far.head() == 7
-            });
-            let is_rung = ConsumerSignals::default().release(&signals, 7);
-            let is_seen = producer.join().expect("no panic");
-            assert!(is_seen || is_rung);
-        });
     }
 }

@@ -1,10 +1,13 @@
 use std::net::Ipv6Addr;
+use std::sync::atomic::Ordering;
 
+use dat_provider::{SharedWord, SleepTarget};
 use dat_provider_kit::engine::{Connected, ConnectorEvent};
 use dat_provider_kit::frame::{Body, Frame};
 use dat_provider_kit::link::{
-    Budget, Destinations, End, FrameSink, Progress, Refused, WriteResult,
+    Armed, Budget, Destinations, End, FrameSink, Progress, Refused, WriteResult,
 };
+use dat_sync::futex;
 
 use super::*;
 use crate::kept_segments::{ClaimedSegment, OwnSegment};
@@ -69,6 +72,48 @@ fn frames_cross_and_the_end_follows_them() {
     let mut kept = Kept::default();
     assert_eq!(ended(&mut passive, &mut kept), End::Closed);
     assert_eq!(kept.0, [Body::Ack; 1000]);
+}
+
+/// The word of a waiter that sleeps on it, and the value with which it sleeps; whether there is a frame already.
+fn word(link: &mut Connected) -> (Arc<dyn SharedWord>, u32, bool) {
+    match link.reader.begin_sleep() {
+        Some((SleepTarget::Word { word, seen }, has_frame)) => (word, seen, has_frame),
+        other => panic!("no word: {other:?}"),
+    }
+}
+
+#[test]
+fn the_first_frame_after_the_start_of_a_sleep_changes_its_word() {
+    if !futex::is_available() {
+        return println!("NOT RUN: the system has no futex_waitv(2)");
+    }
+    let (mut active, mut passive) = pair();
+    let mut kept = Kept::default();
+    assert!(passive.reader.read(&mut kept, Budget::default()).is_ok());
+    let write = |link: &mut Connected| {
+        assert_eq!(link.writer.write(&Frame::new(Body::Ack), &[]), Ok(WriteResult::Taken));
+    };
+    for round in 0..3 {
+        // A waiter that something else woke sleeps again in the same way.
+        let ends = [(); 2].map(|()| word(&mut passive));
+        let [(shared, seen, false), (_, again, false)] = ends else { panic!("there is a frame") };
+        assert_eq!((seen, again), (round, round));
+        let now = || shared.word().load(Ordering::Relaxed);
+        assert_eq!(now(), seen);
+        for _ in 0..2 {
+            write(&mut active);
+            assert_eq!(now(), seen + 1, "the second frame wakes no thread");
+        }
+        assert!(passive.reader.read(&mut kept, Budget::default()).is_ok());
+        // The driver reads the link again.
+        assert!(!passive.reader.arm(Armed::Descriptor));
+        write(&mut active);
+        assert_eq!(now(), seen + 1, "the socket wakes the driver");
+        let (_, next, has_frame) = word(&mut passive);
+        assert_eq!((next, has_frame), (seen + 1, true), "the frame came before");
+        assert!(passive.reader.read(&mut kept, Budget::default()).is_ok());
+    }
+    assert_eq!(kept.0, [Body::Ack; 9]);
 }
 
 #[test]

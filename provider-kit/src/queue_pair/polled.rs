@@ -211,8 +211,12 @@ impl PolledLink for SoftQp {
         }
         let (target, has_unread) = conn.reader.begin_sleep()?;
         conn.has_unread = has_unread;
-        if !Self::end_lease(conn, &state.queues, Event::WaiterSleeps) {
-            conn.attention.note(Event::WaiterSleeps, &state.queues);
+        let event = match &target {
+            SleepTarget::Descriptor(_) => Event::WaiterSleeps,
+            SleepTarget::Word { .. } => Event::WaiterSleepsOnWord,
+        };
+        if !Self::end_lease(conn, &state.queues, event) {
+            conn.attention.note(event, &state.queues);
         }
         self.update_interest(state);
         Some(target)

@@ -14,6 +14,7 @@ use dat_sync::prefetch;
 use super::{LONGEST, PART, PIECE, Slots, Unit, WORD, offset, payload_at, units};
 use crate::segment::{RING, Segment, UNIT};
 use crate::signals::ConsumerSignals;
+use crate::sync::AtomicU32;
 
 /// Minimum length of a frame, in bytes.
 const SHORTEST: usize = WORD + 24;
@@ -70,6 +71,11 @@ impl Consumer {
     pub(crate) fn arm(&mut self, armed: Armed) -> bool {
         self.signals.arm(self.slots.signals(), armed);
         !self.is_empty()
+    }
+
+    /// The word that the producer changes when it wakes a thread by it.
+    pub(crate) fn wake_ups(&self) -> &AtomicU32 {
+        self.slots.signals().wake_ups()
     }
 
     /// Returns true if there is no frame.

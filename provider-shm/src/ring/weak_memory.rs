@@ -61,7 +61,7 @@ fn ompi_5536_a_frame_is_complete_once_it_is_there() {
 /// Open MPI #13761: a consumer that arms is woken for a frame that it does not find.
 #[test]
 fn ompi_13761_a_frame_is_found_or_the_consumer_is_woken() {
-    for armed in [Armed::Doorbell, Armed::Descriptor] {
+    for armed in [Armed::Doorbell, Armed::Descriptor, Armed::Word] {
         let segment = Arc::new(Segment::for_test());
         let (mut producer, mut consumer) = (Producer::new(&segment, 0), Consumer::new(&segment, 0));
         consumer.arm(Armed::Nothing);

@@ -328,6 +328,10 @@ macro_rules! tests {
                 $crate::lost::after_kill_9_of_the_peer_every_cookie_comes_once($open);
             }
             #[test]
+            fn the_end_of_a_peer_wakes_a_waiter() {
+                $crate::lost::the_end_of_a_peer_wakes_a_waiter($open);
+            }
+            #[test]
             fn a_peer_that_was_stopped_goes_on() {
                 $crate::lost::a_peer_that_was_stopped_goes_on($open);
             }

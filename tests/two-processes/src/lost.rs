@@ -3,8 +3,8 @@
 use std::process::Child;
 use std::time::Duration;
 
-use dat_conformance::{Node, expect_connection, expect_request, until};
-use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpProvision, EpState, Event};
+use dat_conformance::{Background, Node, expect_connection, expect_request, until};
+use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpProvision, EpState, Event, Timeout};
 
 use crate::completions::{NONE, each_once, posts};
 use crate::process;
@@ -105,6 +105,40 @@ pub fn the_death_of_one_peer_does_not_disturb_the_others(open: fn(&str) -> Node)
             let done = each_once(&[&node.recv, &node.request], &cookies);
             assert!(done.values().all(|status| *status == DtoStatus::Success), "{done:?}");
         }
+    }
+    buffer.lmr.free().expect("unused");
+    node.finish();
+}
+
+/// A peer ends while a thread sleeps until something arrives from it, and in a second round is stopped before: the
+/// thread wakes up.
+///
+/// # Panics
+/// If the thread sleeps on, or its receive does not end with the connection.
+pub fn the_end_of_a_peer_wakes_a_waiter(open: fn(&str) -> Node) {
+    let node = open("");
+    let buffer = node.buffer(64);
+    for is_stopped in [false, true] {
+        let (mut child, port) = start();
+        let ep = node.ep();
+        ep.connect(&Connect::to(node.address(), port)).expect("an attempt");
+        expect_connection(&node.connect, &ep, ConnectionEventKind::Established);
+        ep.post_recv(&[buffer.piece(0, 64)], 7, NONE).expect("connected");
+        let waiter = Background::with(&node.recv, |received| {
+            let mut event = Event::default();
+            received.wait(Timeout::Infinite, 1, &mut event).expect("no other waiter");
+            event
+        });
+        waiter.until_asleep();
+        if is_stopped {
+            process::stop(&child);
+        }
+        child.kill().expect("a child");
+        let Event::Dto(done) = waiter.join() else { panic!("another event") };
+        assert_eq!((done.cookie, done.status), (7, DtoStatus::Flushed));
+        expect_connection(&node.connect, &ep, ConnectionEventKind::Disconnected);
+        ep.free().expect("disconnected");
+        child.wait().expect("a child");
     }
     buffer.lmr.free().expect("unused");
     node.finish();

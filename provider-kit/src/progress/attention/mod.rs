@@ -124,7 +124,7 @@ impl Attention {
 
     /// Returns true if a waiter sleeps on the link, or is about to, or has just woken up.
     pub(crate) fn is_slept_on(&self) -> bool {
-        self.state == State::Waiter
+        matches!(self.state, State::Waiter | State::WordWaiter)
     }
 
     /// Returns true if a waiter may sleep on the link and read it, which a thread that spins reads itself.
@@ -160,7 +160,7 @@ impl Attention {
 
     /// Returns the events of the descriptor that the driver must await, if they have changed and it watches the link.
     pub(crate) fn changed_interest(&mut self, link: &LinkState) -> Option<EventFlags> {
-        let is_read_otherwise = self.is_lent() || self.is_slept_on();
+        let is_read_otherwise = self.is_lent() || self.state == State::Waiter;
         let readable = if is_read_otherwise { EventFlags::empty() } else { EventFlags::IN };
         let writable = if link.has_unsent() { self.space_event } else { EventFlags::empty() };
         let interest = readable | writable;
@@ -187,6 +187,11 @@ impl Attention {
         reader: &mut dyn Reader,
         link: &mut LinkState,
     ) -> bool {
+        if self.state == State::WordWaiter {
+            // `Reader::begin_sleep` has armed the word, and the driver awaits the descriptor, too.
+            (self.armed, link.may_hold) = (Armed::Word, false);
+            return false;
+        }
         if self.is_lent() {
             let way = self.way(queues);
             if !self.is_borrowed() || way != Event::LentToEveryPoll {
@@ -371,7 +376,9 @@ impl Attention {
         match self.state {
             State::Borrowed => Some(Lease::Borrowed),
             State::EveryPoll | State::Doorbell | State::PollSet => Some(Lease::Poller),
-            State::Driver | State::NextPass | State::Waiter | State::Closed => None,
+            State::Driver | State::NextPass | State::Waiter | State::WordWaiter | State::Closed => {
+                None
+            }
         }
     }
 }
@@ -432,6 +439,26 @@ mod tests {
         attention.end_lease(Lease::Borrowed, LeaseEnd::Late, 0);
         assert!(attention.borrow(&queues, 0).is_none());
         assert!(!attention.is_lent());
+    }
+
+    #[test]
+    fn the_driver_awaits_the_descriptor_while_a_waiter_sleeps_on_a_word() {
+        let queues = WorkQueues::unconfigured(1);
+        let [(mut reader, writer), _] = links(MemoryLinkConfig::default());
+        let mut link = LinkState::new(writer);
+        let mut attention = Attention::new(&*reader, ProgressMode::Sleep);
+        attention.set_watched(EventFlags::IN);
+        let mut after = |event| {
+            attention.note(event, &queues);
+            attention.arm(&queues, &mut *reader, &mut link);
+            (attention.armed(), attention.is_slept_on(), attention.changed_interest(&link))
+        };
+        assert_eq!(after(Event::WaiterSleepsOnWord), (Armed::Word, true, None));
+        assert_eq!(after(Event::PassBegan), (Armed::Word, true, None));
+        assert_eq!(after(Event::WaiterLeaves), (Armed::Descriptor, false, None));
+        let unwatched = Some(EventFlags::empty());
+        assert_eq!(after(Event::WaiterSleeps), (Armed::Descriptor, true, unwatched));
+        assert_eq!(after(Event::WaiterLeaves), (Armed::Descriptor, false, Some(EventFlags::IN)));
     }
 
     #[test]

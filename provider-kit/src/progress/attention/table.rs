@@ -53,6 +53,8 @@ names! {
         PollSet,
         /// A waiter of the only completion queue that polls the link sleeps on its descriptor, and reads it when it wakes up.
         Waiter,
+        /// The same on a word that the peer changes. The driver reads the link, too, when its descriptor is readable.
+        WordWaiter,
         /// The connection has ended, and the link is being closed.
         Closed,
     }
@@ -81,6 +83,8 @@ names! {
         ConsumerSleeps,
         /// A waiter is about to sleep on the descriptor of the link.
         WaiterSleeps,
+        /// A waiter is about to sleep on a word of the link.
+        WaiterSleepsOnWord,
         /// That waiter has taken its completions, or has gone.
         WaiterLeaves,
         /// The driver had to wait for the lock of the queue pair, or the doorbell has not rung for several checks.
@@ -96,7 +100,7 @@ names! {
 enum Woken {
     /// The driver: its thread, or the waiter that has claimed its work.
     Driver,
-    /// The waiter that sleeps on the descriptor.
+    /// The waiter that sleeps on the link.
     Waiter,
     /// None: the reader runs already, or polls.
     None,
@@ -120,7 +124,7 @@ impl State {
     const fn woken(self) -> Woken {
         match self {
             Self::Driver => Woken::Driver,
-            Self::Waiter => Woken::Waiter,
+            Self::Waiter | Self::WordWaiter => Woken::Waiter,
             Self::NextPass | Self::Borrowed | Self::EveryPoll | Self::Closed => Woken::None,
             Self::Doorbell | Self::PollSet => Woken::Poll,
         }
@@ -131,7 +135,7 @@ impl State {
     #[allow(dead_code, reason = "Rust 1.85 does not count uses in constants without a name")]
     const fn bound(self) -> Option<Duration> {
         match self {
-            Self::Driver | Self::NextPass | Self::Waiter => Some(Duration::ZERO),
+            Self::Driver | Self::NextPass | Self::Waiter | Self::WordWaiter => Some(Duration::ZERO),
             Self::Borrowed | Self::EveryPoll | Self::Doorbell | Self::PollSet => Some(LEASE_BOUND),
             Self::Closed => None,
         }
@@ -157,6 +161,7 @@ use State as S;
 struct Rule(&'static [Event], &'static [State], Option<State>);
 
 const OF_DRIVER: &[State] = &[S::Driver, S::NextPass];
+const OF_WAITER: &[State] = &[S::Waiter, S::WordWaiter];
 const LENT: &[State] = &[S::Borrowed, S::EveryPoll, S::Doorbell, S::PollSet];
 /// Lent for as long as the consumer polls.
 const LENT_TO_POLLER: &[State] = &[S::EveryPoll, S::Doorbell, S::PollSet];
@@ -184,15 +189,20 @@ const RULES: &[Rule] = &[
     Rule(&[E::WaiterSleeps], &[S::Driver], Some(S::Waiter)),
     Rule(&[E::WaiterSleeps], &[S::NextPass], None),
     Rule(&[E::WaiterSleeps], LENT, Some(S::Waiter)),
+    Rule(&[E::WaiterSleeps], OF_WAITER, Some(S::Waiter)),
+    Rule(&[E::WaiterSleepsOnWord], &[S::Driver], Some(S::WordWaiter)),
+    Rule(&[E::WaiterSleepsOnWord], &[S::NextPass], None),
+    Rule(&[E::WaiterSleepsOnWord], LENT, Some(S::WordWaiter)),
+    Rule(&[E::WaiterSleepsOnWord], OF_WAITER, Some(S::WordWaiter)),
     Rule(&[E::WaiterLeaves], OF_DRIVER, None),
     Rule(&[E::WaiterLeaves], LENT, None),
-    // The descriptor may not be readable for it.
-    Rule(&[E::DataLeft], &[S::Waiter], Some(S::NextPass)),
-    Rule(&[E::WaiterLeaves], &[S::Waiter], Some(S::Driver)),
-    Rule(&[E::PassBegan, E::AwaitsRequests, E::RequestsDone, E::WaiterSleeps], &[S::Waiter], None),
-    Rule(&[E::LentToEveryPoll, E::LentByDoorbell, E::LentByPollSet], &[S::Waiter], None),
-    Rule(&[E::ConsumerAway, E::ConsumerSleeps, E::DriverRecalls], &[S::Waiter], None),
-    Rule(&[E::Ended], &[S::Waiter], Some(S::Closed)),
+    // It may not end the sleep of the waiter.
+    Rule(&[E::DataLeft], OF_WAITER, Some(S::NextPass)),
+    Rule(&[E::WaiterLeaves], OF_WAITER, Some(S::Driver)),
+    Rule(&[E::PassBegan, E::AwaitsRequests, E::RequestsDone], OF_WAITER, None),
+    Rule(&[E::LentToEveryPoll, E::LentByDoorbell, E::LentByPollSet], OF_WAITER, None),
+    Rule(&[E::ConsumerAway, E::ConsumerSleeps, E::DriverRecalls], OF_WAITER, None),
+    Rule(&[E::Ended], OF_WAITER, Some(S::Closed)),
     Rule(&[E::Ended], OF_DRIVER, Some(S::Closed)),
     Rule(&[E::Ended], LENT, Some(S::Closed)),
     Rule(Event::ALL, &[S::Closed], None),
@@ -249,7 +259,7 @@ mod tests {
             };
             let bound = match state.bound() {
                 None => "-".to_owned(),
-                Some(_) if *state == State::Waiter => "a wake-up of the waiter".to_owned(),
+                Some(_) if OF_WAITER.contains(state) => "a wake-up of the waiter".to_owned(),
                 Some(Duration::ZERO) => "a wake-up or pass of the driver".to_owned(),
                 Some(bound) => format!(
                     "the next poll, or {} us and a wake-up of the thread",

@@ -85,8 +85,11 @@ fn run(bytes: &[u8]) {
                 let _ = link.writer.flush();
             }
             7 => {
-                let armed = input.one_of(&[Armed::Nothing, Armed::Doorbell, Armed::Descriptor]);
-                link.reader.arm(armed);
+                let all = [Armed::Nothing, Armed::Doorbell, Armed::Descriptor].map(Some);
+                match input.one_of(&[all[0], all[1], all[2], None]) {
+                    Some(armed) => _ = link.reader.arm(armed),
+                    None => drop(link.reader.begin_sleep()),
+                }
             }
             8 if input.byte() & 15 == 0 => link.hang_up(),
             8 => drop(link.reader.discard()),
