@@ -18,7 +18,7 @@ use crate::domain;
 use crate::engine::{InstanceEvents, QueueEvents, SharedReceiveEvents, Target};
 use crate::errors::{exhausted, internal};
 use crate::segments;
-use crate::verbs;
+use crate::verbs::{self, Unrecorded};
 use crate::work_queue::Done;
 
 pub(crate) struct Shared {
@@ -184,7 +184,7 @@ impl SharedReceiveQueue for SharedReceiveHandle {
         let buffer = Buffer { cookie: receive.cookie, flags: receive.flags, posted: true };
         let place = places.fill(buffer)?;
         let posted = segments::with(receive.segments, |segments| {
-            shared.hardware.post_receive_raw(shared_identifier(place), segments)
+            shared.hardware.post_receive(shared_identifier(place), Unrecorded::new(segments))
         });
         if let Err(failure) = posted {
             places.free(place);

@@ -15,8 +15,9 @@ use dat_sync::Mutex;
 
 use crate::domain::{self, Domain, remote_access};
 use crate::errors::{exhausted, internal};
+use crate::queue_pair::empty_write;
 use crate::sys::dispatch::inc_rkey;
-use crate::verbs::{self, QueuePair, WindowBind, WindowType};
+use crate::verbs::{self, QueuePair, SendFlags, WindowBind, WindowType};
 
 pub(crate) struct Window {
     pub(crate) tag: u64,
@@ -75,7 +76,7 @@ impl Window {
         queue_pair: &QueuePair,
         bind: &BindRequest<'_>,
         id: u64,
-        flags: u32,
+        flags: SendFlags,
     ) -> Result<u32> {
         let mut current = self.current.lock();
         let closes = bind.length == 0;
@@ -117,12 +118,8 @@ impl Window {
     }
 
     /// Completes a bind that needs nothing from the device, by an empty write.
-    #[allow(unsafe_code, reason = "a request without segments")]
-    fn post_nothing(&self, queue_pair: &QueuePair, id: u64, flags: u32) -> Result<u32> {
-        let operation = verbs::RawOperation::Write { address: 0, key: 0 };
-        let post = verbs::RawRequest { id, flags, segments: &[], operation };
-        // SAFETY: the post has no segments, so no memory is read.
-        let posted = unsafe { queue_pair.post_send_raw(&post) };
+    fn post_nothing(&self, queue_pair: &QueuePair, id: u64, flags: SendFlags) -> Result<u32> {
+        let posted = queue_pair.post_send(&empty_write(id, flags));
         posted.map(|()| 0).map_err(|failure| internal(failure, "cannot post the bind"))
     }
 }

@@ -20,7 +20,7 @@ use crate::quirks::RETRIES;
 use crate::reject_data;
 use crate::segments;
 use crate::sys::verbs as sys;
-use crate::verbs::{self, Error as Failure, QueuePairEvent, QueuePairState};
+use crate::verbs::{self, Error as Failure, QueuePairEvent, QueuePairState, Unrecorded};
 
 /// How long the resolution of an address or a route may take.
 pub(super) const RESOLVE_TIME: Duration = Duration::from_secs(4);
@@ -193,7 +193,7 @@ impl VerbsQp {
         let mut receiver = self.receiver.lock();
         for (number, list) in &receiver.early {
             let identifier = receiver.queue.attachment.identifier(*number);
-            segments::with(list, |list| hardware.post_receive_raw(identifier, list))?;
+            segments::with(list, |list| hardware.post_receive(identifier, Unrecorded::new(list)))?;
         }
         receiver.early.clear();
         receiver.queue.go_live(hardware);

@@ -23,7 +23,9 @@ use crate::errors::{exhausted, no_datagrams};
 use crate::key::Key;
 use crate::segments;
 use crate::sys::verbs as sys;
-use crate::verbs::{self, AddressHandle, AddressVector, QueuePairState, RawOperation, RawRequest};
+use crate::verbs::{
+    self, AddressHandle, AddressVector, QueuePairState, RequestData, SendRequest, Unrecorded,
+};
 use crate::work_queue::Record;
 
 /// Maximum number of address requests that wait in the kernel.
@@ -85,22 +87,26 @@ impl VerbsQp {
             operation: Operation::SendDatagram,
             ..Record::default()
         };
-        Sender::submit(self.sender.lock(), record, |sender, hardware, id, mut flags| {
+        Sender::submit(self.sender.lock(), record, |sender, hardware, id, flags| {
             let handle = remote.handle(hardware.domain())?;
             sender
                 .handles
                 .borrow_mut()
                 .try_reserve(1)
                 .map_err(|_| Error::no_memory("the requests of the endpoint"))?;
-            if request.length <= sender.inline {
-                flags |= sys::IBV_SEND_INLINE;
-            }
-            let (number, key) = (remote.number, remote.key);
-            let operation = RawOperation::Datagram { handle: &handle, number, key };
+            let operation = verbs::Operation::Datagram {
+                handle: &handle,
+                queue_pair: remote.number,
+                queue_key: remote.key,
+                immediate: None,
+            };
+            let is_inline = request.length <= sender.inline;
             segments::with(request.segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory is
-                // readable while they are registered (`Span::new`).
-                unsafe { hardware.post_send_raw(&RawRequest { id, flags, segments, operation }) }
+                // readable while they are registered (`Span::new`). The sender keeps the handle.
+                let memory = unsafe { Unrecorded::unchecked(segments, is_inline) };
+                let data = RequestData::Unrecorded(memory);
+                hardware.post_send(&SendRequest { id, operation, data, flags })
             })
             .map_err(super::post::refused)?;
             sender.keep(completion_queue::number_of(id), handle);

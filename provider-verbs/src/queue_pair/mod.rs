@@ -18,6 +18,7 @@ mod teardown;
 
 pub(crate) use connect::Accepted;
 pub(crate) use create::create;
+pub(crate) use post::empty_write;
 pub(crate) use state::VerbsQp;
 
 use std::sync::Arc;

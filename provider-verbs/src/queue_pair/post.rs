@@ -4,6 +4,7 @@
 use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::Operation;
+use dat_provider::triplet::RmrTriplet;
 use dat_provider::{BindRequest, Outstanding, ReceiveRequest, Request, Segment, Work, unsupported};
 use dat_provider_kit::errors::{no_credit, wrong_state};
 use dat_sync::MutexGuard;
@@ -12,7 +13,9 @@ use super::state::{Completing, Mode, Receiver, Sender, VerbsQp};
 use crate::errors::internal;
 use crate::segments;
 use crate::sys::verbs as sys;
-use crate::verbs::{self, Error as Failure, RawOperation, RawRequest};
+use crate::verbs::{
+    self, Error as Failure, Operation as Posted, RequestData, SendFlags, SendRequest, Unrecorded,
+};
 use crate::window;
 use crate::work_queue::Record;
 
@@ -34,7 +37,9 @@ impl Receiver {
         match receiver.queue.hardware() {
             Some(hardware) => {
                 let id = receiver.queue.attachment.identifier(number);
-                let posted = segments::with(segments, |list| hardware.post_receive_raw(id, list));
+                let posted = segments::with(segments, |list| {
+                    hardware.post_receive(id, Unrecorded::new(list))
+                });
                 posted.map_err(|failure| {
                     receiver.queue.posts.unwrite();
                     refused(failure)
@@ -77,35 +82,30 @@ impl Sender {
     /// Posts any request.
     pub(super) fn post_slow(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
         let &Request { ref work, segments, cookie, flags, .. } = request;
-        let raw = match *work {
-            Work::Send => RawOperation::Send,
-            Work::SendInvalidate { key } => RawOperation::SendInvalidate { key },
-            Work::RdmaWrite { remote } => {
-                RawOperation::Write { address: remote.address, key: remote.context }
-            }
+        let operation = match *work {
+            Work::Send => Posted::Send,
+            Work::SendInvalidate { key } => Posted::SendInvalidate(key),
+            Work::RdmaWrite { remote } => Posted::Write(at(remote)),
+            // The consumer passes immediate data in the order in which it is sent.
             Work::RdmaWriteImmediate { remote, immediate } => {
-                let (address, key) = (remote.address, remote.context);
-                RawOperation::WriteImmediate { address, key, data: immediate }
+                Posted::WriteImmediate(at(remote), u32::from_be(immediate))
             }
             Work::RdmaRead { remote } => {
-                let raw = RawOperation::Read { address: remote.address, key: remote.context };
+                let read = Posted::Read(at(remote));
                 if remote.length < request.length {
                     // It reads all of the remote buffer into as many local segments as needed.
                     let (cut, count) = segments::first(segments, remote.length);
-                    return Self::post_as(this, &cut[..count], cookie, flags, raw);
+                    return Self::post_as(this, &cut[..count], cookie, flags, read);
                 }
-                raw
+                read
             }
-            Work::FetchAdd { add, remote } => {
-                RawOperation::FetchAdd { address: remote.address, key: remote.context, add }
-            }
+            Work::FetchAdd { add, remote } => Posted::FetchAdd { remote: at(remote), add },
             Work::CompareSwap { compare, swap, remote } => {
-                let (address, key) = (remote.address, remote.context);
-                RawOperation::CompareSwap { address, key, compare, swap }
+                Posted::CompareSwap { remote: at(remote), compare, swap }
             }
             _ => return Err(unsupported("such a request")),
         };
-        Self::post_as(this, segments, cookie, flags, raw)
+        Self::post_as(this, segments, cookie, flags, operation)
     }
 
     /// Posts a request that is not a datagram.
@@ -114,22 +114,25 @@ impl Sender {
         segments: &[Segment],
         cookie: u64,
         flags: CompletionFlags,
-        raw: RawOperation<'_>,
+        operation: Posted<'_>,
     ) -> Result<()> {
         let length: u64 = segments.iter().map(|segment| segment.length).sum();
-        let operation = operation(raw);
-        let record =
-            Record { cookie, length: length as u32, flags, operation, ..Record::default() };
-        Self::submit(this, record, |sender, hardware, id, mut flags| {
-            if raw.supports_inline() && length <= sender.inline {
-                flags |= sys::IBV_SEND_INLINE;
-            }
+        let recorded = recorded(operation);
+        let record = Record {
+            cookie,
+            length: length as u32,
+            flags,
+            operation: recorded,
+            ..Record::default()
+        };
+        Self::submit(this, record, |sender, hardware, id, flags| {
+            let is_inline = operation.supports_inline() && length <= sender.inline;
             segments::with(segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory is
                 // readable while they are registered (`Span::new`).
-                unsafe {
-                    hardware.post_send_raw(&RawRequest { id, flags, segments, operation: raw })
-                }
+                let memory = unsafe { Unrecorded::unchecked(segments, is_inline) };
+                let data = RequestData::Unrecorded(memory);
+                hardware.post_send(&SendRequest { id, operation, data, flags })
             })
             .or_else(late_or_refused)
         })
@@ -139,7 +142,7 @@ impl Sender {
     pub(super) fn submit(
         mut this: MutexGuard<'_, Self>,
         record: Record,
-        post: impl FnOnce(&Self, &verbs::QueuePair, u64, u32) -> Result<()>,
+        post: impl FnOnce(&Self, &verbs::QueuePair, u64, SendFlags) -> Result<()>,
     ) -> Result<()> {
         if this.queue.mode() == Mode::Early {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
@@ -165,21 +168,21 @@ impl Sender {
     }
 
     /// The send flags of a recorded request, and the number of suppressed requests after it.
-    fn flags(&self, record: &Record) -> (u32, u32) {
+    fn flags(&self, record: &Record) -> (SendFlags, u32) {
         let wanted = record.flags;
         // If every request has a fence, the device refuses it for reads (`requests_overtake_reads`).
         let mut flags = match record.operation {
-            Operation::RdmaRead if self.signalled != sys::IBV_SEND_SIGNALED => 0,
-            _ if wanted.contains(CompletionFlags::BARRIER_FENCE) => sys::IBV_SEND_FENCE,
-            _ => self.signalled & sys::IBV_SEND_FENCE,
+            Operation::RdmaRead if self.signalled != sys::IBV_SEND_SIGNALED => SendFlags::empty(),
+            _ if wanted.contains(CompletionFlags::BARRIER_FENCE) => SendFlags::FENCE,
+            _ => SendFlags::from_bits_truncate(self.signalled & sys::IBV_SEND_FENCE),
         };
         if wanted.contains(CompletionFlags::SOLICITED_WAIT) {
-            flags |= sys::IBV_SEND_SOLICITED;
+            flags |= SendFlags::SOLICITED;
         }
         if wanted.contains(CompletionFlags::SUPPRESS) && self.quiet < self.most_quiet {
             (flags, self.quiet + 1)
         } else {
-            (flags | sys::IBV_SEND_SIGNALED, 0)
+            (flags | SendFlags::SIGNALED, 0)
         }
     }
 
@@ -212,10 +215,7 @@ impl Sender {
         let Some(number) = self.queue.posts.write(&record) else { return };
         let Some(hardware) = self.queue.hardware() else { return };
         let id = self.queue.attachment.identifier(number);
-        let raw = RawOperation::Write { address: 0, key: 0 };
-        let post = RawRequest { id, flags: sys::IBV_SEND_SIGNALED, segments: &[], operation: raw };
-        // SAFETY: the post has no segments, so no memory is read.
-        if unsafe { hardware.post_send_raw(&post) }.is_err() {
+        if hardware.post_send(&empty_write(id, SendFlags::SIGNALED)).is_err() {
             self.queue.posts.unwrite();
             return;
         }
@@ -284,14 +284,25 @@ fn flush(completing: Option<Completing>) -> Result<()> {
     Ok(())
 }
 
+/// A request that accesses no memory.
+#[inline(always)]
+pub(crate) const fn empty_write(id: u64, flags: SendFlags) -> SendRequest<'static> {
+    let operation = Posted::Write(verbs::RemoteAddress { address: 0, key: 0 });
+    SendRequest { id, operation, data: RequestData::Unrecorded(Unrecorded::new(&[])), flags }
+}
+
+const fn at(remote: RmrTriplet) -> verbs::RemoteAddress {
+    verbs::RemoteAddress { address: remote.address, key: remote.context }
+}
+
 /// The operation of a request as it is recorded.
-const fn operation(raw: RawOperation<'_>) -> Operation {
-    match raw {
-        RawOperation::Write { .. } => Operation::RdmaWrite,
-        RawOperation::WriteImmediate { .. } => Operation::RdmaWriteImmediate,
-        RawOperation::Read { .. } => Operation::RdmaRead,
-        RawOperation::FetchAdd { .. } => Operation::FetchAdd,
-        RawOperation::CompareSwap { .. } => Operation::CompareSwap,
+const fn recorded(operation: Posted<'_>) -> Operation {
+    match operation {
+        Posted::Write(_) => Operation::RdmaWrite,
+        Posted::WriteImmediate(..) => Operation::RdmaWriteImmediate,
+        Posted::Read(_) => Operation::RdmaRead,
+        Posted::FetchAdd { .. } => Operation::FetchAdd,
+        Posted::CompareSwap { .. } => Operation::CompareSwap,
         _ => Operation::Send,
     }
 }

@@ -9,7 +9,7 @@ use super::post::Checked;
 use super::region::RegionUse;
 use super::{
     Access, Error, MemoryWindow, Operation, ProtectionDomain, QueuePair, QueuePairInit,
-    RawOperation, RequestData, Result, Segment, SendFlags, SendRequest, WindowType, field, library,
+    RequestData, Result, Segment, SendFlags, SendRequest, WindowType, field, library,
 };
 use crate::sys::extended::{extended, ibv_qp_init_attr_ex, ibv_rx_hash_conf, verbs_context};
 use crate::sys::verbs::{self as sys, ibv_mw_bind_info, ibv_qp, ibv_qp_cap, ibv_qp_ex};
@@ -163,20 +163,19 @@ impl SendBatch<'_> {
     ///
     /// # Errors
     /// The errors of [`QueuePair::post_send`] that are found before the device sees the request;
-    /// `EOPNOTSUPP`: the queue pair was not created with this operation. The batch is then
-    /// unchanged.
+    /// `EINVAL`: the data is [`Unrecorded`](super::Unrecorded); `EOPNOTSUPP`: the queue pair was not
+    /// created with this operation. The batch is then unchanged.
     pub fn push(&mut self, request: &SendRequest<'_>) -> Result<()> {
         let checked = request.check(self.queue_pair, "ibv_wr_send")?;
-        self.check_operation(request.operation.to_raw())?;
-        let inline = if checked.is_inline { sys::IBV_SEND_INLINE } else { 0 };
+        self.check_operation(request.operation)?;
         let mut bytes = Vec::new();
         if let (true, RequestData::Inline(parts)) = (checked.is_inline, request.data) {
             bytes = reserved(parts.iter().map(|part| part.len()).sum())?;
             parts.iter().for_each(|part| bytes.extend_from_slice(part));
         }
         self.posting.reserve()?;
-        self.begin(request.flags.bits() | inline);
-        self.operation(request.operation.to_raw())?;
+        self.begin(request.flags.with_inline(checked.is_inline));
+        self.operation(request.operation)?;
         self.data(request, &checked, bytes)?;
         self.record(request.id, checked.uses);
         Ok(())
@@ -252,52 +251,52 @@ impl SendBatch<'_> {
         self.count += 1;
     }
 
-    fn operation(&self, operation: RawOperation<'_>) -> Result<()> {
+    fn operation(&self, operation: Operation<'_>) -> Result<()> {
         match operation {
-            RawOperation::Send => call!(self.wr_send()),
-            RawOperation::SendImmediate { data } => call!(self.wr_send_imm(data)),
-            RawOperation::SendInvalidate { key } => call!(self.wr_send_inv(key)),
-            RawOperation::Write { address, key } => call!(self.wr_rdma_write(key, address)),
-            RawOperation::WriteImmediate { address, key, data } => {
-                call!(self.wr_rdma_write_imm(key, address, data))
+            Operation::Send => call!(self.wr_send()),
+            Operation::SendImmediate(data) => call!(self.wr_send_imm(data.to_be())),
+            Operation::SendInvalidate(key) => call!(self.wr_send_inv(key)),
+            Operation::Write(to) => call!(self.wr_rdma_write(to.key, to.address)),
+            Operation::WriteImmediate(to, data) => {
+                call!(self.wr_rdma_write_imm(to.key, to.address, data.to_be()))
             }
-            RawOperation::Read { address, key } => call!(self.wr_rdma_read(key, address)),
-            RawOperation::FetchAdd { address, key, add } => {
-                call!(self.wr_atomic_fetch_add(key, address, add))
+            Operation::Read(from) => call!(self.wr_rdma_read(from.key, from.address)),
+            Operation::FetchAdd { remote, add } => {
+                call!(self.wr_atomic_fetch_add(remote.key, remote.address, add))
             }
-            RawOperation::CompareSwap { address, key, compare, swap } => {
-                call!(self.wr_atomic_cmp_swp(key, address, compare, swap))
+            Operation::CompareSwap { remote, compare, swap } => {
+                call!(self.wr_atomic_cmp_swp(remote.key, remote.address, compare, swap))
             }
-            RawOperation::Invalidate { key } => call!(self.wr_local_inv(key)),
-            RawOperation::Datagram { handle, number, key } => {
-                call!(self.wr_send())?;
-                call!(self.wr_set_ud_addr(handle.raw(), number, key))
-            }
-            RawOperation::DatagramImmediate { handle, number, key, data } => {
-                call!(self.wr_send_imm(data))?;
-                call!(self.wr_set_ud_addr(handle.raw(), number, key))
+            Operation::Invalidate(key) => call!(self.wr_local_inv(key)),
+            Operation::Datagram { handle, queue_pair, queue_key, immediate } => {
+                match immediate {
+                    None => call!(self.wr_send())?,
+                    Some(data) => call!(self.wr_send_imm(data.to_be()))?,
+                }
+                call!(self.wr_set_ud_addr(handle.raw(), queue_pair, queue_key))
             }
         }
     }
 
     /// Checks that the queue pair was created with the operation, and has the functions for it.
-    fn check_operation(&self, operation: RawOperation<'_>) -> Result<()> {
+    fn check_operation(&self, operation: Operation<'_>) -> Result<()> {
         let raw = self.raw.as_ptr();
         let has = match operation {
-            RawOperation::Send => field!(raw, wr_send).is_some(),
-            RawOperation::SendImmediate { .. } => field!(raw, wr_send_imm).is_some(),
-            RawOperation::SendInvalidate { .. } => field!(raw, wr_send_inv).is_some(),
-            RawOperation::Write { .. } => field!(raw, wr_rdma_write).is_some(),
-            RawOperation::WriteImmediate { .. } => field!(raw, wr_rdma_write_imm).is_some(),
-            RawOperation::Read { .. } => field!(raw, wr_rdma_read).is_some(),
-            RawOperation::FetchAdd { .. } => field!(raw, wr_atomic_fetch_add).is_some(),
-            RawOperation::CompareSwap { .. } => field!(raw, wr_atomic_cmp_swp).is_some(),
-            RawOperation::Invalidate { .. } => field!(raw, wr_local_inv).is_some(),
-            RawOperation::Datagram { .. } => {
-                field!(raw, wr_send).is_some() && field!(raw, wr_set_ud_addr).is_some()
-            }
-            RawOperation::DatagramImmediate { .. } => {
-                field!(raw, wr_send_imm).is_some() && field!(raw, wr_set_ud_addr).is_some()
+            Operation::Send => field!(raw, wr_send).is_some(),
+            Operation::SendImmediate(_) => field!(raw, wr_send_imm).is_some(),
+            Operation::SendInvalidate(_) => field!(raw, wr_send_inv).is_some(),
+            Operation::Write(_) => field!(raw, wr_rdma_write).is_some(),
+            Operation::WriteImmediate(..) => field!(raw, wr_rdma_write_imm).is_some(),
+            Operation::Read(_) => field!(raw, wr_rdma_read).is_some(),
+            Operation::FetchAdd { .. } => field!(raw, wr_atomic_fetch_add).is_some(),
+            Operation::CompareSwap { .. } => field!(raw, wr_atomic_cmp_swp).is_some(),
+            Operation::Invalidate(_) => field!(raw, wr_local_inv).is_some(),
+            Operation::Datagram { immediate, .. } => {
+                let send = match immediate {
+                    None => field!(raw, wr_send).is_some(),
+                    Some(_) => field!(raw, wr_send_imm).is_some(),
+                };
+                send && field!(raw, wr_set_ud_addr).is_some()
             }
         };
         let has = has

@@ -8,22 +8,24 @@
 //! the peer may write it at any time, so it is never borrowed. A post refers to ranges of regions
 //! ([`Segment`]) and keeps them registered until its completion is taken.
 //!
-//! # Two ways to post
-//! [`QueuePair::post_send`], [`QueuePair::post_receive`], [`QueuePair::bind_window`] and
-//! [`CompletionQueue::poll`] are the way for programs: they check what C leaves to the caller, and
-//! record each post, so that its regions stay registered until its completion.
+//! # Records
+//! [`QueuePair::post_send`] and [`QueuePair::post_receive`] record a post of [`Segment`]s or inline
+//! bytes: they check what C leaves to the caller, and keep the objects of the post until its
+//! completion is taken by [`CompletionQueue::poll`]. The completion needs the record even if the
+//! post uses no object, because it also ends the unsignaled posts before it.
 //!
-//! A record costs a lock, two allocations and a reference to each region, so programs that keep
-//! records of their own, such as a DAT provider, need a second way that adds nothing to C: the same
-//! names with the suffix `_raw`, and [`Poster`] for one segment. Of these, only the posts of requests
-//! are unsafe, because inline data is read at addresses that the caller passes; the device checks
-//! the memory of receives and binds.
+//! A record costs a lock, two allocations and a reference to each region. Programs that keep
+//! records of their own, such as a DAT provider, post [`Unrecorded`] memory, which adds nothing to
+//! C, and take the completions by [`CompletionQueue::poll_raw`]; a completion queue serves posts of
+//! one of the two kinds. [`Poster`] is such a post with one segment, prepared.
+//! [`QueuePair::bind_window_raw`] has no record either.
 
 mod access;
 mod address_handle;
 mod advice;
 mod async_event;
 mod batch;
+mod bind;
 mod channel;
 mod completion;
 mod completion_queue;
@@ -39,11 +41,10 @@ mod memory;
 mod moderation;
 mod port;
 mod post;
-mod post_raw;
 mod poster;
 mod queue_pair;
 mod queue_pair_attributes;
-mod queue_pair_raw;
+mod receive;
 mod region;
 mod segment;
 mod shared_receive;
@@ -57,6 +58,7 @@ pub use address_handle::{AddressHandle, AddressVector, Gid, GlobalRoute};
 pub use advice::Advice;
 pub use async_event::{AsyncEvent, DeviceEvent, PortEvent, QueuePairEvent, SharedReceiveEvent};
 pub use batch::{SendBatch, SendOperations};
+pub use bind::WindowBind;
 pub use channel::CompletionChannel;
 pub use completion::{Completion, CompletionKind, CompletionStatus};
 pub use completion_queue::CompletionQueue;
@@ -73,11 +75,11 @@ pub use gid_table::{GidEntry, GidType};
 pub use memory::Memory;
 pub use moderation::Moderation;
 pub use port::{LinkLayer, PortAttributes, PortState};
-pub use post::{Operation, RequestData, SendRequest};
-pub use post_raw::{RawOperation, RawRequest, WindowBind};
+pub use post::{Operation, RequestData, SendRequest, Unrecorded};
 pub use poster::{Poster, SingleSgeOp, SingleSgeReceive, SingleSgeRequest, WorkRequest};
 pub use queue_pair::{Capabilities, QueuePair, QueuePairInit, QueuePairType};
 pub use queue_pair_attributes::{AlternatePath, PathMigration, QueuePairAttributes};
+pub use receive::ReceiveData;
 pub use region::MemoryRegion;
 pub use segment::{RemoteAddress, Segment};
 pub use shared_receive::{SharedReceiveAttributes, SharedReceiveQueue};

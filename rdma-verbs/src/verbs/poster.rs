@@ -212,7 +212,7 @@ impl Poster<SingleSgeRequest> {
     /// The result of the library, for [`Error::from_post`](super::Error::from_post).
     ///
     /// # Safety
-    /// As [`QueuePair::post_send_raw`].
+    /// As [`Unrecorded::unchecked`](super::Unrecorded::unchecked), if `flags` has `IBV_SEND_INLINE`.
     #[inline(always)]
     pub unsafe fn post(
         &mut self,

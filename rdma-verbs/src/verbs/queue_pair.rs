@@ -4,12 +4,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use super::batch::{self, SendOperations};
-use super::in_flight::{InFlight, Order, Posted, Uses};
-use super::region::RegionUse;
-use super::segment::gather;
+use super::in_flight::{InFlight, Order};
 use super::{
-    Access, CompletionQueue, Error, ErrorObject, Gid, MemoryWindow, Owner, ProtectionDomain,
-    RawRequest, Result, Segment, SendFlags, SendRequest, SharedReceiveQueue, WindowBind,
+    CompletionQueue, Error, ErrorObject, Gid, Owner, ProtectionDomain, Result, SharedReceiveQueue,
     key_to_pointer, library, object,
 };
 use crate::sys::dispatch::Posts;
@@ -336,29 +333,6 @@ impl QueuePair {
         ErrorObject::QueuePair(self.number)
     }
 
-    /// Posts a request (ibv_post_send(3)). The objects that it uses are kept until its completion,
-    /// or that of a later request, is taken.
-    ///
-    /// # Errors
-    /// `ENOTCONN`: the queue pair is not ready to send; `ENOMEM`: its send queue is full; `EINVAL`:
-    /// queue pairs of its kind do not support the operation, or that number of segments;
-    /// `EMSGSIZE`: more inline bytes than it supports.
-    pub fn post_send(&self, request: &SendRequest<'_>) -> Result<()> {
-        const CALL: &str = "ibv_post_send";
-        self.check_can_send(CALL)?;
-        let checked = request.check(self, CALL)?;
-        let inline = if checked.is_inline { sys::IBV_SEND_INLINE } else { 0 };
-        let posted = Posted { id: request.id, _uses: checked.uses };
-        self.records().sends.post(posted, |id| {
-            let operation = request.operation.to_raw();
-            let flags = request.flags.bits() | inline;
-            // SAFETY: the segments lie in registered memory, or are borrowed over the call.
-            unsafe {
-                self.post_send_raw(&RawRequest { id, flags, segments: &checked.sges, operation })
-            }
-        })
-    }
-
     pub(super) fn check_can_send(&self, call: &'static str) -> Result<()> {
         if self.is_moved_by_kernel || self.cached_state().can_send() {
             return Ok(());
@@ -366,70 +340,8 @@ impl QueuePair {
         Err(Error::new(call, libc::ENOTCONN).on(self.error_object()))
     }
 
-    /// Posts a receive into the segments (ibv_post_recv(3)), which are kept until its completion
-    /// is taken.
-    ///
-    /// # Errors
-    /// `ENOTCONN`: the queue pair is in the state reset; `ENOMEM`: its receive queue is full;
-    /// `EINVAL`: it takes its receives from a shared queue, or does not support that number of
-    /// segments.
-    pub fn post_receive(&self, id: u64, segments: &[Segment]) -> Result<()> {
-        const CALL: &str = "ibv_post_recv";
-        let refused = |errno| Err(Error::new(CALL, errno).on(self.error_object()));
-        if !self.is_moved_by_kernel && !self.cached_state().can_receive() {
-            return refused(libc::ENOTCONN);
-        }
-        if self.parts.shared.is_some() || segments.len() > self.capabilities.max_recv_sge as usize {
-            return refused(libc::EINVAL);
-        }
-        let (sges, regions) = gather(segments, CALL)?;
-        let uses = Uses { _regions: regions, ..Uses::default() };
-        let posted = Posted { id, _uses: uses };
-        self.records().receives.post(posted, |id| self.post_receive_raw(id, &sges))
-    }
-
-    /// Posts the bind of a window to a range of a region, and returns the key with which the peer
-    /// accesses it (ibv_bind_mw(3)). An empty range ends the binding. The region stays registered
-    /// until the window is bound elsewhere or dropped.
-    ///
-    /// # Errors
-    /// `EPERM`: the region belongs to another domain than the window, or the window to another
-    /// device than the queue pair; `ENOTCONN`: the queue pair is not ready to send; `ENOMEM`: the
-    /// send queue is full.
-    pub fn bind_window(
-        &self,
-        id: u64,
-        window: &Arc<MemoryWindow>,
-        to: &Segment,
-        access: Access,
-        flags: SendFlags,
-    ) -> Result<u32> {
-        const CALL: &str = "ibv_bind_mw";
-        self.check_can_send(CALL)?;
-        let region = to.region();
-        let binding = RegionUse::new(region, CALL)?;
-        let uses = Uses { _window: Some(Arc::clone(window)), ..Uses::default() };
-        let (mut key, mut before) = (0, None);
-        self.records().sends.post(Posted { id, _uses: uses }, |id| {
-            // Binds of the window through other queue pairs wait.
-            let mut bound = window.bound();
-            let bind = WindowBind {
-                id,
-                flags: flags.bits(),
-                window,
-                region: Some(region),
-                address: to.address(),
-                length: to.len() as u64,
-                access: access.bits(),
-                key: window.take_key(),
-            };
-            key = self.bind_window_raw(&bind)?;
-            before = bound.replace(binding);
-            Ok(())
-        })?;
-        // Dropping the use of the region takes other locks.
-        drop(before);
-        Ok(key)
+    pub(super) fn can_receive(&self) -> bool {
+        self.is_moved_by_kernel || self.cached_state().can_receive()
     }
 
     /// Attaches a queue pair for datagrams to a multicast group, whose messages it then receives

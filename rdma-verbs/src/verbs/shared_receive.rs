@@ -1,17 +1,11 @@
 //! Shared receive queues.
 
-use std::ptr::{NonNull, null_mut};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::in_flight::{InFlight, Order, Posted, Uses};
-use super::segment::gather;
-use super::{
-    Error, Owner, ProtectionDomain, Result, Segment, Sge, key_to_pointer, library, object,
-};
-use crate::sys::dispatch;
-use crate::sys::verbs::{
-    IBV_SRQ_LIMIT, IBV_SRQ_MAX_WR, ibv_recv_wr, ibv_srq, ibv_srq_attr, ibv_srq_init_attr,
-};
+use super::in_flight::{InFlight, Order};
+use super::{Error, Owner, ProtectionDomain, Result, key_to_pointer, library, object};
+use crate::sys::verbs::{IBV_SRQ_LIMIT, IBV_SRQ_MAX_WR, ibv_srq, ibv_srq_attr, ibv_srq_init_attr};
 
 object! {
     /// A shared receive queue (ibv_create_srq(3)): queue pairs take their receives from it.
@@ -45,36 +39,6 @@ pub struct SharedReceiveAttributes {
     pub max_segments: u32,
     /// An event is raised once when fewer receives than this are left; 0 for none.
     pub limit: u32,
-}
-
-/// An empty segment, for libraries that accept no receive without segments (libsiw). Others read it
-/// as 2 GiB, so it is used only after a receive without segments was refused.
-const EMPTY: Sge = Sge { addr: 0, length: 0, lkey: 0 };
-
-/// Posts a receive; if the library refuses one without segments, posts it again with an empty one.
-#[inline(always)]
-pub(super) fn post_receive(segments: &[Sge], post: impl Fn(&[Sge]) -> Result<()>) -> Result<()> {
-    match post(segments) {
-        Err(error) if segments.is_empty() && error.errno == libc::EINVAL => post_empty(post),
-        posted => posted,
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn post_empty(post: impl Fn(&[Sge]) -> Result<()>) -> Result<()> {
-    post(&[EMPTY])
-}
-
-/// Converts a receive to C; the result borrows the segments.
-#[inline(always)]
-pub(super) fn receive(id: u64, segments: &[Sge]) -> ibv_recv_wr {
-    ibv_recv_wr {
-        wr_id: id,
-        next: null_mut(),
-        sg_list: segments.as_ptr().cast_mut(),
-        num_sge: i32::try_from(segments.len()).unwrap_or(i32::MAX),
-    }
 }
 
 impl SharedReceiveQueue {
@@ -118,6 +82,10 @@ impl SharedReceiveQueue {
         Arc::new(Self { raw, domain, max_segments, receives, owner: Some(owner) })
     }
 
+    pub(super) const fn max_segments(&self) -> usize {
+        self.max_segments as usize
+    }
+
     pub(super) fn in_flight(&self) -> &Arc<InFlight> {
         &self.receives
     }
@@ -132,38 +100,6 @@ impl SharedReceiveQueue {
     #[must_use]
     pub fn receives_in_flight(&self) -> usize {
         self.receives.len()
-    }
-
-    /// Posts a receive into the segments (ibv_post_srq_recv(3)).
-    ///
-    /// # Errors
-    /// `ENOMEM`: the queue is full; `EINVAL`: more segments than the queue supports, or a region is
-    /// deregistered.
-    pub fn post_receive(&self, id: u64, segments: &[Segment]) -> Result<()> {
-        const CALL: &str = "ibv_post_srq_recv";
-        if segments.len() > self.max_segments as usize {
-            return Err(Error::new(CALL, libc::EINVAL));
-        }
-        let (sges, regions) = gather(segments, CALL)?;
-        let uses = Uses { _regions: regions, ..Uses::default() };
-        self.receives.post(Posted { id, _uses: uses }, |id| self.post_receive_raw(id, &sges))
-    }
-
-    /// As [`post_receive`](Self::post_receive), without a record. The device checks that the segments
-    /// lie in registered memory.
-    ///
-    /// # Errors
-    /// As [`post_receive`](Self::post_receive).
-    pub fn post_receive_raw(&self, id: u64, segments: &[Sge]) -> Result<()> {
-        post_receive(segments, |segments| {
-            let mut receive = receive(id, segments);
-            let mut bad = null_mut();
-            // SAFETY: the queue is alive and the receive well formed; the library copies the
-            // segments and does not change them.
-            let code =
-                unsafe { dispatch::post_srq_recv(self.raw(), &raw mut receive, &raw mut bad) };
-            Error::check("ibv_post_srq_recv", code)
-        })
     }
 
     /// Resizes the queue to at least that many receives (ibv_modify_srq(3)).

@@ -7,8 +7,8 @@ use rdma_verbs::verbs::{
     Access, AddressHandle, AddressVector, Capabilities, CompletionKind, CompletionQueue,
     CompletionStatus, Context, Gid, GlobalRoute, MemoryRegion, MemoryWindow, Mtu, Operation,
     ProtectionDomain, QueuePair, QueuePairInit, QueuePairState, QueuePairType, ReceiveSide,
-    RequestData, SendFlags, SendOperations, SendRequest, SendSide, Service, SharedReceiveQueue,
-    WindowBind, WindowType,
+    RequestData, SendFlags, SendOperations, SendRequest, SendSide, Service, Sge,
+    SharedReceiveQueue, Unrecorded, WindowBind, WindowType, WorkCompletion,
 };
 
 use crate::common::*;
@@ -223,6 +223,44 @@ fn requests_that_are_undefined_in_c_are_refused() {
 }
 
 #[test]
+fn memory_without_a_record_is_posted_under_the_id_of_the_program() {
+    with_pair(|domain, one, other| {
+        const ID: u64 = u64::MAX - 1;
+        // Called in a test with a time limit.
+        let take = |queue: &CompletionQueue| {
+            let mut taken = [WorkCompletion::default()];
+            while queue.poll_raw(&mut taken).expect("polled") == 0 {
+                std::thread::yield_now();
+            }
+            assert_eq!((taken[0].wr_id, taken[0].status), (ID, 0));
+        };
+        let [source, target] = [(); 2].map(|()| region(domain, 8, EVERYTHING));
+        source.write(0, b"recorded").expect("inside");
+        let sge = |region: &MemoryRegion| {
+            let (addr, lkey) = (region.address(), region.local_key());
+            Sge { addr, length: 8, lkey }
+        };
+        other.post_receive(ID, Unrecorded::new(&[sge(&target)])).expect("posted");
+        let sent = [sge(&source)];
+        let data = RequestData::Unrecorded(Unrecorded::new(&sent));
+        one.post_send(&SendRequest::new(ID, Operation::Send, data)).expect("posted");
+        assert_eq!((one.sends_in_flight(), other.receives_in_flight()), (0, 0));
+        take(one.send_queue());
+        take(other.receive_queue());
+        assert_eq!(target.to_vec(0..8).expect("inside"), b"recorded");
+        let bytes = *b"inline";
+        let inline =
+            [Sge { addr: (&raw const bytes).expose_provenance() as u64, length: 6, lkey: 0 }];
+        // SAFETY: the bytes live over the post, and are fewer than the queue pair supports inline.
+        let data = RequestData::Unrecorded(unsafe { Unrecorded::unchecked(&inline, true) });
+        let operation = Operation::Write(target.remote(0));
+        one.post_send(&SendRequest::new(ID, operation, data)).expect("posted");
+        take(one.send_queue());
+        assert_eq!(target.to_vec(0..8).expect("inside"), b"inlineed");
+    });
+}
+
+#[test]
 fn posts_need_the_right_state() {
     with_device(|address| {
         let (context, port, domain) = open(address);
@@ -264,7 +302,7 @@ fn objects_of_another_open_device_are_refused() {
             let region = region(&other_domain, 8, EVERYTHING);
             let bind = WindowBind {
                 id: 1,
-                flags: 0,
+                flags: SendFlags::empty(),
                 window: &window,
                 region: Some(&region),
                 address: region.address(),
@@ -335,6 +373,9 @@ fn datagrams_go_by_address_handles() {
             Operation::Datagram { handle, queue_pair: 1, queue_key: 1, immediate: None };
         let request = SendRequest::new(1, operation, RequestData::Segments(&[]));
         assert_eq!(one.post_send(&request).expect_err("of another domain").errno, libc::EPERM);
+        let request =
+            SendRequest { data: RequestData::Unrecorded(Unrecorded::new(&[])), ..request };
+        assert_eq!(one.post_send(&request).expect_err("unchecked handle").errno, libc::EINVAL);
     });
 }
 
