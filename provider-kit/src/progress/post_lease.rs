@@ -74,7 +74,7 @@ impl LeftPosts {
         if begins { Posted::Begins } else { Posted::First }
     }
 
-    /// Whether posts leave requests to polls.
+    /// True if posts leave requests to polls.
     #[inline]
     pub(super) fn is_lent(&self) -> bool {
         self.is_lent.load(Ordering::Relaxed)
@@ -85,7 +85,7 @@ impl LeftPosts {
         self.has_left.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a request was left since the last poll.
+    /// True if a request was left since the last poll.
     #[inline]
     pub(super) fn has_left(&self) -> bool {
         self.has_left.load(Ordering::Relaxed)
