@@ -15,7 +15,7 @@ fn view(side: &Side, ep: &Ep, is_so: impl Fn(&ConnectionView) -> bool) -> Connec
     let mut watch = Watch::new();
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let own = watch.look().0.into_iter().filter(|it| it.process == std::process::id());
+        let own = watch.sample().0.into_iter().filter(|it| it.process == std::process::id());
         let found = own.flat_map(|it| it.connections).find(is_it);
         match found {
             Some(found) if is_so(&found) => return found,

@@ -68,9 +68,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     interrupt::watch();
     if args.once || args.json {
         // Rates, and what is stalled, follow from two looks.
-        watch.look();
+        watch.sample();
         rest(interval.max(Duration::from_secs(1)) + Duration::from_millis(100));
-        let (processes, errors) = watch.look();
+        let (processes, errors) = watch.sample();
         if args.json {
             output.json(&json::Report::new(&processes, &errors));
         } else {
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     }
     let is_terminal = std::io::stdout().is_terminal();
     while !interrupt::is_requested() && output.is_open() {
-        let (processes, errors) = watch.look();
+        let (processes, errors) = watch.sample();
         if is_terminal {
             // To the first line, and everything from there on is erased.
             output.file(b"\x1b[H\x1b[J");

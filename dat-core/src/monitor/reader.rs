@@ -41,7 +41,7 @@ impl std::error::Error for PageError {}
 /// # let registry = dat_core::Registry::new();
 /// # registry.add_provider(dat_provider_loopback::provider())?;
 /// let ia = registry.open("loopback")?;
-/// let (processes, _) = Watch::new().look();
+/// let (processes, _) = Watch::new().sample();
 /// let own = processes.iter().find(|one| one.process == std::process::id()).expect("this one");
 /// assert!(own.adapters.iter().any(|adapter| adapter.name == "loopback"));
 /// # Ok::<(), dat_core::Error>(())
@@ -66,7 +66,7 @@ impl Watch {
     }
 
     /// The processes of this user (for root: of all users) with open adapters, and the pages that cannot be shown.
-    pub fn look(&mut self) -> (Vec<ProcessView>, Vec<PageError>) {
+    pub fn sample(&mut self) -> (Vec<ProcessView>, Vec<PageError>) {
         let mut pages = Vec::new();
         let mut errors = Vec::new();
         for (process, path) in files() {

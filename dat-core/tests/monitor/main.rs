@@ -31,7 +31,7 @@ fn open(name: &str) -> Ia {
 
 /// A process in a view.
 fn find(watch: &mut Watch, process: u32) -> Option<ProcessView> {
-    let (processes, _) = watch.look();
+    let (processes, _) = watch.sample();
     processes.into_iter().find(|view| view.process == process)
 }
 

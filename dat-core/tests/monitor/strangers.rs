@@ -71,7 +71,7 @@ fn pages_of_strangers_are_refused_or_shown_and_never_crash_the_reader() {
     let _alone = alone();
     let own = std::process::id();
     let errors = || -> Vec<PageError> {
-        let (_, errors) = Watch::new().look();
+        let (_, errors) = Watch::new().sample();
         errors.into_iter().filter(|error| error.process == own).collect()
     };
     assert!(errors().is_empty());
@@ -111,7 +111,7 @@ fn pages_of_strangers_are_refused_or_shown_and_never_crash_the_reader() {
         // Some are written without end.
         content[16..24].copy_from_slice(&(round % 7 / 6).to_ne_bytes());
         let file = impostor(length, seals, &content);
-        let (processes, errors) = Watch::new().look();
+        let (processes, errors) = Watch::new().sample();
         let is_shown = processes.iter().any(|view| view.process == own);
         let is_refused = errors.iter().any(|error| error.process == own);
         assert!(is_shown != is_refused, "round {round}");

@@ -43,7 +43,7 @@ fn writer() {
 
 /// The bytes that an endpoint has sent and received, as `dat top` shows them.
 pub(crate) fn moved_bytes(ep: &Ep) -> (u64, u64) {
-    let (processes, _) = Watch::new().look();
+    let (processes, _) = Watch::new().sample();
     let own = processes.into_iter().find(|view| view.process == std::process::id());
     let all = own.expect("it has an adapter").connections;
     let view = all.into_iter().find(|view| view.ep == ep.id()).expect("it is connected");

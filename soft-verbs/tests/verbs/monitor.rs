@@ -11,7 +11,7 @@ use crate::world::{PATIENCE, pair};
 
 /// The view of a queue pair of this process.
 fn view(watch: &mut Watch, queue_pair: &QueuePair) -> Option<ConnectionView> {
-    let (processes, _) = watch.look();
+    let (processes, _) = watch.sample();
     let own = processes.into_iter().find(|view| view.process == std::process::id())?;
     assert!(own.adapters.iter().any(|adapter| adapter.name == "soft0"), "{own:?}");
     own.connections.into_iter().find(|it| it.ep == u64::from(queue_pair.number()))
