@@ -40,31 +40,21 @@ impl Step {
 
     /// The cause if that errno concerns the way to the peer.
     const fn path(self, errno: i32) -> Option<PathCause> {
-        match (self, errno) {
-            (
-                Self::Address | Self::Route,
-                libc::EHOSTUNREACH
+        let on_any_way = matches!(
+            errno,
+            libc::EHOSTUNREACH
                 | libc::EHOSTDOWN
                 | libc::ENETUNREACH
                 | libc::ENETDOWN
                 | libc::ETIMEDOUT
-                | libc::EADDRNOTAVAIL
-                | libc::EAFNOSUPPORT
                 | libc::ENODEV
-                | libc::EINVAL,
-            ) => Some(match self {
-                Self::Address => PathCause::Address(errno),
-                _ => PathCause::Route(errno),
-            }),
-            (
-                Self::Request | Self::Confirmation,
-                libc::EHOSTUNREACH
-                | libc::EHOSTDOWN
-                | libc::ENETUNREACH
-                | libc::ENETDOWN
-                | libc::ETIMEDOUT
-                | libc::ENODEV,
-            ) => Some(PathCause::Answer(errno)),
+        );
+        let when_resolved =
+            on_any_way || matches!(errno, libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT | libc::EINVAL);
+        match self {
+            Self::Address if when_resolved => Some(PathCause::Address(errno)),
+            Self::Route if when_resolved => Some(PathCause::Route(errno)),
+            Self::Request | Self::Confirmation if on_any_way => Some(PathCause::Answer(errno)),
             _ => None,
         }
     }
