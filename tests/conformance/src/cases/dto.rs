@@ -439,15 +439,15 @@ fn unsignalled_posts_need_an_unsignalled_endpoint() {
 }
 
 fn posts_of_many_threads_on_one_endpoint_all_complete() {
-    const EACH: u64 = 500;
+    let each = u64::from(rounds(500));
     let (node, client, server) = linked_pair();
     let memory = node.buffer(8);
     let sent = Arc::new(AtomicU64::new(0));
     let senders = [0, 1, 2].map(|thread| {
         let (client, request, sent) = (client.clone(), node.request.clone(), Arc::clone(&sent));
         Background::run(move || {
-            for number in 0..EACH {
-                let cookie = thread * EACH + number;
+            for number in 0..each {
+                let cookie = thread * each + number;
                 until("the queue has space", || {
                     client.post_send(&[], cookie, NONE).is_ok() || {
                         for event in drain(&request) {
@@ -463,7 +463,7 @@ fn posts_of_many_threads_on_one_endpoint_all_complete() {
         })
     });
     let piece = memory.piece(0, 8);
-    for cookie in 0..3 * EACH {
+    for cookie in 0..3 * each {
         server.post_recv(&[piece], cookie, NONE).expect("within the limit");
         expect_completion(&node.recv, &[&client, &server], cookie, DtoStatus::Success);
     }
@@ -471,7 +471,7 @@ fn posts_of_many_threads_on_one_endpoint_all_complete() {
         sender.join();
     }
     // A message may arrive before the completion of its send.
-    for _ in sent.load(Ordering::Relaxed)..3 * EACH {
+    for _ in sent.load(Ordering::Relaxed)..3 * each {
         assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
     }
     assert!(client.status().expect("live").request_idle);

@@ -16,7 +16,7 @@ cases! {
     "dat_evd_wait(3DAT): order of a stream": streams_of_many_threads_keep_their_order;
 }
 
-const SEEDS: u64 = 24;
+const SEEDS: u32 = 24;
 const STEPS: u32 = 400;
 /// Maximum number of outstanding operations of the endpoint in each direction.
 const DEPTH: u32 = 6;
@@ -368,7 +368,7 @@ impl Bench {
 }
 
 fn a_dispatcher_is_a_queue() {
-    for_seeds(0..SEEDS, |random| {
+    for_seeds(0..rounds(SEEDS).into(), |random| {
         let mut bench = Bench::new();
         for _ in 0..STEPS {
             bench.step(random);

@@ -178,10 +178,10 @@ pub(super) fn high_watermarks_reach_the_limit() {
     expect_no_event(&evd);
     ep.set_watermark(Some(most), Some(most)).expect("at the bound");
     ep.set_watermark(Some(most - 1), None).expect("below the bound");
-    for cookie in 2..most {
-        expect_no_event(&evd);
-        ep.post_recv(&[], cookie.into(), NONE).expect("within the queue");
-    }
+    let last = u64::from(most - 1);
+    post_receives(&ep, 2..last);
+    expect_no_event(&evd);
+    post_receives(&ep, last..last + 1);
     match expect_event(&evd, &[&ep]) {
         Event::Async(error) => {
             assert_eq!((error.kind, error.object), (AsyncErrorKind::EpSoftHighWatermark, ep.id()));
