@@ -4,6 +4,8 @@
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use dat_conformance::{Node, drain, exchange, expect_connection, state, until};
 use dat_core::error::ReturnType;
@@ -80,7 +82,12 @@ pub fn passive_side(open: fn(&str) -> Node) {
     let (mut child, port) = process::start("killed::peer");
     let pid = process::pid(&child);
     let folder = PathBuf::from(format!("/proc/{}/fd", child.id()));
-    let first_free = || (0..).find(|number| !folder.join(number.to_string()).exists());
+    let lowest = |_| {
+        thread::sleep(Duration::from_millis(1));
+        (0..).find(|number| !folder.join(number.to_string()).exists())
+    };
+    // The thread of the peer opens a file for a moment now and then, which has that number.
+    let first_free = || (0..16).filter_map(lowest).min();
     let limit_to = |current| {
         let limit = Rlimit { current, ..getrlimit(Resource::Nofile) };
         prlimit(Some(pid), Resource::Nofile, limit).expect("a child");
