@@ -112,8 +112,8 @@ pub trait Adapter: Send + Sync {
 /// [`Description`](super::Description), it has a [`Default`]: end its literal with `..Default::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
-    /// Datagrams that arrived and were dropped: no receive was posted, the posted one was too short, or a queue of the
-    /// system was full. Also requests of unreliable connections that could not be executed.
+    /// Datagrams that arrived and were dropped: no receive was posted, the posted one was too short, the queue pair was
+    /// flushed, or a queue of the system was full. Also requests of unreliable connections that could not be executed.
     pub dropped_datagrams: u64,
     /// Packets that are none of the protocol, or do not have the key of the queue pair (Q_Key).
     pub receive_errors: u64,

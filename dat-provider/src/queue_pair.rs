@@ -227,7 +227,8 @@ pub trait QueuePair: Downcast {
     }
 
     /// Posts a datagram, on a queue pair that carries them. The receive that it completes gets
-    /// [`DATAGRAM_PREFIX`] bytes of the transport before the message.
+    /// [`DATAGRAM_PREFIX`] bytes of the transport before the message. A datagram that arrives before a receive is posted
+    /// may wait for one, or be lost.
     ///
     /// # Errors
     /// As [`QueuePair::post_request`]; `DAT_MODEL_NOT_SUPPORTED` if the provider has no datagrams

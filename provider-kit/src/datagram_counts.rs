@@ -13,7 +13,7 @@ use crate::fork::{OwnerProcess, Private};
 /// The counts of one adapter.
 pub(crate) struct DatagramCounts {
     owner_process: OwnerProcess,
-    /// No receive was posted, the posted one was too short, or a closed socket had no space.
+    /// The posted receive was too short, the queue pair was flushed, or a closed socket had no space.
     dropped: AtomicU64,
     /// Packets of another protocol or with another key.
     foreign: AtomicU64,

@@ -1,14 +1,18 @@
 //! Datagrams to queue pairs that tell their peers themselves where they receive.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use dat_provider::error::ReturnType;
-use dat_provider::flags::CompletionFlags;
+use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::verbs::DatagramBinding;
-use dat_provider::{Completion, DATAGRAM_PREFIX, Epoch, RemoteAddress, Request, Service, Work};
+use dat_provider::{
+    Completion, DATAGRAM_PREFIX, DeviceCounters, Epoch, QueuePairSpec, RemoteAddress, Request,
+    Segment, Service, Work,
+};
 
-use crate::world::{Side, World};
+use crate::world::{Side, World, receive};
 
 const PREFIX: usize = DATAGRAM_PREFIX as usize;
 const KEY: u64 = 0x1111_1111;
@@ -25,10 +29,12 @@ fn worlds() -> [World; 3] {
 
 /// A queue pair with a port of its own.
 fn side_at(world: &World, port: u16) -> Side {
-    world.side_with(|spec| {
-        spec.service = Service::Datagram;
-        spec.verbs.binding = Some(DatagramBinding { port, key: KEY });
-    })
+    world.side_with(|spec| datagram(spec, port))
+}
+
+fn datagram(spec: &mut QueuePairSpec, port: u16) {
+    spec.service = Service::Datagram;
+    spec.verbs.binding = Some(DatagramBinding { port, key: KEY });
 }
 
 fn side(world: &World) -> Side {
@@ -135,18 +141,77 @@ fn a_datagram_with_another_key_is_dropped_and_counted() {
 }
 
 #[test]
-fn a_datagram_without_a_receive_is_dropped_and_one_for_a_short_receive_fails() {
+fn a_datagram_for_a_receive_that_is_too_short_is_dropped_and_counted() {
     for world in worlds() {
         let [one, other] = [(); 2].map(|()| side(&world));
         let to = to(&world, &other, LO);
-        post(&one, &to, Work::Send, 5, 5);
-        world.eventually(|| {
-            other.expect_none();
-            world.adapter.counters().dropped_datagrams == 1
-        });
         other.receive(3, other.segment(0, PREFIX + 4));
         post(&one, &to, Work::Send, 5, 5);
         assert_eq!(other.done(1), [(Operation::ReceiveDatagram, 3, DtoStatus::LocalLength)]);
+        assert_eq!(world.adapter.counters().dropped_datagrams, 1);
+    }
+}
+
+/// Sends more datagrams than there are receives, which are posted one by one.
+fn late_receives(world: &World, other: &Side, post_receive: impl Fn(Segment)) {
+    const COUNT: u8 = 100;
+    let one = side(world);
+    let to = to(world, other, LO);
+    let take = |number: u8| {
+        received(other, &[number; 5]);
+        other.expect_none();
+    };
+    let receive = || post_receive(other.segment(0, PREFIX + 5));
+    receive();
+    for number in 0..COUNT {
+        one.memory.write(0, &[number; 5]).expect("in range");
+        post(&one, &to, Work::Send, 5, 5);
+    }
+    take(0);
+    for number in 1..COUNT {
+        receive();
+        take(number);
+    }
+    assert_eq!(world.adapter.counters(), DeviceCounters::default());
+}
+
+#[test]
+fn datagrams_wait_for_receives() {
+    for world in worlds() {
+        let other = side(&world);
+        late_receives(&world, &other, |segment| other.receive(3, segment));
+    }
+}
+
+#[test]
+fn datagrams_wait_for_receives_of_a_shared_queue() {
+    for world in worlds() {
+        let queue = world.shared_receives();
+        let other = world.side_with(|spec| {
+            datagram(spec, 0);
+            spec.shared_receives = Some(Arc::clone(&queue));
+        });
+        late_receives(&world, &other, |segment| {
+            queue.post_receive(&receive(3, &[segment])).expect("space");
+        });
+    }
+}
+
+#[test]
+fn a_flushed_queue_pair_drops_the_datagrams_that_wait() {
+    for world in worlds() {
+        let [one, other] = [(); 2].map(|()| side(&world));
+        let to = to(&world, &other, LO);
+        for _ in 0..3 {
+            post(&one, &to, Work::Send, 5, 5);
+        }
+        other.qp.disconnect(Close::Abrupt);
+        assert_eq!(world.adapter.counters().dropped_datagrams, 3);
+        other.receive(3, other.segment(0, PREFIX + 5));
+        other.expect_nothing();
+        one.memory.write(0, b"hello").expect("in range");
+        post(&one, &to, Work::Send, 5, 5);
+        received(&other, b"hello");
     }
 }
 
@@ -155,8 +220,7 @@ fn the_owner_chooses_the_port() {
     for world in worlds() {
         let first = side(&world);
         let error = Side::new(&world, |spec| {
-            spec.service = Service::Datagram;
-            spec.verbs.binding = Some(DatagramBinding { port: port(&first), key: 1 });
+            datagram(spec, port(&first));
         });
         let error = error.err().expect("the port is in use");
         assert!(error.to_string().contains("in use"), "{error}");

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::verbs::LossPolicy;
-use dat_provider::{
-    Epoch, QueuePairSpec, ReceiveRequest, SharedReceiveLimits, SharedReceiveQueue,
-    SharedReceiveSink, Work,
-};
+use dat_provider::{QueuePairSpec, Work};
 
-use crate::world::{Event, Side, World, over_links};
+use crate::world::{Event, Side, World, over_links, receive};
 
 fn keeps_receives(spec: &mut QueuePairSpec) {
     spec.verbs.losses = LossPolicy::Keep;
@@ -209,28 +206,16 @@ fn receives_survive_an_attempt_that_fails() {
     }
 }
 
-pub(crate) struct NoWatermark;
-
-impl SharedReceiveSink for NoWatermark {
-    fn low_watermark_reached(&self) {}
-}
-
 #[test]
 fn a_shared_queue_serves_a_lost_queue_pair_again() {
     for world in over_links() {
-        let limits = SharedReceiveLimits { max_receives: 8, max_segments: 1 };
-        let (domain, sink) = (Arc::clone(&world.domain), Arc::new(NoWatermark));
-        let queue: Arc<dyn SharedReceiveQueue> =
-            world.adapter.create_shared_receive_queue(domain, limits, sink).expect("a queue");
+        let queue = world.shared_receives();
         let side = world.side_with(|spec| {
             keeps_receives(spec);
             spec.shared_receives = Some(Arc::clone(&queue));
         });
         for cookie in [1, 2] {
-            let (flags, checked) = (CompletionFlags::empty(), Epoch::default());
-            let segments = &[side.segment(0, 64)];
-            let receive = ReceiveRequest { segments, cookie, flags, checked };
-            queue.post_receive(&receive).expect("space");
+            queue.post_receive(&receive(cookie, &[side.segment(0, 64)])).expect("space");
         }
         let mut sides = [world.side_with(keeps_receives), side];
         for cookie in [1, 2] {

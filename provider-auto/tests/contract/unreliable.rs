@@ -6,12 +6,9 @@ use dat_provider::error::ReturnType;
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::verbs::LossPolicy;
-use dat_provider::{
-    Epoch, QueuePairSpec, ReceiveRequest, Request, Service, SharedReceiveLimits, Work,
-};
+use dat_provider::{Epoch, QueuePairSpec, Request, Service, Work};
 
-use crate::losses::NoWatermark;
-use crate::world::{Event, Side, World, over_links};
+use crate::world::{Event, Side, World, over_links, receive};
 
 fn unreliable(spec: &mut QueuePairSpec) {
     spec.service = Service::UnreliableConnection;
@@ -165,9 +162,7 @@ fn many_messages_arrive_in_order() {
 #[test]
 fn a_shared_queue_serves_them() {
     for world in over_links() {
-        let limits = SharedReceiveLimits { max_receives: 8, max_segments: 1 };
-        let (domain, sink) = (Arc::clone(&world.domain), Arc::new(NoWatermark));
-        let queue = world.adapter.create_shared_receive_queue(domain, limits, sink).expect("one");
+        let queue = world.shared_receives();
         let one = world.side_with(unreliable);
         let other = world.side_with(|spec| {
             unreliable(spec);
@@ -180,10 +175,7 @@ fn a_shared_queue_serves_them() {
             let before = dropped(&world);
             one.request(Work::Send, 5, one.segment(0, length));
             world.eventually(|| dropped(&world) == before + 1);
-            let (flags, checked) = (CompletionFlags::empty(), Epoch::default());
-            let segments = &[other.segment(0, 200_000)];
-            let receive = ReceiveRequest { segments, cookie: 3, flags, checked };
-            queue.post_receive(&receive).expect("space");
+            queue.post_receive(&receive(3, &[other.segment(0, 200_000)])).expect("space");
             one.request(Work::Send, 6, one.segment(0, length));
             assert_eq!(other.done(1), [(Operation::Receive, 3, DtoStatus::Success)]);
             assert_eq!(one.done(2).len(), 2);

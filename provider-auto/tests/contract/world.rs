@@ -15,7 +15,8 @@ use dat_provider::{
     Adapter, AdapterSink, Address, AsyncUpcall, Completion, CompletionPoller, CompletionQueueParts,
     CompletionSink, ConnectRequest, ConnectionSink, ConnectionUpcall, Epoch, IncomingRequest,
     ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairLimits,
-    QueuePairSpec, ReceiveRequest, Registration, Request, Segment, Work,
+    QueuePairSpec, ReceiveRequest, Registration, Request, Segment, SharedReceiveLimits,
+    SharedReceiveQueue, SharedReceiveSink, Work,
 };
 
 /// How long a test waits for anything.
@@ -35,6 +36,12 @@ impl AdapterSink for NoAsync {
     fn async_event(&self, event: AsyncUpcall) {
         panic!("an asynchronous event: {event:?}");
     }
+}
+
+struct NoWatermark;
+
+impl SharedReceiveSink for NoWatermark {
+    fn low_watermark_reached(&self) {}
 }
 
 struct Requests(Sender<IncomingRequest>);
@@ -82,6 +89,13 @@ impl World {
     /// A queue pair whose specification differs from the usual one.
     pub(crate) fn side_with(&self, change: impl FnOnce(&mut QueuePairSpec)) -> Side {
         Side::new(self, change).expect("a queue pair")
+    }
+
+    /// A shared receive queue.
+    pub(crate) fn shared_receives(&self) -> Arc<dyn SharedReceiveQueue> {
+        let limits = SharedReceiveLimits { max_receives: 8, max_segments: 1 };
+        let (domain, sink) = (Arc::clone(&self.domain), Arc::new(NoWatermark));
+        self.adapter.create_shared_receive_queue(domain, limits, sink).expect("a queue")
     }
 
     /// Two connected queue pairs.
@@ -171,6 +185,11 @@ pub(crate) struct Side {
     attempts: AtomicU64,
 }
 
+/// A receive of one segment.
+pub(crate) fn receive(cookie: u64, segments: &[Segment; 1]) -> ReceiveRequest<'_> {
+    ReceiveRequest { segments, cookie, flags: CompletionFlags::empty(), checked: Epoch::default() }
+}
+
 impl Drop for Side {
     fn drop(&mut self) {
         self.qp.shutdown();
@@ -228,9 +247,7 @@ impl Side {
     }
 
     pub(crate) fn receive(&self, cookie: u64, segment: Segment) {
-        let (flags, checked) = (CompletionFlags::empty(), Epoch::default());
-        let receive = ReceiveRequest { segments: &[segment], cookie, flags, checked };
-        self.qp.post_receive(&receive).expect("a receive");
+        self.qp.post_receive(&receive(cookie, &[segment])).expect("a receive");
     }
 
     pub(crate) fn request(&self, work: Work, cookie: u64, segment: Segment) {

@@ -40,6 +40,14 @@ pub(crate) struct TakenReceive {
 }
 
 impl ReceiveQueue {
+    /// Returns true if a receive is posted. If not, a shared queue resumes this queue pair later.
+    pub(crate) fn is_posted(&mut self) -> bool {
+        match &mut self.shared {
+            None => !self.ring.is_empty(),
+            Some(shared) => !self.interrupted.is_empty() || shared.has_buffer(),
+        }
+    }
+
     /// Takes the next receive. If there is none, a shared queue resumes this queue pair later.
     pub(crate) fn take(&mut self, upcalls: &mut Upcalls) -> Option<TakenReceive> {
         let Some(shared) = &mut self.shared else {

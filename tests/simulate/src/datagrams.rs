@@ -332,6 +332,10 @@ impl World {
             for machine in 0..self.machines.len() {
                 self.poll(machine)?;
             }
+            // Datagrams wait for receives.
+            for side in 0..self.sides.len() {
+                self.receive(side)?;
+            }
             if self.left().is_none() {
                 return Ok(());
             }

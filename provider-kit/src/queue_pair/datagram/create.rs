@@ -82,6 +82,7 @@ impl State {
     ) -> Result<Replaced> {
         // The leases are counted by the completion queues that are replaced.
         self.lease.end(&self.queues);
+        self.lease.resume();
         let user = Arc::new(QpRef(Weak::clone(weak_self)));
         let queues = self.queues.apply(spec, user)?;
         Ok((std::mem::replace(&mut self.sink, Arc::clone(&spec.sink)), queues))

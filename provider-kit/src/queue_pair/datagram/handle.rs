@@ -38,10 +38,6 @@ impl QueuePair for DatagramHandle {
                 return Err(wrong_state(Subtype::InvalidStateSrqInUse)
                     .because("the queue pair uses a shared receive queue"));
             }
-            if state.queues.receives.ring.is_empty() {
-                // What has arrived before the first receive is lost.
-                self.0.receive(state, upcalls);
-            }
             let receives = &mut state.queues.receives;
             if !receives.credits.try_take() {
                 return Err(no_credit());
@@ -53,6 +49,7 @@ impl QueuePair for DatagramHandle {
             if state.is_retired {
                 receives.flush(upcalls);
             }
+            state.lease.resume();
             Ok(())
         })
     }
@@ -80,7 +77,10 @@ impl QueuePair for DatagramHandle {
 
     fn disconnect(&self, _: Close) {
         if self.check_binding().is_ok() {
-            self.0.with_state(|state, upcalls| state.queues.receives.flush(upcalls));
+            self.0.with_state(|state, upcalls| {
+                self.0.discard(state);
+                state.queues.receives.flush(upcalls);
+            });
         }
     }
 

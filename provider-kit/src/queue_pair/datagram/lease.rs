@@ -1,4 +1,5 @@
-//! The reader of the sockets: the driver, or the polls of the completion queues while the consumer polls.
+//! The reader of the sockets: the driver, or the polls of the completion queues while the consumer polls, or neither while
+//! what has arrived finds no receive.
 //!
 //! A lease is one of polls as those of [links](crate::progress), with the same bound: while the sockets are lent, the
 //! driver does not wait for them, and checks whether the consumer still polls.
@@ -9,9 +10,19 @@ use crate::progress::{LeaseEnd, LeaseHistory};
 use crate::progress_mode::ProgressMode;
 use crate::work_queues::WorkQueues;
 
+/// The one that waits for packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    Driver,
+    /// The sockets are lent.
+    Pollers,
+    /// Packets may wait for a receive. The next post of one makes the driver the reader again.
+    Neither,
+}
+
 /// The lease of the sockets to pollers.
 pub(super) struct Lease {
-    is_lent: bool,
+    reader: Reader,
     history: LeaseHistory,
     /// The number of polls of the completion queues at the last check of the driver.
     polls_seen: u64,
@@ -20,11 +31,30 @@ pub(super) struct Lease {
 impl Lease {
     /// The sockets of a new queue pair, whose adapter has a thread of this mode.
     pub(super) fn new(mode: ProgressMode) -> Self {
-        Self { is_lent: false, history: LeaseHistory::new(mode), polls_seen: 0 }
+        Self { reader: Reader::Driver, history: LeaseHistory::new(mode), polls_seen: 0 }
     }
 
-    pub(super) const fn is_lent(&self) -> bool {
-        self.is_lent
+    pub(super) fn is_lent(&self) -> bool {
+        self.reader == Reader::Pollers
+    }
+
+    /// Returns true if the driver waits for packets.
+    pub(super) fn is_with_driver(&self) -> bool {
+        self.reader == Reader::Driver
+    }
+
+    /// The sockets were not read, because no receive is posted.
+    pub(super) fn stall(&mut self) {
+        if self.reader == Reader::Driver {
+            self.reader = Reader::Neither;
+        }
+    }
+
+    /// A receive was posted.
+    pub(super) fn resume(&mut self) {
+        if self.reader == Reader::Neither {
+            self.reader = Reader::Driver;
+        }
     }
 
     /// Returns true if the completion queues were polled since the driver last looked.
@@ -36,7 +66,7 @@ impl Lease {
     /// The driver has received a datagram. Lends the sockets if the consumer polls, and returns when the driver has to
     /// begin its checks.
     pub(super) fn begin(&mut self, queues: &WorkQueues, arrivals: u32) -> Option<Duration> {
-        let may_lend = self.is_polled(queues) && !self.is_lent && !self.history.forbids_lease();
+        let may_lend = self.is_polled(queues) && !self.is_lent() && !self.history.forbids_lease();
         if !may_lend {
             return None;
         }
@@ -46,17 +76,17 @@ impl Lease {
             queues.completion_queues().take(refused).for_each(|queue| queue.links.take_back());
             return None;
         }
-        self.is_lent = true;
+        self.reader = Reader::Pollers;
         self.history.begin(arrivals);
         Some(self.history.first_interval())
     }
 
     /// A check of the driver. Returns whether the sockets are still lent.
     pub(super) fn check(&mut self, queues: &WorkQueues) -> bool {
-        if self.is_lent && !self.is_polled(queues) {
+        if self.is_lent() && !self.is_polled(queues) {
             self.end(queues);
         }
-        self.is_lent
+        self.is_lent()
     }
 
     /// The check has ended the lease. `arrivals` is the number of packets before the driver received what had waited.
@@ -66,7 +96,8 @@ impl Lease {
 
     /// Takes the sockets back from the pollers.
     pub(super) fn end(&mut self, queues: &WorkQueues) {
-        if std::mem::take(&mut self.is_lent) {
+        if self.is_lent() {
+            self.reader = Reader::Driver;
             queues.completion_queues().for_each(|queue| queue.links.take_back());
         }
     }
@@ -123,6 +154,22 @@ mod tests {
         lease.note_end(true, 1);
         poll(&queues);
         assert_eq!(lease.begin(&queues, 2), None);
+    }
+
+    #[test]
+    fn neither_waits_for_packets_without_a_receive() {
+        let (mut lease, queues) = (Lease::new(ProgressMode::Sleep), queues());
+        lease.stall();
+        assert!(!lease.is_with_driver() && !lease.is_lent());
+        lease.resume();
+        assert!(lease.is_with_driver());
+        poll(&queues);
+        assert!(lease.begin(&queues, 1).is_some());
+        lease.stall();
+        lease.resume();
+        assert!(lease.is_lent(), "the pollers are the readers");
+        lease.end(&queues);
+        assert!(lease.is_with_driver());
     }
 
     #[test]

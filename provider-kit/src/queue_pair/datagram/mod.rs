@@ -3,7 +3,8 @@
 //! Such a queue pair has a UDP socket for each address of the machine at which it exchanges datagrams: the addresses of the
 //! links over which its own address was resolved. A datagram is one packet
 //! ([`protocol::datagram`](crate::protocol::datagram)). It is received into memory of the queue pair, and copied to the
-//! oldest receive once it is found to be genuine, so a stranger writes nowhere.
+//! oldest receive once it is found to be genuine, so a stranger writes nowhere. While no receive is posted, packets stay
+//! in the sockets, which drop what they have no space for.
 //!
 //! To resolve an address, a link to the listener is connected as for a connection. The two sides exchange port
 //! and key in the handshake, and close the link.
@@ -146,7 +147,8 @@ impl DatagramQp {
     /// Updates the events for which the driver waits. Returns true if pollers do not know one of the sockets, which
     /// the caller [announces](Self::announce_sockets) without the lock.
     fn update_interest(&self, state: &mut State) -> bool {
-        let readable = if state.lease.is_lent() { EventFlags::empty() } else { EventFlags::IN };
+        let is_read = state.lease.is_with_driver();
+        let readable = if is_read { EventFlags::IN } else { EventFlags::empty() };
         let is_waiting = !state.backlog.is_empty();
         let writable = if is_waiting { EventFlags::OUT } else { EventFlags::empty() };
         state.sockets.set_interest(readable | writable, &self.core)
@@ -188,12 +190,14 @@ impl DomainUser for QpRef {
 }
 
 impl Resume for QpRef {
-    /// Datagrams that found no receive are lost, so there is nothing to resume.
+    /// The driver, or a poll, receives what waits in the sockets.
     fn resume(&self) {
         let Some(queue_pair) = self.0.upgrade() else { return };
-        let mut state = queue_pair.state.lock();
-        if let Some(shared) = &mut state.queues.receives.shared {
-            shared.set_resumed();
-        }
+        queue_pair.with_state(|state, _| {
+            state.lease.resume();
+            if let Some(shared) = &mut state.queues.receives.shared {
+                shared.set_resumed();
+            }
+        });
     }
 }

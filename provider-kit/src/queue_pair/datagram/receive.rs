@@ -6,7 +6,7 @@ use dat_provider::status::{DtoStatus, Operation};
 use super::packet::{PREFIX, PacketBuffer};
 use super::route_header::route_header;
 use super::{DatagramQp, State};
-use crate::datagram_socket::Received;
+use crate::datagram_socket::{DatagramSocket, Received};
 use crate::packet_ends::PacketEnds;
 use crate::protocol::datagram::{self, Foreign};
 use crate::upcalls::Upcalls;
@@ -14,6 +14,8 @@ use crate::work_queues::WorkQueues;
 
 /// Number of packets that are read from each socket before others have their turn.
 const MAX_PACKETS: u32 = 64;
+/// More packets than a socket holds, so that a peer which never stops sending delays no one for long.
+const MAX_DISCARDED: usize = 1 << 14;
 
 /// The result of a read of the sockets.
 #[derive(Clone, Copy, Default)]
@@ -25,21 +27,14 @@ pub(super) struct Arrived {
 }
 
 impl DatagramQp {
-    /// Receives the packets that have arrived.
+    /// Receives the packets that have arrived, while there are receives.
     pub(super) fn receive(&self, state: &mut State, upcalls: &mut Upcalls) -> Arrived {
-        let State { queues, sockets, buffer, arrivals, key, .. } = state;
+        let State { queues, sockets, buffer, arrivals, key, lease, .. } = state;
         let mut arrived = Arrived::default();
         for socket in sockets.iter() {
             let mut count = 0;
-            while count < MAX_PACKETS {
-                let received = match socket.receive(buffer.packet()) {
-                    Ok(Some(received)) => received,
-                    Ok(None) => break,
-                    Err(errno) => {
-                        self.core.fail(errno);
-                        break;
-                    }
-                };
+            while count < MAX_PACKETS && queues.receives.is_posted() {
+                let Some(received) = self.read(socket, buffer) else { break };
                 count += 1;
                 self.deliver(queues, buffer, received, *key, upcalls);
             }
@@ -47,7 +42,27 @@ impl DatagramQp {
             arrived.any |= count > 0;
             arrived.more |= count == MAX_PACKETS;
         }
+        // A receive is often posted again before the next packet arrives, so a queue pair stalls only if nothing was read.
+        if !arrived.any && !queues.receives.is_posted() {
+            lease.stall();
+        }
         arrived
+    }
+
+    /// Reads a packet.
+    fn read(&self, socket: &DatagramSocket, buffer: &mut PacketBuffer) -> Option<Received> {
+        socket.receive(buffer.packet()).unwrap_or_else(|errno| {
+            self.core.fail(errno);
+            None
+        })
+    }
+
+    /// Drops what waits in the sockets.
+    pub(super) fn discard(&self, state: &mut State) {
+        for socket in state.sockets.iter() {
+            let waiting = std::iter::from_fn(|| self.read(socket, &mut state.buffer));
+            self.lost.count_dropped(waiting.take(MAX_DISCARDED).count() as u32);
+        }
     }
 
     /// Completes the oldest receive with a packet, if it is a datagram for this queue pair.
@@ -64,6 +79,7 @@ impl DatagramQp {
             Ok((head, message)) => (head, message.len()),
             Err(Foreign) => return self.lost.count_foreign(),
         };
+        // Another queue pair may have taken the last receive of a shared queue since.
         let Some(taken) = queues.receives.take(upcalls) else { return self.lost.count_dropped(1) };
         let total = PREFIX + message;
         let status = if taken.posted.length < total as u64 {

@@ -6,7 +6,8 @@ cases! {
     "DAT 2.0, IB extension: dat_ib_post_send_ud, datagram endpoints":
         both_sides_get_an_address_and_messages_carry_a_prefix,
         one_endpoint_sends_to_many,
-        a_datagram_without_a_receive_is_lost,
+        a_datagram_without_a_receive_waits_for_one_or_is_lost,
+        a_receive_that_is_posted_late_wakes_a_waiter,
         a_receive_too_short_for_a_datagram_ends_with_a_length_error,
         a_reject_and_a_missing_listener_are_reported,
         the_two_services_do_not_mix;
@@ -125,15 +126,49 @@ fn one_endpoint_sends_to_many() {
     }
 }
 
-fn a_datagram_without_a_receive_is_lost() {
+fn a_datagram_without_a_receive_waits_for_one_or_is_lost() {
     let (node, [(client, address), (server, _)]) = resolved();
-    let buffer = node.buffer(128);
+    let buffer = node.buffer(256);
+    let receive = |cookie| {
+        server.post_recv(&[buffer.piece(64, PREFIX + 8)], cookie, NONE).expect("posted");
+    };
+    let expect = |cookie| {
+        expect_completion(&node.recv, &[&server], cookie, DtoStatus::Success);
+        buffer.bytes(64 + PREFIX, 8)
+    };
+    buffer.fill(0, &[1; 8]);
     send(&node, &client, &buffer, &address, 7);
-    server.post_recv(&[buffer.piece(64, PREFIX + 8)], 8, NONE).expect("posted");
-    expect_no_event(&node.recv);
+    receive(1);
+    buffer.fill(0, &[2; 8]);
+    send(&node, &client, &buffer, &address, 8);
+    let mut message = expect(1);
+    receive(2);
+    if message == [1; 8] {
+        message = expect(2);
+    }
+    assert_eq!(message, [2; 8]);
     server.free().expect("nothing decides over it");
     // To a freed endpoint.
     send(&node, &client, &buffer, &address, 9);
+}
+
+fn a_receive_that_is_posted_late_wakes_a_waiter() {
+    let (node, [(client, address), (server, _)]) = resolved();
+    let buffer = node.buffer(128);
+    let thread = waiter(&node.recv, 1);
+    until_owned(&node.recv);
+    thread.until_asleep();
+    send(&node, &client, &buffer, &address, 7);
+    thread.until_asleep();
+    server.post_recv(&[buffer.piece(64, PREFIX + 8)], 1, NONE).expect("posted");
+    // The first one may be lost. No poll for the completion of this one helps the waiter.
+    client.post_send_datagram(&[buffer.piece(0, 8)], &address, 8, NONE).expect("posted");
+    let (_, event) = thread.join().expect("woken");
+    expect_completion(&node.request, &[&client], 8, DtoStatus::Success);
+    assert!(
+        matches!(event, Event::Dto(done) if (done.cookie, done.status) == (1, DtoStatus::Success)),
+        "{event:?}"
+    );
 }
 
 fn a_receive_too_short_for_a_datagram_ends_with_a_length_error() {
