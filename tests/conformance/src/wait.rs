@@ -52,10 +52,19 @@ fn set_aside(evd: &Evd, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
     })
 }
 
+/// Waits for events. Those that it finds only after [`LIMIT`] have not woken it.
+fn timely_wait(evd: &Evd, threshold: u32, event: &mut Event) -> Result<WaitResult> {
+    let begun = Instant::now();
+    let waited = evd.wait(LIMIT.into(), threshold, event)?;
+    let is_timely = begun.elapsed() < LIMIT || matches!(waited, WaitResult::TimedOut { .. });
+    assert!(is_timely, "nothing wakes the waiter: {waited:?}, {event:?}");
+    Ok(waited)
+}
+
 #[track_caller]
 fn fresh_event(evd: &Evd, watched: &[&Ep]) -> Event {
     let mut event = Event::default();
-    match evd.wait(LIMIT.into(), 1, &mut event) {
+    match timely_wait(evd, 1, &mut event) {
         Ok(WaitResult::Event { .. }) => event,
         other => panic!("no event: {other:?}\n{}", dump(evd, watched)),
     }
@@ -344,7 +353,7 @@ impl<T: Send + 'static> Background<T> {
 pub(crate) fn waiter(evd: &Evd, threshold: u32) -> Background<Result<(WaitResult, Event)>> {
     Background::with(evd, move |evd| {
         let mut event = Event::default();
-        evd.wait(LIMIT.into(), threshold, &mut event).map(|waited| (waited, event))
+        timely_wait(&evd, threshold, &mut event).map(|waited| (waited, event))
     })
 }
 
