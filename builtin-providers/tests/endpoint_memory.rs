@@ -40,12 +40,13 @@ static ALLOCATOR: Counting = Counting;
 /// A power of two, so that the tables of all objects, whose sizes double, are full.
 const COUNT: usize = 1 << 10;
 
+/// Opens an adapter without a monitor, whose thread takes memory for each connection after a second.
 fn open(name: &str) -> Ia {
     let registry = Registry::new();
     for provider in dat_builtin_providers::all() {
         registry.add_provider(provider).expect("no other has its name");
     }
-    registry.open(name).expect("it needs no device")
+    registry.open(&format!("{name}?monitor=no")).expect("it needs no device")
 }
 
 fn heap() -> usize {
