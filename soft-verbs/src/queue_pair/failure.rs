@@ -159,7 +159,8 @@ impl QueuePair {
         self.limit_repetition();
     }
 
-    /// Requests to a peer that is lost are outstanding: they fail after the time of their retries.
+    /// If requests to a peer that is lost are outstanding, they fail after the time of their retries.
+    #[cold]
     pub(super) fn limit_repetition(&self) {
         if self.kind() != QueuePairType::Rc || self.outstanding_requests() == 0 {
             return;

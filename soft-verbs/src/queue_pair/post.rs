@@ -32,9 +32,21 @@ impl QueuePair {
     #[inline]
     pub(super) fn post_checked(&self, request: &SendRequest<'_>) -> Result<()> {
         if self.is_open.load(Ordering::Acquire) {
-            return self.post_now(request);
+            return self.post_open(request);
         }
         self.post_waiting(request)
+    }
+
+    /// Passes a request to the engine, over a connection that may be lost meanwhile.
+    #[inline]
+    pub(super) fn post_open(&self, request: &SendRequest<'_>) -> Result<()> {
+        let posted = self.post_by(&*self.kit, request);
+        // Pairs with `note_lost`, which another thread may have called before the engine had the request: one of the two
+        // finds what the other has changed, because both take the lock of the engine's queue pair in between.
+        if !self.is_open.load(Ordering::Acquire) {
+            self.limit_repetition();
+        }
+        posted
     }
 
     /// Posts a receive (ibv_post_recv(3)), in the states INIT and later.
@@ -122,12 +134,6 @@ impl QueuePair {
             ));
         }
         Ok(())
-    }
-
-    /// Passes a request to the engine.
-    #[inline]
-    pub(super) fn post_now(&self, request: &SendRequest<'_>) -> Result<()> {
-        self.post_by(&*self.kit, request)
     }
 
     /// Passes a request to a queue pair of the engine.

@@ -17,7 +17,7 @@ impl QueuePair {
         let mut posting = self.posting.lock();
         if self.is_open.load(Ordering::Acquire) {
             drop(posting);
-            return self.post_now(request);
+            return self.post_open(request);
         }
         let control = self.control.lock();
         let (state, phase) = (control.state, control.link.phase);
@@ -51,9 +51,6 @@ impl QueuePair {
         }
         // The connection may have been established meanwhile.
         self.pass_held();
-        if phase == Phase::Lost {
-            self.limit_repetition();
-        }
         Ok(())
     }
 
@@ -86,6 +83,10 @@ impl QueuePair {
                 // Requests to itself go another way.
                 let opens = opens && self.twin.lock().is_none();
                 self.is_open.store(opens, Ordering::Release);
+                drop(posting);
+                if phase == Phase::Lost {
+                    self.limit_repetition();
+                }
                 return;
             };
             posting.is_passing = true;

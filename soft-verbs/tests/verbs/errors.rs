@@ -102,6 +102,33 @@ fn a_peer_that_is_gone_leaves_receives_and_fails_requests_after_their_retries() 
 }
 
 #[test]
+fn a_request_that_is_posted_while_the_peer_is_lost_fails_too() {
+    for round in 0..400 {
+        let [one, other] = [0, 1].map(|_| Side::new(QueuePairType::Rc));
+        [&one, &other].into_iter().for_each(Side::init);
+        one.rtr(other.qp.number());
+        connected_to(&other, one.qp.number());
+        let qp_state = QueuePairState::Rts;
+        let attributes =
+            QueuePairAttributes { qp_state, timeout: 8, retry_cnt: 0, ..one.towards(1) };
+        one.qp.modify(&attributes, crate::world::to_rts(one.qp.kind())).expect("RTS");
+        one.post(1, SendOperation::Write(other.remote(0)), one.sge(0, 8));
+        assert_eq!(one.brief(1), [(1, WcStatus::SUCCESS)]);
+        let posts = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                posts.wait();
+                other.qp.destroy().expect("nothing uses it");
+            });
+            posts.wait();
+            std::thread::sleep(Duration::from_micros(5 * (round % 40)));
+            one.post(2, SendOperation::Send, one.sge(0, 8));
+            assert_eq!(one.brief(1), [(2, WcStatus::RETRY_EXC_ERR)], "{round}");
+        });
+    }
+}
+
+#[test]
 fn requests_to_a_peer_that_is_gone_are_flushed_in_the_error_state() {
     let [one, other] = pair();
     one.receive(1, one.sge(0, 64));
