@@ -15,6 +15,9 @@ pub struct Error {
 }
 
 impl Error {
+    /// The answer of a channel that has no event and does not block.
+    pub const NO_EVENT: Self = Self::plain(libc::EAGAIN, "there is no event");
+
     /// An error with that errno and text.
     #[must_use]
     pub fn new(errno: i32, text: impl Into<Cow<'static, str>>) -> Self {

@@ -79,7 +79,7 @@ impl<T> EventQueue<T> {
         let flags = fcntl_getfl(&self.descriptor)
             .map_err(|error| Error::system("read the flags of the descriptor", error))?;
         if flags.contains(OFlags::NONBLOCK) {
-            return Err(Error::plain(libc::EAGAIN, "there is no event"));
+            return Err(Error::NO_EVENT);
         }
         let mut claim = progress.filter(|progress| progress.claim());
         let found = self.wait(note, &mut claim);

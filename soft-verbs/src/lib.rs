@@ -33,6 +33,7 @@ mod engine;
 mod error;
 mod events;
 mod in_use;
+mod log;
 mod port;
 mod queue_pair;
 mod region;
@@ -51,6 +52,7 @@ pub use context::{Context, GidEntry, end_connections};
 pub use device::{Device, DeviceAttributes, devices};
 pub use domain::Domain;
 pub use error::{Error, Result};
+pub use log::explain;
 pub use port::{DEFAULT_PKEY, PORT, PortAttributes};
 pub use queue_pair::{
     AttributeMask, MAX_INLINE, QueuePair, QueuePairAttributes, QueuePairCapacity, QueuePairInit,

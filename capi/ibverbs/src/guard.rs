@@ -1,6 +1,8 @@
 //! How calls return to C: 0, an errno, -1 or null. No panic leaves a call.
 
+use std::borrow::Cow;
 use std::ffi::c_int;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
@@ -15,16 +17,45 @@ pub type Result<T> = std::result::Result<T, Failure>;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        crate::log::failed(&error);
+        // A program that polls for events gets this answer all the time.
+        if error != Error::NO_EVENT {
+            dat_soft_verbs::explain(&error);
+        }
         Self(error.errno)
     }
 }
 
-/// Invalid arguments.
-pub const INVALID: Failure = Failure(libc::EINVAL);
+/// A failure that is explained. The text says what was tried, on what, and what to do.
+#[cold]
+pub fn refused(errno: c_int, text: impl Into<Cow<'static, str>>) -> Failure {
+    Error::new(errno, text).into()
+}
 
-/// The result of a call that no device in software supports.
-pub const UNSUPPORTED: Failure = Failure(libc::EOPNOTSUPP);
+/// Invalid arguments, or a call that the state does not allow.
+pub fn invalid(text: impl Into<Cow<'static, str>>) -> Failure {
+    refused(libc::EINVAL, text)
+}
+
+/// The result of a call for what no device in software supports.
+pub fn unsupported(text: impl Into<Cow<'static, str>>) -> Failure {
+    refused(libc::EOPNOTSUPP, text)
+}
+
+/// An argument that the call needs.
+pub fn given<T>(argument: Option<T>, what: &str) -> Result<T> {
+    argument.ok_or_else(|| invalid(format!("{what} must be given, and not be null or unspecified")))
+}
+
+/// A number of the program in the type of the core.
+#[inline(always)]
+pub fn in_range<T: Copy + Display, U: TryFrom<T>>(number: T, what: &str) -> Result<U> {
+    U::try_from(number).map_err(|_| out_of_range(number, what))
+}
+
+#[cold]
+fn out_of_range(number: impl Display, what: &str) -> Failure {
+    invalid(format!("{what} is {number}, which is out of range"))
+}
 
 /// Stores `errno` for the calling thread.
 pub fn set_errno(errno: c_int) {
@@ -95,9 +126,9 @@ mod tests {
     #[test]
     fn a_failure_returns_what_the_manual_page_says_and_stores_errno() {
         set_errno(0);
-        assert_eq!(status(|| Err(INVALID)), libc::EINVAL);
+        assert_eq!(status(|| Err(invalid("of the test"))), libc::EINVAL);
         assert_eq!(errno(), libc::EINVAL);
-        assert_eq!(number(|| Err(UNSUPPORTED)), -1);
+        assert_eq!(number(|| Err(unsupported("of the test"))), -1);
         assert_eq!(errno(), libc::EOPNOTSUPP);
         assert!(object::<u8>(|| Err(Failure(libc::ENOMEM))).is_null());
         assert_eq!(errno(), libc::ENOMEM);
@@ -106,5 +137,39 @@ mod tests {
     #[test]
     fn a_panic_becomes_an_error() {
         assert_eq!(status(|| panic!("of the test")), libc::EIO);
+    }
+
+    #[test]
+    fn refused_calls_are_explained() {
+        let mut program = std::process::Command::new(std::env::current_exe().expect("a test"));
+        program.args(["--exact", "guard::tests::refused_calls", "--ignored", "--nocapture"]);
+        let ran = program.env("SOFT_VERBS_LOG", "1").output().expect("a process");
+        let log = String::from_utf8_lossy(&ran.stderr);
+        let lines: Vec<_> = log.lines().filter(|line| line.starts_with("soft-verbs: ")).collect();
+        assert_eq!(
+            lines,
+            [
+                "soft-verbs: cannot call rsocket: there are no sockets over RDMA; use plain ones",
+                "soft-verbs: cannot create a queue pair of type 8: the device has the types RC (2), UC (3) and UD (4), \
+                 and neither raw packets nor XRC",
+                "soft-verbs: cannot import an object of another process: create it in this one",
+                "soft-verbs: the address of the peer must be given, and not be null or unspecified",
+                "soft-verbs: the size of a completion queue is -1, which is out of range",
+            ]
+        );
+    }
+
+    #[test]
+    #[ignore = "runs in a process of its own, for the test above"]
+    fn refused_calls() {
+        assert_eq!(crate::cm::stream::soft_rsocket(), -1);
+        assert_eq!(errno(), libc::ENOSYS);
+        let raw_packets = 8;
+        assert_eq!(crate::verbs::queue_pair::kind_of(raw_packets), Err(Failure(libc::EOPNOTSUPP)));
+        assert!(crate::verbs::import::ibv_import_device(0).is_null());
+        assert_eq!(given(None::<()>, "the address of the peer"), Err(Failure(libc::EINVAL)));
+        assert_eq!(Failure::from(Error::NO_EVENT), Failure(libc::EAGAIN));
+        let size = in_range::<_, u32>(-1, "the size of a completion queue");
+        assert_eq!(size, Err(Failure(libc::EINVAL)));
     }
 }

@@ -18,7 +18,6 @@
 
 mod cm;
 mod guard;
-mod log;
 mod object;
 mod refused;
 mod verbs;

@@ -8,22 +8,22 @@
 //!   registers them. The others fail with `EOPNOTSUPP`.
 
 use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
 
-use crate::guard::set_errno;
+use crate::guard::{self, refused, unsupported};
+
+const OLD: &str = "the program was linked with libibverbs 1.0: link it with the library of today";
+const DRIVER: &str = "cannot call the kernel for a driver (ibv_cmd_*): the device has neither";
 
 /// Calls of version 1.0 that return an object.
 #[unsafe(no_mangle)]
 pub extern "C" fn soft_verbs_old_object() -> *mut c_void {
-    set_errno(libc::ENOSYS);
-    null_mut()
+    guard::object(|| Err(refused(libc::ENOSYS, OLD)))
 }
 
 /// Calls of version 1.0 that return 0 or an errno, or nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn soft_verbs_old_call() -> c_int {
-    set_errno(libc::ENOSYS);
-    libc::ENOSYS
+    guard::status(|| Err(refused(libc::ENOSYS, OLD)))
 }
 
 /// `ibv_register_driver` of version 1.1, which rdma-core itself ignores.
@@ -33,15 +33,13 @@ pub extern "C" fn soft_verbs_old_nothing() {}
 /// Calls of drivers that return an object.
 #[unsafe(no_mangle)]
 pub extern "C" fn soft_verbs_driver_object() -> *mut c_void {
-    set_errno(libc::EOPNOTSUPP);
-    null_mut()
+    guard::object(|| Err(unsupported(DRIVER)))
 }
 
 /// Calls of drivers that return 0 or an errno.
 #[unsafe(no_mangle)]
 pub extern "C" fn soft_verbs_driver_call() -> c_int {
-    set_errno(libc::EOPNOTSUPP);
-    libc::EOPNOTSUPP
+    guard::status(|| Err(unsupported(DRIVER)))
 }
 
 /// Calls of drivers that return nothing, on objects that no driver of this library has.

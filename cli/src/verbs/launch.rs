@@ -33,7 +33,9 @@ pub(super) fn program(folder: &Path, command: &[OsString]) -> Result<(), String>
 pub(super) fn this_command(folder: &Path) -> Result<(), String> {
     let command =
         std::env::current_exe().map_err(|error| format!("cannot find this command: {error}"))?;
-    let error = prepared(folder, command.as_os_str()).args(["verbs", "list", "--loaded"]).exec();
+    let mut listing = prepared(folder, command.as_os_str());
+    // A person reads the list, and needs the cause of a failure.
+    let error = listing.env("SOFT_VERBS_LOG", "1").args(["verbs", "list", "--loaded"]).exec();
     Err(format!("cannot run {}: {error}", command.display()))
 }
 

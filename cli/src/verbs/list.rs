@@ -13,7 +13,7 @@ pub(super) fn print(output: &mut Output) -> Result<(), String> {
     let failed = |error: Error| error.to_string();
     let devices = devices().map_err(failed)?;
     if devices.is_empty() {
-        return Err("the libraries have no device; SOFT_VERBS_LOG=1 says why".to_owned());
+        return Err("the libraries have no device".to_owned());
     }
     for device in devices {
         let context = device.open().map_err(failed)?;

@@ -28,7 +28,7 @@ Examples:
   dat verbs -- ib_send_bw 192.0.2.7
 
 The environment variable SOFT_VERBS has parameters for the device, as in soft-verbs(7);
-with SOFT_VERBS_LOG=1, failed calls are explained on standard error.
+with SOFT_VERBS_LOG=1, failures are explained on standard error.
 
 Exit codes:
   0  success

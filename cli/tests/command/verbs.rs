@@ -40,6 +40,15 @@ fn the_list_has_the_device_and_a_gid_of_this_machine() {
 }
 
 #[test]
+fn a_wrong_parameter_of_the_device_is_explained() {
+    build_libraries();
+    let mut command = dat(Path::new("/nonexistent/dat.conf"));
+    let ran = finish(command.env("SOFT_VERBS", "nosuchif").args(["verbs", "list"]));
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("cannot open soft0 with SOFT_VERBS=\"nosuchif\""), "{}", ran.err);
+}
+
+#[test]
 fn the_exit_status_is_that_of_the_program() {
     build_libraries();
     let ran = run(&["verbs", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);

@@ -10,6 +10,7 @@ use dat_provider::verbs::BreakCause;
 use super::link::Phase;
 use super::{QueuePair, QueuePairAttributes, QueuePairState, QueuePairType};
 use crate::async_event::AsyncEventType;
+use crate::log::explain;
 use crate::work_completion::{WcOpcode, WorkCompletion};
 
 /// The longest interval in which a queue pair looks for an arrival.
@@ -120,6 +121,9 @@ impl QueuePair {
         // The engine takes requests from now on.
         self.kit.for_verbs().give_up();
         let has_requests = !self.posting.lock().held.is_empty();
+        if has_requests {
+            self.explain_no_link();
+        }
         self.pass_held();
         if has_requests && self.kind() == QueuePairType::Rc {
             self.kit.for_verbs().give_up();
@@ -179,6 +183,9 @@ impl QueuePair {
             let is_same = control.link.round == round && control.link.phase == Phase::Lost;
             drop(control);
             if is_same {
+                explain(format_args!(
+                    "the requests of {queue_pair:?} fail, because its peer is lost"
+                ));
                 queue_pair.kit.for_verbs().give_up();
                 queue_pair.enter_error();
             }

@@ -42,8 +42,6 @@ impl QueuePair {
         let spec = create::spec(&self.domain, &self.init, self.number, sink);
         let limits = QueuePairLimits { max_receives: 0, ..spec.limits };
         let spec = QueuePairSpec { shared_receives: None, limits, ..spec };
-        // Without a twin, requests fail as those to a peer that does not answer.
-        let Ok(kit) = self.domain.context().engine.adapter.create_queue_pair(spec) else { return };
         let gid = attributes.ah_attr.dgid;
         let (to, timer) = (self.number, attributes.min_rnr_timer);
         let request = ConnectRequest {
@@ -53,8 +51,12 @@ impl QueuePair {
             private_data: &Dial { to, from: to, gid, timer }.to_bytes(),
             qos: Qos::BEST_EFFORT,
         };
-        if kit.connect(&request).is_ok() {
-            *self.twin.lock() = Some(Arc::from(kit));
+        let adapter = &self.domain.context().engine.adapter;
+        let created = adapter.create_queue_pair(spec);
+        match created.and_then(|kit| kit.connect(&request).map(|()| kit)) {
+            Ok(kit) => *self.twin.lock() = Some(Arc::from(kit)),
+            // Without a twin, requests fail as those to a peer that does not answer.
+            Err(error) => self.control.lock().link.cause = Some(error.to_string().into()),
         }
     }
 

@@ -1,16 +1,18 @@
 //! The connection of a queue pair, which the numbers of the two sides establish.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use dat_provider::flags::Qos;
-use dat_provider::{ConnectRequest, ConnectionSink, ConnectionUpcall, Responder};
+use dat_provider::{ConnectRequest, ConnectionSink, ConnectionUpcall, RefusalCause, Responder};
 use dat_sync::clock;
 
 use super::failure::repetition;
 use super::role::Role;
 use super::{Control, QueuePair, QueuePairAttributes, QueuePairState, QueuePairType};
 use crate::engine::dial::{Dial, NO_QUEUE_PAIR};
+use crate::log::explain;
 
 /// The time until a queue pair that is not ready to send first checks for arrivals.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
@@ -18,6 +20,10 @@ const FIRST_LOOK: Duration = Duration::from_millis(1);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The shortest time that a peer has for its answer.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why there is no connection if nothing has failed on this side.
+const NO_ATTEMPT: &str = "the peer has not connected; make it ready to receive (RTR) with this queue pair as its \
+     destination, and check that neither process lacks descriptors (ulimit -n)";
 
 /// How far the connection is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +68,8 @@ pub(super) struct Link {
     deadline: Option<Instant>,
     /// A request by number that came before this side was ready.
     incoming: Option<(Dial, Arc<dyn Responder>)>,
+    /// Why the latest attempt has failed.
+    pub(super) cause: Option<Cow<'static, str>>,
 }
 
 impl Link {
@@ -121,7 +129,35 @@ fn patience(kind: QueuePairType, attributes: &QueuePairAttributes) -> Option<Dur
     repetition(attributes).map(|time| time.max(PATIENCE))
 }
 
+/// Why an attempt has failed, as far as it is known.
+fn cause_of(event: &ConnectionUpcall<'_>) -> Option<Cow<'static, str>> {
+    match event {
+        ConnectionUpcall::PeerRejected { private_data } => {
+            Some(String::from_utf8_lossy(private_data).escape_debug().to_string().into())
+        }
+        ConnectionUpcall::NonPeerRejected { cause } | ConnectionUpcall::AcceptFailed { cause } => {
+            cause.text()
+        }
+        ConnectionUpcall::NoPath { cause } => RefusalCause::Path(*cause).text(),
+        ConnectionUpcall::Unreachable => RefusalCause::Unreachable.text(),
+        ConnectionUpcall::TimedOut => RefusalCause::TimedOut.text(),
+        _ => None,
+    }
+}
+
 impl QueuePair {
+    /// Explains why the requests fail that wait for the connection.
+    pub(super) fn explain_no_link(&self) {
+        let control = self.control.lock();
+        let (cause, attributes) = (control.link.cause.clone(), control.attributes);
+        drop(control);
+        let cause = cause.unwrap_or_else(|| NO_ATTEMPT.into());
+        let (number, address) = (attributes.dest_qp_num, attributes.ah_attr.address());
+        explain(format_args!(
+            "the requests of {self:?} fail, because it is not connected to the queue pair {number:#08x} at {address}: {cause}"
+        ));
+    }
+
     /// The queue pair has become ready to receive: connects it by the numbers.
     pub(super) fn begin_link(&self) {
         let mut control = self.control.lock();
@@ -184,18 +220,19 @@ impl QueuePair {
             private_data: &dial.to_bytes(),
             qos: Qos::BEST_EFFORT,
         };
-        if self.kit.connect(&request).is_err() {
-            self.retry(attempt);
+        if let Err(error) = self.kit.connect(&request) {
+            self.retry(attempt, Some(error.to_string().into()));
         }
     }
 
     /// An attempt by number has failed. Repeats it, or gives up.
-    fn retry(&self, attempt: u64) {
+    fn retry(&self, attempt: u64, cause: Option<Cow<'static, str>>) {
         let mut control = self.control.lock();
         let link = &mut control.link;
         if link.attempt != attempt || link.phase != Phase::Connecting {
             return;
         }
+        link.cause = cause;
         if link.deadline.is_none_or(|deadline| clock::now() < deadline) {
             drop(control);
             return self.later(PAUSE, Self::dial);
@@ -264,16 +301,18 @@ impl QueuePair {
         control.link.peer_timer = dial.timer;
         let attempt = control.link.attempt;
         drop(control);
-        if responder.accept(&*self.kit, attempt, &[attributes.min_rnr_timer]).is_err() {
-            self.wait_again(attempt);
+        let accepted = responder.accept(&*self.kit, attempt, &[attributes.min_rnr_timer]);
+        if let Err(error) = accepted {
+            self.wait_again(attempt, Some(error.to_string().into()));
         }
     }
 
     /// An accepted request was not completed: the peer tries again.
-    fn wait_again(&self, attempt: u64) {
+    fn wait_again(&self, attempt: u64, cause: Option<Cow<'static, str>>) {
         let mut control = self.control.lock();
         if control.link.attempt == attempt && control.link.phase == Phase::Connecting {
             control.link.phase = Phase::Waiting;
+            control.link.cause = cause;
         }
         drop(control);
         self.accept_incoming();
@@ -308,11 +347,11 @@ impl QueuePair {
             }
             ConnectionUpcall::AcceptFailed { .. } => {
                 drop(control);
-                self.wait_again(attempt);
+                self.wait_again(attempt, cause_of(event));
             }
             _ => {
                 drop(control);
-                self.retry(attempt);
+                self.retry(attempt, cause_of(event));
             }
         }
     }

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use dat_provider::mem::Memory;
 use dat_soft_verbs::*;
+use dat_two_processes::process;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::world::{Side, all_access, connected, connected_to, pair, register};
 
@@ -269,5 +271,34 @@ fn a_peer_that_is_never_ready_is_waited_for_about_a_second() {
         assert_eq!(one.qp.state(), QueuePairState::Err);
         one.move_to(QueuePairState::Reset).expect("from every state");
         one.init();
+    }
+}
+
+#[test]
+fn a_peer_that_is_not_reached_for_lack_of_descriptors_is_explained() {
+    let mut command = process::command("errors::no_descriptor_is_left_for_the_connection");
+    let ran = command.env("SOFT_VERBS_LOG", "1").output().expect("a process");
+    let log = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{log}");
+    let begin = "soft-verbs: the requests of QueuePair(";
+    let mut lines = log.lines().filter(|line| line.starts_with(begin));
+    assert!(lines.any(|line| line.contains("raise its limit (ulimit -n)")), "{log}");
+}
+
+#[test]
+#[ignore = "lowers the limit of its process, for the test above"]
+fn no_descriptor_is_left_for_the_connection() {
+    let sides = [0, 1].map(|_| Side::new(QueuePairType::Rc));
+    sides.iter().for_each(Side::init);
+    // The table of GIDs is read before.
+    let _ = sides[0].context.gids();
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(3), ..limit }).expect("lower");
+    for (side, peer) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
+        connected_to(side, peer.qp.number());
+        side.post(1, SendOperation::Send, side.sge(0, 8));
+    }
+    for side in &sides {
+        assert_eq!(side.brief(1), [(1, WcStatus::RETRY_EXC_ERR)]);
     }
 }

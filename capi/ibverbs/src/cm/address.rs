@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use libc::{AF_INET, AF_INET6, sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage, socklen_t};
 
-use crate::guard::{Failure, Result};
+use crate::guard::{Result, refused};
 
 /// The address that a pointer of the program denotes; `None` for a null pointer and for an unspecified family.
 ///
@@ -31,7 +31,10 @@ pub(super) unsafe fn from_c(address: *const sockaddr) -> Result<Option<SocketAdd
             Ok(Some(SocketAddrV6::new(ip, port, v6.sin6_flowinfo, v6.sin6_scope_id).into()))
         }
         // Addresses of InfiniBand (AF_IB) have no meaning over IP.
-        _ => Err(Failure(libc::EAFNOSUPPORT)),
+        family => {
+            let text = format!("cannot use an address of family {family}: use one of IPv4 or IPv6");
+            Err(refused(libc::EAFNOSUPPORT, text))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use rdma_verbs::sys::rdma_cma::{
 use rdma_verbs::sys::verbs::{IBV_QPT_RC, IBV_QPT_UD};
 
 use super::address;
-use crate::guard::{self, Failure, INVALID};
+use crate::guard::{self, given, invalid, refused};
 use crate::object::Zero;
 
 /// The family of InfiniBand's own addresses.
@@ -31,11 +31,11 @@ pub unsafe extern "C" fn soft_rdma_getaddrinfo(
 ) -> c_int {
     guard::number(|| {
         if node.is_null() && service.is_null() && hints.is_none() {
-            return Err(INVALID);
+            return Err(invalid("cannot resolve an address: give a node, a service or hints"));
         }
         let list = if node.is_null() && service.is_null() {
             // SAFETY: the caller guarantees the addresses of the hints.
-            unsafe { from_hints(hints.ok_or(INVALID)?) }
+            unsafe { from_hints(given(hints, "the hints")?) }
         } else {
             // SAFETY: the caller guarantees strings.
             match unsafe { resolve(node, service, hints) } {
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn soft_rdma_getaddrinfo(
             }
         };
         if list.is_null() {
-            return Err(Failure(libc::ENODATA));
+            return Err(refused(libc::ENODATA, "cannot resolve an address: the system knows none"));
         }
         result.write(list);
         Ok(0)

@@ -7,7 +7,7 @@ use rdma_verbs::sys::rdma_cma::{rdma_cm_id, rdma_conn_param};
 
 use super::id::Id;
 use super::{address, device};
-use crate::guard::{self, INVALID, Result};
+use crate::guard::{self, Result, given, invalid, refused};
 use crate::object::with_fields;
 
 /// Retry counts without parameters: as often as possible.
@@ -28,7 +28,8 @@ fn asynchronous(id: Id<'_>, call: impl FnOnce(Id<'_>) -> Result<()>) -> c_int {
 pub unsafe extern "C" fn soft_rdma_bind_addr(id: Id<'_>, local: *const libc::sockaddr) -> c_int {
     guard::zero(|| {
         // SAFETY: the caller guarantees the address.
-        id.core().bind(unsafe { address::from_c(local) }?.ok_or(INVALID)?)?;
+        let local = unsafe { address::from_c(local) }?;
+        id.core().bind(given(local, "the local address")?)?;
         id.refresh()
     })
 }
@@ -45,8 +46,8 @@ pub unsafe extern "C" fn soft_rdma_resolve_addr(
         // SAFETY: the caller guarantees the address.
         let source = unsafe { address::from_c(source) }?;
         // SAFETY: as above.
-        let destination = unsafe { address::from_c(destination) }?.ok_or(INVALID)?;
-        Ok(id.core().resolve_address(source, destination)?)
+        let destination = unsafe { address::from_c(destination) }?;
+        Ok(id.core().resolve_address(source, given(destination, "the address of the peer")?)?)
     };
     asynchronous(id, call)
 }
@@ -73,7 +74,7 @@ pub extern "C" fn soft_rdma_listen(id: Id<'_>, backlog: c_int) -> c_int {
 unsafe fn private_data<'a>(data: *const c_void, length: u8) -> Result<&'a [u8]> {
     match (data.is_null(), length) {
         (_, 0) => Ok(&[]),
-        (true, _) => Err(INVALID),
+        (true, _) => Err(invalid(format!("private data of {length} bytes is null"))),
         // SAFETY: the caller guarantees valid memory.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts(data.cast(), length.into()) }),
     }
@@ -92,7 +93,13 @@ unsafe fn parameters<'a>(id: Id<'_>, from: &rdma_conn_param) -> Result<ConnectPa
         if is_beyond(from.responder_resources, device.max_qp_rd_atom)
             || is_beyond(from.initiator_depth, device.max_qp_init_rd_atom)
         {
-            return Err(INVALID);
+            return Err(invalid(format!(
+                "cannot connect with {} reads of the peer and {} own reads in flight: the device has at most {} and {}",
+                from.responder_resources,
+                from.initiator_depth,
+                device.max_qp_rd_atom,
+                device.max_qp_init_rd_atom
+            )));
         }
     }
     Ok(with_fields!(ConnectParameters of from:
@@ -107,7 +114,11 @@ pub unsafe extern "C" fn soft_rdma_connect(id: Id<'_>, wanted: Option<&rdma_conn
         let mut wanted = match wanted {
             // SAFETY: the caller guarantees the private data.
             Some(wanted) => unsafe { parameters(id, wanted) }?,
-            None if id.with(|c| c.qp.is_null()) => return Err(INVALID),
+            None if id.with(|c| c.qp.is_null()) => {
+                return Err(invalid(
+                    "cannot connect: an identifier without a queue pair needs parameters with the number of one",
+                ));
+            }
             None => ConnectParameters {
                 responder_resources: MAX_READS,
                 initiator_depth: MAX_READS,
@@ -182,8 +193,10 @@ pub unsafe extern "C" fn soft_rdma_notify(id: *mut rdma_cm_id, event: u32) -> c_
     /// `IBV_EVENT_COMM_EST`
     const ESTABLISHED: u32 = 4;
     guard::number(|| match event {
-        ESTABLISHED if !id.is_null() => Err(guard::Failure(libc::EISCONN)),
-        _ => Err(INVALID),
+        ESTABLISHED if !id.is_null() => {
+            Err(refused(libc::EISCONN, "rdma_notify is not needed: the connection is established"))
+        }
+        _ => Err(invalid(format!("cannot notify an identifier at {id:p} of event {event}"))),
     })
 }
 

@@ -9,7 +9,7 @@ use rdma_verbs::sys::verbs::{ibv_pd, ibv_qp_init_attr};
 
 use super::id::{Id, RequestInit, soft_rdma_destroy_id};
 use super::{address, queue_pair};
-use crate::guard::{self, INVALID, Result};
+use crate::guard::{self, Result, given};
 
 /// Creates an identifier that is resolved or bound, with a queue pair if there are attributes; a listener keeps these for
 /// its requests.
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn soft_rdma_create_ep(
     init: Option<&mut ibv_qp_init_attr>,
 ) -> c_int {
     guard::zero(|| {
-        let info = info.ok_or(INVALID)?;
+        let info = given(info, "the result of rdma_getaddrinfo")?;
         let (space, qp_type) = (info.ai_port_space as u32, info.ai_qp_type as u32);
         // SAFETY: there is no channel.
         let new = unsafe { Id::create(null_mut(), null_mut(), space, Some(qp_type)) }?;
@@ -46,7 +46,7 @@ unsafe fn complete(
     let source = unsafe { address::from_c(info.ai_src_addr) }?;
     let core = new.core();
     if info.ai_flags & RAI_PASSIVE != 0 {
-        core.bind(source.ok_or(INVALID)?)?;
+        core.bind(given(source, "the local address (ai_src_addr)")?)?;
         if let Some(init) = init {
             let qp_type = info.ai_qp_type as u32;
             let requests = RequestInit { domain, init: ibv_qp_init_attr { qp_type, ..*init } };
@@ -55,8 +55,8 @@ unsafe fn complete(
         return new.refresh();
     }
     // SAFETY: as above.
-    let destination = unsafe { address::from_c(info.ai_dst_addr) }?.ok_or(INVALID)?;
-    core.resolve_address(source, destination)?;
+    let destination = unsafe { address::from_c(info.ai_dst_addr) }?;
+    core.resolve_address(source, given(destination, "the address of the peer (ai_dst_addr)")?)?;
     new.outcome()?;
     core.resolve_route()?;
     new.outcome()?;

@@ -12,7 +12,7 @@ use rdma_verbs::sys::rdma_cma::{
 
 use super::id::Id;
 use super::{channel, device};
-use crate::guard::{self, Failure, INVALID, Result};
+use crate::guard::{self, Failure, Result, given, invalid, refused};
 use crate::object::{self, Zero, with_fields};
 use crate::verbs::address_handle;
 
@@ -99,6 +99,13 @@ fn fill(event: &mut CEvent) -> Result<()> {
     Ok(())
 }
 
+/// The failure of a synchronous call, whose event has an errno.
+fn failed(kind: u32, errno: c_int) -> Failure {
+    let kind = EventKind::ALL.get(kind as usize);
+    let error = std::io::Error::from_raw_os_error(errno);
+    refused(errno, format!("the call has ended with the event {kind:?}: {error}"))
+}
+
 impl Id<'_> {
     /// Keeps an event until the next call.
     fn keep_event(self, event: Box<CEvent>) {
@@ -128,8 +135,8 @@ impl Id<'_> {
         self.keep_event(event);
         match status {
             0 => Ok(()),
-            _ if kind == EventKind::Rejected as u32 => Err(Failure(libc::ECONNREFUSED)),
-            status => Err(Failure(status.abs())),
+            _ if kind == EventKind::Rejected as u32 => Err(failed(kind, libc::ECONNREFUSED)),
+            status => Err(failed(kind, status.abs())),
         }
     }
 
@@ -148,13 +155,16 @@ impl Id<'_> {
     /// Takes the next request of a synchronous listener, with its event.
     pub(super) fn take_request(self) -> Result<Self> {
         if !self.is_synchronous() {
-            return Err(INVALID);
+            return Err(invalid(
+                "cannot get a request from a listener with an event channel: use rdma_get_cm_event",
+            ));
         }
         self.release_event();
         let event = wrap(self.core().channel().next()?)?;
         let status = event.c.status;
         if status != 0 || event.c.event != EventKind::ConnectRequest as u32 {
-            return Err(if status == 0 { INVALID } else { Failure(status.abs()) });
+            let errno = if status == 0 { libc::EINVAL } else { status.abs() };
+            return Err(failed(event.c.event, errno));
         }
         // SAFETY: the identifier of the request was just created.
         let request = unsafe { Id::new(event.c.id) };
@@ -170,7 +180,7 @@ pub unsafe extern "C" fn soft_rdma_get_cm_event(
     event: Option<&mut MaybeUninit<*mut rdma_cm_event>>,
 ) -> c_int {
     guard::zero(|| {
-        let event = event.ok_or(INVALID)?;
+        let event = given(event, "the place of the event")?;
         // SAFETY: the caller guarantees the channel.
         let taken = wrap(unsafe { channel::core(channel) }.next()?)?;
         event.write(Box::into_raw(taken).cast());
@@ -183,7 +193,7 @@ pub unsafe extern "C" fn soft_rdma_get_cm_event(
 pub unsafe extern "C" fn soft_rdma_ack_cm_event(event: *mut rdma_cm_event) -> c_int {
     guard::zero(|| {
         if event.is_null() {
-            return Err(INVALID);
+            return Err(invalid("cannot acknowledge an event that is null"));
         }
         // SAFETY: the caller guarantees an event that was taken.
         unsafe { object::delete(event.cast::<CEvent>()) };

@@ -12,7 +12,7 @@ use rdma_verbs::sys::rdma_cma::{rdma_cm_id, rdma_event_channel};
 use rdma_verbs::sys::verbs::{ibv_gid, ibv_pd, ibv_qp_init_attr};
 
 use super::{address, channel, device};
-use crate::guard::{self, INVALID, Result};
+use crate::guard::{self, Result, invalid};
 use crate::object::{self, Zero};
 use crate::verbs::queue_pair;
 
@@ -101,7 +101,9 @@ impl<'a> Id<'a> {
         space: u32,
         qp_type: Option<u32>,
     ) -> Result<Self> {
-        let space = PortSpace::from_number(space).ok_or(INVALID)?;
+        let space = PortSpace::from_number(space).ok_or_else(|| {
+            invalid(format!("cannot create an identifier: there is no port space {space:#x}"))
+        })?;
         let qp_type = match qp_type {
             Some(number) => queue_pair::kind_of(number)?,
             None if space.is_datagram() => QueuePairType::Ud,
@@ -179,7 +181,9 @@ impl<'a> Id<'a> {
     pub(super) unsafe fn migrate(self, channel: *mut rdma_event_channel) -> Result<()> {
         let was_synchronous = self.is_synchronous();
         if was_synchronous && channel.is_null() {
-            return Err(INVALID);
+            return Err(invalid(
+                "cannot migrate an identifier to no channel: it has one of its own already",
+            ));
         }
         let next = if channel.is_null() { channel::create()? } else { channel };
         if was_synchronous {

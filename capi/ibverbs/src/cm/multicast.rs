@@ -9,7 +9,7 @@ use rdma_verbs::sys::rdma_cma::{
 
 use super::address;
 use super::id::Id;
-use crate::guard::{self, INVALID, Result};
+use crate::guard::{self, Result, given, invalid};
 
 unsafe fn join(
     id: Id<'_>,
@@ -18,7 +18,7 @@ unsafe fn join(
     context: *mut c_void,
 ) -> Result<()> {
     // SAFETY: the caller guarantees the address.
-    let group = unsafe { address::from_c(group) }?.ok_or(INVALID)?;
+    let group = given(unsafe { address::from_c(group) }?, "the address of the group")?;
     let user = context.expose_provenance() as u64;
     id.core().join_multicast(group, is_send_only, user)?;
     id.outcome()
@@ -44,14 +44,16 @@ pub unsafe extern "C" fn soft_rdma_join_multicast_ex(
 ) -> c_int {
     const ALL: u32 = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
     guard::zero(|| {
-        let attributes = attributes.ok_or(INVALID)?;
+        let attributes = given(attributes, "the attributes of the group")?;
         if attributes.comp_mask != ALL {
-            return Err(INVALID);
+            return Err(invalid(
+                "cannot join a group: comp_mask must name the address and the flags",
+            ));
         }
         let is_send_only = match attributes.join_flags {
             RDMA_MC_JOIN_FLAG_FULLMEMBER => false,
             RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER => true,
-            _ => return Err(INVALID),
+            flags => return Err(invalid(format!("cannot join a group with the flags {flags:#x}"))),
         };
         // SAFETY: the caller guarantees the address.
         unsafe { join(id, attributes.addr, is_send_only, context) }
@@ -66,7 +68,7 @@ pub unsafe extern "C" fn soft_rdma_leave_multicast(
 ) -> c_int {
     guard::zero(|| {
         // SAFETY: the caller guarantees the address.
-        let group = unsafe { address::from_c(group) }?.ok_or(INVALID)?;
+        let group = given(unsafe { address::from_c(group) }?, "the address of the group")?;
         Ok(id.core().leave_multicast(group)?)
     })
 }

@@ -12,12 +12,15 @@ use rdma_verbs::sys::rdma_cma::{
 };
 
 use super::id::Id;
-use crate::guard::{self, Failure, INVALID, Result};
+use crate::guard::{self, Result, given, invalid, refused};
 
 /// The value of an option, which must have exactly that length.
 unsafe fn value<T: Copy>(from: *const c_void, length: size_t) -> Result<T> {
     if from.is_null() || length != size_of::<T>() {
-        return Err(INVALID);
+        return Err(invalid(format!(
+            "cannot set an option: its value at {from:p} must be {} bytes, and has {length}",
+            size_of::<T>()
+        )));
     }
     // SAFETY: the caller guarantees the length; the program may align it as it likes.
     Ok(unsafe { from.cast::<T>().read_unaligned() })
@@ -33,8 +36,14 @@ pub unsafe extern "C" fn soft_rdma_set_option(
     length: size_t,
 ) -> c_int {
     guard::zero(|| {
+        let unknown = || {
+            let text = format!(
+                "cannot set option {name} of level {level}: only options of identifiers (RDMA_OPTION_ID) have a meaning over IP"
+            );
+            refused(libc::ENOSYS, text)
+        };
         if level != RDMA_OPTION_ID {
-            return Err(Failure(libc::ENOSYS));
+            return Err(unknown());
         }
         let core = id.core();
         // SAFETY: the caller guarantees the value, which is an int.
@@ -46,7 +55,7 @@ pub unsafe extern "C" fn soft_rdma_set_option(
             RDMA_OPTION_ID_REUSEADDR => core.set_reuse_address(flag()?)?,
             RDMA_OPTION_ID_AFONLY => core.set_family_only(flag()?)?,
             RDMA_OPTION_ID_ACK_TIMEOUT => core.set_ack_timeout(byte()?)?,
-            _ => return Err(Failure(libc::ENOSYS)),
+            _ => return Err(unknown()),
         }
         Ok(())
     })
@@ -56,9 +65,9 @@ pub unsafe extern "C" fn soft_rdma_set_option(
 #[unsafe(no_mangle)]
 pub extern "C" fn soft_rdma_set_local_ece(id: Id<'_>, ece: Option<&ibv_ece>) -> c_int {
     guard::zero(|| {
-        let ece = ece.ok_or(INVALID)?;
+        let ece = given(ece, "the options of the vendor")?;
         if ece.comp_mask != 0 {
-            return Err(INVALID);
+            return Err(invalid("cannot set the options of the vendor: comp_mask must be 0"));
         }
         let ece = Ece { vendor_id: ece.vendor_id, options: ece.options };
         Ok(id.core().set_local_ece(ece)?)
@@ -72,7 +81,7 @@ pub extern "C" fn soft_rdma_get_remote_ece(
     ece: Option<&mut MaybeUninit<ibv_ece>>,
 ) -> c_int {
     guard::zero(|| {
-        let ece = ece.ok_or(INVALID)?;
+        let ece = given(ece, "the place of the options of the vendor")?;
         let Ece { vendor_id, options } = id.core().remote_ece();
         ece.write(ibv_ece { vendor_id, options, comp_mask: 0 });
         Ok(())

@@ -12,7 +12,7 @@ use rdma_verbs::sys::verbs::{
 
 use super::device;
 use super::id::Id;
-use crate::guard::{self, INVALID, Result};
+use crate::guard::{self, Failure, Result, given, in_range, invalid};
 use crate::object::Zero;
 use crate::verbs::channel::{ibv_create_comp_channel, ibv_destroy_comp_channel};
 use crate::verbs::completion_queue::{ibv_create_cq, ibv_destroy_cq};
@@ -23,6 +23,10 @@ use crate::verbs::{queue_pair, queue_pair_attributes, shared_receive};
 /// `IBV_QP_INIT_ATTR_PD`
 const WITH_DOMAIN: u32 = 1;
 
+/// What an identifier needs before it has queues.
+const NOT_BOUND: &str =
+    "bind it to the device of the protection domain first (rdma_resolve_addr, rdma_bind_addr)";
+
 // SAFETY: numbers and pointers.
 unsafe impl Zero for ibv_qp_init_attr_ex {}
 
@@ -31,7 +35,7 @@ fn create_queue(id: Id<'_>, depth: u32) -> Result<(*mut ibv_comp_channel, *mut i
     let context: *mut ibv_context = id.with(|c| c.verbs);
     // SAFETY: the device of a bound identifier is open.
     let channel = guard::made(unsafe { ibv_create_comp_channel(context) })?;
-    let depth = c_int::try_from(depth.max(1)).map_err(|_| INVALID)?;
+    let depth = in_range(depth.max(1), "the size of a completion queue")?;
     // The inline functions of rdma_verbs.h expect the identifier as the context of the queue.
     let context_of_queue = id.pointer().cast();
     // SAFETY: as above.
@@ -76,7 +80,10 @@ fn take<T>(pointer: &mut *mut T) -> *mut T {
 pub(super) unsafe fn create(id: Id<'_>, init: &mut ibv_qp_init_attr_ex) -> Result<()> {
     let (verbs, pd, srq, has_queue_pair) = id.with(|c| (c.verbs, c.pd, c.srq, !c.qp.is_null()));
     if verbs.is_null() || has_queue_pair {
-        return Err(INVALID);
+        return Err(invalid(format!(
+            "cannot create the queue pair of an identifier: {}",
+            if has_queue_pair { "it has one already" } else { NOT_BOUND }
+        )));
     }
     if init.comp_mask & WITH_DOMAIN == 0 || init.pd.is_null() {
         init.comp_mask |= WITH_DOMAIN;
@@ -84,12 +91,16 @@ pub(super) unsafe fn create(id: Id<'_>, init: &mut ibv_qp_init_attr_ex) -> Resul
     }
     // SAFETY: the domain is live: it is the caller's, or the identifier's own.
     if init.pd.is_null() || unsafe { (*init.pd).context } != verbs {
-        return Err(INVALID);
+        return Err(invalid(
+            "cannot create the queue pair of an identifier: its protection domain is of another context",
+        ));
     }
     for queue in [init.send_cq, init.recv_cq] {
         // SAFETY: the caller guarantees live queues.
         if !queue.is_null() && unsafe { (*queue).context } != verbs {
-            return Err(INVALID);
+            return Err(invalid(
+                "cannot create the queue pair of an identifier: a completion queue is of another context",
+            ));
         }
     }
     if init.srq.is_null() {
@@ -164,7 +175,7 @@ pub unsafe extern "C" fn soft_rdma_create_qp(
     init: Option<&mut ibv_qp_init_attr>,
 ) -> c_int {
     guard::zero(|| {
-        let plain = init.ok_or(INVALID)?;
+        let plain = given(init, "the attributes of the queue pair")?;
         // SAFETY: the caller guarantees the domain, and the objects of the attributes.
         unsafe { create_plain(id, domain, plain) }
     })
@@ -178,7 +189,7 @@ pub unsafe extern "C" fn soft_rdma_create_qp_ex(
 ) -> c_int {
     guard::zero(|| {
         // SAFETY: the caller guarantees the objects of the attributes.
-        unsafe { create(id, init.ok_or(INVALID)?) }
+        unsafe { create(id, given(init, "the attributes of the queue pair")?) }
     })
 }
 
@@ -200,6 +211,11 @@ pub unsafe extern "C" fn soft_rdma_destroy_qp(id: Id<'_>) {
     });
 }
 
+fn no_srq(has_one: bool) -> Failure {
+    let why = if has_one { "it has one already" } else { NOT_BOUND };
+    invalid(format!("cannot create the shared receive queue of an identifier: {why}"))
+}
+
 /// Creates the shared receive queue of an identifier.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn soft_rdma_create_srq(
@@ -212,7 +228,7 @@ pub unsafe extern "C" fn soft_rdma_create_srq(
         let domain = if domain.is_null() { pd } else { domain };
         // SAFETY: the domain is live: it is the caller's, or the identifier's own.
         if verbs.is_null() || has_srq || unsafe { (*domain).context } != verbs {
-            return Err(INVALID);
+            return Err(no_srq(has_srq));
         }
         // SAFETY: as above.
         let srq = guard::made(unsafe { ibv_create_srq(domain, init) })?;
@@ -230,10 +246,10 @@ pub unsafe extern "C" fn soft_rdma_create_srq_ex(
     /// `IBV_SRQ_INIT_ATTR_PD`
     const PD: u32 = 1 << 1;
     guard::zero(|| {
-        let init = init.ok_or(INVALID)?;
+        let init = given(init, "the attributes of the shared receive queue")?;
         let (verbs, pd, has_srq) = id.with(|c| (c.verbs, c.pd, !c.srq.is_null()));
         if verbs.is_null() || has_srq {
-            return Err(INVALID);
+            return Err(no_srq(has_srq));
         }
         if init.comp_mask & PD == 0 || init.pd.is_null() {
             init.comp_mask |= PD;
@@ -269,9 +285,13 @@ pub extern "C" fn soft_rdma_init_qp_attr(
     guard::zero(|| {
         // SAFETY: the caller guarantees the structure, with the state.
         let number = unsafe { (*attributes).qp_state };
-        let state = QueuePairState::from_number(number).ok_or(INVALID)?;
+        let state = QueuePairState::from_number(number).ok_or_else(|| {
+            invalid(format!("cannot find the attributes for the state {number}: there is none"))
+        })?;
         if id.with(|c| c.verbs.is_null()) {
-            return Err(INVALID);
+            return Err(invalid(format!(
+                "cannot find the attributes of a queue pair: {NOT_BOUND}"
+            )));
         }
         let (found, bits) = id.core().attributes(device::opened()?.core(), state)?;
         // SAFETY: as above.

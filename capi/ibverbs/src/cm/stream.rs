@@ -1,15 +1,22 @@
 //! Sockets over RDMA (rsocket(7)). They carry streams of bytes, which plain sockets do as well where there is no RDMA
 //! device: all calls fail with `ENOSYS`, and programs fall back to sockets if they can.
 
-use crate::guard::set_errno;
+use crate::guard::{Failure, refused, set_errno};
+
+fn refuse(name: &str) -> isize {
+    let name = name.trim_start_matches("soft_");
+    let text = format!("cannot call {name}: there are no sockets over RDMA; use plain ones");
+    let Failure(errno) = refused(libc::ENOSYS, text);
+    set_errno(errno);
+    -1
+}
 
 macro_rules! refused {
     ($($name:ident)+) => {$(
         /// Fails with `ENOSYS`. The result is -1, of any width.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> isize {
-            set_errno(libc::ENOSYS);
-            -1
+            refuse(stringify!($name))
         }
     )+};
 }

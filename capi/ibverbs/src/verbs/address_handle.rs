@@ -9,7 +9,7 @@ use rdma_verbs::sys::verbs::{
 };
 
 use super::{context, domain};
-use crate::guard::{self, INVALID, Result, UNSUPPORTED};
+use crate::guard::{self, Result, in_range, invalid, unsupported};
 use crate::object::{self, fields_of, with_fields};
 
 /// The hop limit and traffic class of an answer.
@@ -76,7 +76,7 @@ unsafe fn sender(
     header: &ibv_grh,
 ) -> Result<ibv_ah_attr> {
     if wc.wc_flags & WcFlags::GRH.bits() == 0 {
-        return Err(INVALID);
+        return Err(invalid("cannot answer a message without a global header (IBV_WC_GRH)"));
     }
     let (source, destination, flow) = gids(header);
     // SAFETY: the caller guarantees an open context.
@@ -86,7 +86,7 @@ unsafe fn sender(
         grh: ibv_global_route {
             dgid: ibv_gid { raw: source },
             flow_label: flow & 0xf_ffff,
-            sgid_index: u8::try_from(index).map_err(|_| INVALID)?,
+            sgid_index: in_range(index, "the index of a GID")?,
             hop_limit: HOP_LIMIT,
             traffic_class: (flow >> 20) as u8,
         },
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn ibv_init_ah_from_wc(
 ) -> c_int {
     guard::number(|| {
         if header.is_null() {
-            return Err(INVALID);
+            return Err(invalid("cannot answer a message whose global header is null"));
         }
         // SAFETY: the caller guarantees the header; it is in the program's buffer, at any address.
         let header = unsafe { header.read_unaligned() };
@@ -163,7 +163,7 @@ pub extern "C" fn ibv_resolve_eth_l2_from_gid(
     _mac: *mut u8,
     _vlan: *mut u16,
 ) -> c_int {
-    guard::number(|| Err(UNSUPPORTED))
+    guard::number(|| Err(unsupported("the peer has no Ethernet address: there are no raw packets")))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use rdma_verbs::sys::device_ex::{IBV_ODP_SUPPORT, ibv_device_attr_ex};
 use rdma_verbs::sys::verbs::{ibv_context, ibv_device_attr, ibv_port_attr};
 
 use super::{context, device};
-use crate::guard::{self, INVALID};
+use crate::guard::{self, invalid};
 use crate::object::{Zero, write_known};
 
 /// The size of `ibv_port_attr` before its last field: what the function of the library, unlike the header's, fills.
@@ -68,7 +68,9 @@ pub(crate) unsafe extern "C" fn query_device_ex(
 ) -> c_int {
     guard::status(|| {
         if size < size_of::<ibv_device_attr>() {
-            return Err(INVALID);
+            return Err(invalid(format!(
+                "cannot query the device into {size} bytes: they are too few"
+            )));
         }
         // SAFETY: the caller guarantees an open context.
         let from = unsafe { context::core(context) }.attributes();

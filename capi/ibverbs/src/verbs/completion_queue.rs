@@ -10,7 +10,7 @@ use rdma_verbs::sys::verbs::{ibv_comp_channel, ibv_context, ibv_cq, ibv_wc};
 use super::acknowledged::Unacknowledged;
 use super::held::Held;
 use super::{channel, context};
-use crate::guard::{self, Failure, INVALID, Result, UNSUPPORTED};
+use crate::guard::{self, Failure, Result, in_range, invalid, unsupported};
 use crate::object::{self, Zero, fields_of, write_field};
 
 /// A completion queue. All are extended in memory; only those that were created as such have the functions.
@@ -50,7 +50,9 @@ pub(crate) unsafe fn create(
     vector: u32,
 ) -> Result<*mut Cq> {
     if vector != 0 {
-        return Err(INVALID);
+        return Err(invalid(format!(
+            "cannot create a completion queue with the vector {vector}: the device has only vector 0"
+        )));
     }
     // SAFETY: the caller guarantees an open context.
     let owner = unsafe { context::core(context) };
@@ -89,8 +91,8 @@ pub unsafe extern "C" fn ibv_create_cq(
     vector: c_int,
 ) -> *mut ibv_cq {
     guard::object(|| {
-        let depth = u32::try_from(cqe).map_err(|_| INVALID)?;
-        let vector = u32::try_from(vector).map_err(|_| INVALID)?;
+        let depth = in_range(cqe, "the size of a completion queue")?;
+        let vector = in_range(vector, "the vector of a completion queue")?;
         // SAFETY: the caller guarantees both.
         Ok(unsafe { create(context, depth, cq_context, channel, vector) }?.cast())
     })
@@ -118,7 +120,7 @@ pub unsafe extern "C" fn ibv_resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int {
     guard::status(|| {
         // SAFETY: the caller guarantees a live queue.
         let core = unsafe { core(cq) };
-        core.resize(u32::try_from(cqe).map_err(|_| INVALID)?)?;
+        core.resize(in_range(cqe, "the size of a completion queue")?)?;
         let depth = c_int::try_from(core.depth()).unwrap_or(c_int::MAX);
         write_field!(cq, cqe = depth);
         Ok(())
@@ -128,7 +130,7 @@ pub unsafe extern "C" fn ibv_resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int {
 /// The operation of `ibv_poll_cq`: the number of completions, or a negative number.
 pub(crate) unsafe extern "C" fn poll(cq: *mut ibv_cq, count: c_int, into: *mut ibv_wc) -> c_int {
     let polled = guard::run(|| {
-        let count = usize::try_from(count).map_err(|_| INVALID)?;
+        let count = in_range(count, "the number of completions to poll")?;
         if count == 0 {
             return Ok(0);
         }
@@ -161,11 +163,13 @@ pub(crate) unsafe extern "C" fn modify(
         // SAFETY: the caller guarantees the structure.
         let attributes = unsafe { &*attributes };
         if attributes.attr_mask & !IBV_CQ_ATTR_MODERATE != 0 {
-            return Err(INVALID);
+            return Err(invalid("cannot modify a completion queue: attr_mask has unknown bits"));
         }
         let moderate = attributes.moderate;
         if attributes.attr_mask != 0 && (moderate.cq_count, moderate.cq_period) != (0, 0) {
-            return Err(UNSUPPORTED);
+            return Err(unsupported(
+                "cannot modify a completion queue: its events are not moderated",
+            ));
         }
         Ok(())
     })

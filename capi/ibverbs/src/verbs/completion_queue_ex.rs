@@ -11,7 +11,7 @@ use rdma_verbs::sys::verbs::ibv_context;
 
 use super::clock;
 use super::completion_queue::{self, Cq};
-use crate::guard::{self, Failure, INVALID, UNSUPPORTED};
+use crate::guard::{self, Failure, invalid, unsupported};
 use crate::object::write_field;
 
 /// `IBV_CREATE_CQ_ATTR_SINGLE_THREADED` and `IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN`.
@@ -31,11 +31,17 @@ pub(crate) unsafe extern "C" fn create(
         // SAFETY: the caller guarantees the structure.
         let attributes = unsafe { &*attributes };
         if attributes.comp_mask & !(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) != 0 {
-            return Err(INVALID);
+            return Err(invalid(format!(
+                "cannot create a completion queue: comp_mask {:#x} has unknown bits",
+                attributes.comp_mask
+            )));
         }
         let has_flags = attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS != 0;
         if attributes.wc_flags & !FIELDS != 0 || has_flags && attributes.flags & !FLAGS != 0 {
-            return Err(UNSUPPORTED);
+            return Err(unsupported(format!(
+                "cannot create a completion queue with wc_flags {:#x} and flags {:#x}: the device lacks some of them",
+                attributes.wc_flags, attributes.flags
+            )));
         }
         let (depth, vector) = (attributes.cqe, attributes.comp_vector);
         // SAFETY: the caller guarantees the context and the channel.

@@ -9,7 +9,7 @@ use rdma_verbs::sys::domain_ex::{ibv_parent_domain_init_attr, ibv_td, ibv_td_ini
 use rdma_verbs::sys::verbs::{ibv_context, ibv_pd};
 
 use super::context;
-use crate::guard::{self, INVALID, UNSUPPORTED};
+use crate::guard::{self, invalid, unsupported};
 use crate::object::{self, fields_of};
 
 /// `IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT`; the other flag is for allocators of drivers.
@@ -78,10 +78,12 @@ pub(crate) unsafe extern "C" fn allocate_parent(
         // SAFETY: the caller guarantees the structure.
         let attributes = unsafe { &*attributes };
         if attributes.pd.is_null() {
-            return Err(INVALID);
+            return Err(invalid("cannot allocate a parent domain of a domain that is null"));
         }
         if attributes.comp_mask & !PD_CONTEXT != 0 {
-            return Err(UNSUPPORTED);
+            return Err(unsupported(
+                "cannot allocate a parent domain with allocators: the device has no use for them",
+            ));
         }
         // SAFETY: the caller guarantees a live domain.
         create(context, Arc::clone(unsafe { core(attributes.pd) }), true)
@@ -96,7 +98,7 @@ pub(crate) unsafe extern "C" fn allocate_thread_domain(
     guard::object(|| {
         // SAFETY: the caller guarantees the structure.
         if unsafe { (*attributes).comp_mask } != 0 {
-            return Err(INVALID);
+            return Err(invalid("cannot allocate a thread domain: comp_mask must be 0"));
         }
         object::create(|_| Ok(ibv_td { context }))
     })

@@ -9,11 +9,25 @@ use rdma_verbs::sys::gid::{IBV_GID_TYPE_ROCE_V2, ibv_gid_entry};
 use rdma_verbs::sys::verbs::{ibv_context, ibv_gid};
 
 use super::context;
-use crate::guard::{self, Failure, INVALID, Result};
+use crate::guard::{self, Failure, Result, in_range, invalid};
 use crate::object::write_known;
 
 /// The type of RoCE v2 in `ibv_query_gid_type`, which counts from RoCE v1.
 const SYSFS_ROCE_V2: c_int = 1;
+
+fn no_port(port: u32) -> Failure {
+    invalid(format!("cannot query port {port}: the device has only port {PORT}"))
+}
+
+fn no_gid(index: u32) -> Failure {
+    invalid(format!("cannot query GID {index}: `dat verbs list` shows the GIDs of port {PORT}"))
+}
+
+fn no_key(port: u8) -> Failure {
+    invalid(format!(
+        "cannot find the partition key at port {port}: there is only {DEFAULT_PKEY:#x} at index 0 of port {PORT}"
+    ))
+}
 
 /// The table of the port, without its unused end.
 ///
@@ -21,7 +35,7 @@ const SYSFS_ROCE_V2: c_int = 1;
 /// The context must be open.
 unsafe fn table(context: *mut ibv_context, port: u32) -> Result<Vec<GidEntry>> {
     if port != u32::from(PORT) {
-        return Err(INVALID);
+        return Err(no_port(port));
     }
     // SAFETY: the caller guarantees an open context.
     Ok(unsafe { context::core(context) }.gids())
@@ -47,10 +61,10 @@ pub unsafe extern "C" fn ibv_query_gid(
     guard::number(|| {
         // SAFETY: the caller guarantees an open context.
         let table = unsafe { table(context, port.into()) }?;
-        let index = u32::try_from(index).map_err(|_| INVALID)?;
+        let index = in_range(index, "the index of a GID")?;
         // SAFETY: as above.
         if index >= unsafe { length(context) }? {
-            return Err(INVALID);
+            return Err(no_gid(index));
         }
         let raw = table.get(index as usize).map_or([0; 16], |entry| entry.gid);
         gid.write(ibv_gid { raw });
@@ -67,9 +81,12 @@ pub unsafe extern "C" fn ibv_query_gid_type(
     gid_type: &mut MaybeUninit<c_int>,
 ) -> c_int {
     guard::number(|| {
+        if port != PORT {
+            return Err(no_port(port.into()));
+        }
         // SAFETY: the caller guarantees an open context.
-        if port != PORT || index >= unsafe { length(context) }? {
-            return Err(INVALID);
+        if index >= unsafe { length(context) }? {
+            return Err(no_gid(index));
         }
         gid_type.write(SYSFS_ROCE_V2);
         Ok(0)
@@ -100,9 +117,14 @@ pub unsafe extern "C" fn _ibv_query_gid_ex(
     guard::status(|| {
         // SAFETY: the caller guarantees an open context.
         let table = unsafe { table(context, port) }?;
+        if flags != 0 {
+            return Err(invalid(format!(
+                "cannot query a GID with the flags {flags:#x}: there are none"
+            )));
+        }
         // SAFETY: as above.
-        if flags != 0 || index >= unsafe { length(context) }? {
-            return Err(INVALID);
+        if index >= unsafe { length(context) }? {
+            return Err(no_gid(index));
         }
         let found = table.get(index as usize).filter(|found| found.gid != [0; 16]);
         let found = c_entry(index as usize, found.ok_or(Failure(libc::ENODATA))?);
@@ -127,7 +149,10 @@ pub unsafe extern "C" fn _ibv_query_gid_table(
         let used: Vec<_> =
             table.iter().enumerate().filter(|(_, entry)| entry.gid != [0; 16]).collect();
         if flags != 0 || used.len() > max {
-            return Err(INVALID);
+            return Err(invalid(format!(
+                "cannot query the table of GIDs into {max} entries with the flags {flags:#x}: it has {}",
+                used.len()
+            )));
         }
         for (place, (index, entry)) in used.iter().enumerate() {
             let into = entries.wrapping_byte_add(place * size);
@@ -149,7 +174,7 @@ pub extern "C" fn ibv_query_pkey(
 ) -> c_int {
     guard::number(|| {
         if port != PORT || index != 0 {
-            return Err(INVALID);
+            return Err(no_key(port));
         }
         key.write(DEFAULT_PKEY.to_be());
         Ok(0)
@@ -161,7 +186,7 @@ pub extern "C" fn ibv_query_pkey(
 pub extern "C" fn ibv_get_pkey_index(_context: *mut ibv_context, port: u8, key: u16) -> c_int {
     guard::number(|| {
         if port != PORT || key != DEFAULT_PKEY.to_be() {
-            return Err(INVALID);
+            return Err(no_key(port));
         }
         Ok(0)
     })

@@ -5,18 +5,20 @@ use std::ffi::{c_int, c_void};
 
 use rdma_verbs::sys::verbs::{ibv_context, ibv_mr, ibv_pd};
 
-use crate::guard::{self, UNSUPPORTED};
+use crate::guard::{self, unsupported};
+
+const TEXT: &str = "cannot import an object of another process: create it in this one";
 
 /// Refused.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_import_device(_descriptor: c_int) -> *mut ibv_context {
-    guard::object(|| Err(UNSUPPORTED))
+    guard::object(|| Err(unsupported(TEXT)))
 }
 
 /// Refused.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_import_pd(_context: *mut ibv_context, _handle: u32) -> *mut ibv_pd {
-    guard::object(|| Err(UNSUPPORTED))
+    guard::object(|| Err(unsupported(TEXT)))
 }
 
 /// Does nothing: there are no imported domains.
@@ -26,7 +28,7 @@ pub extern "C" fn ibv_unimport_pd(_pd: *mut ibv_pd) {}
 /// Refused.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_import_mr(_pd: *mut ibv_pd, _handle: u32) -> *mut ibv_mr {
-    guard::object(|| Err(UNSUPPORTED))
+    guard::object(|| Err(unsupported(TEXT)))
 }
 
 /// Does nothing: there are no imported regions.
@@ -36,7 +38,7 @@ pub extern "C" fn ibv_unimport_mr(_mr: *mut ibv_mr) {}
 /// Refused.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_import_dm(_context: *mut ibv_context, _handle: u32) -> *mut c_void {
-    guard::object(|| Err(UNSUPPORTED))
+    guard::object(|| Err(unsupported(TEXT)))
 }
 
 /// Does nothing: there is no device memory.

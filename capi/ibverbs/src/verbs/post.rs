@@ -9,7 +9,7 @@ use rdma_verbs::sys::verbs as sys;
 use rdma_verbs::sys::verbs::{ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_sge};
 
 use super::{address_handle, queue_pair, window};
-use crate::guard::{self, Failure, INVALID, Result};
+use crate::guard::{self, Failure, Result, in_range, invalid};
 
 // The program's lists of segments are passed on unchanged.
 const _: () = assert!(size_of::<ibv_sge>() == size_of::<Sge>());
@@ -24,9 +24,9 @@ pub(crate) unsafe fn segments<'a>(list: *const ibv_sge, count: c_int) -> Result<
     if count == 0 {
         return Ok(&[]);
     }
-    let count = usize::try_from(count).map_err(|_| INVALID)?;
+    let count = in_range(count, "the number of segments (num_sge)")?;
     if list.is_null() {
-        return Err(INVALID);
+        return Err(invalid("the segments (sg_list) of a request are null"));
     }
     // SAFETY: the caller guarantees the segments; both types have the same fields.
     Ok(unsafe { std::slice::from_raw_parts(list.cast::<Sge>(), count) })
@@ -123,7 +123,7 @@ unsafe fn send_request<'a>(one: &ibv_send_wr, is_datagram: bool) -> Result<SendR
         // SAFETY: requests of datagrams have this member.
         let to = unsafe { one.wr.ud };
         if to.ah.is_null() {
-            return Err(INVALID);
+            return Err(invalid("cannot send a datagram without an address handle (wr.ud.ah)"));
         }
         // SAFETY: the caller guarantees a live address handle.
         let address = unsafe { address_handle::core(to.ah) };
@@ -134,6 +134,11 @@ unsafe fn send_request<'a>(one: &ibv_send_wr, is_datagram: bool) -> Result<SendR
     // SAFETY: the caller guarantees the member of the operation.
     let operation = unsafe { operation(one) }?;
     Ok(SendRequest { wr_id: one.wr_id, operation, flags, data, destination })
+}
+
+#[cold]
+fn unknown(opcode: u32) -> Failure {
+    invalid(format!("cannot post a request with the opcode {opcode}: the device does not have it"))
 }
 
 /// The operation of a request.
@@ -169,7 +174,7 @@ unsafe fn operation<'a>(one: &ibv_send_wr) -> Result<SendOperation<'a>> {
         sys::IBV_WR_LOCAL_INV => SendOperation::LocalInvalidate(one.imm_or_key),
         sys::IBV_WR_BIND_MW => {
             if one.bind_mw.mw.is_null() {
-                return Err(INVALID);
+                return Err(invalid("cannot bind a window that is null (bind_mw.mw)"));
             }
             // SAFETY: the caller guarantees a live window.
             let window = unsafe { window::core(one.bind_mw.mw) };
@@ -178,6 +183,6 @@ unsafe fn operation<'a>(one: &ibv_send_wr) -> Result<SendOperation<'a>> {
             SendOperation::Bind { window, key: one.bind_mw.rkey, bind }
         }
         // IBV_WR_TSO and what other devices have.
-        _ => return Err(INVALID),
+        opcode => return Err(unknown(opcode)),
     })
 }

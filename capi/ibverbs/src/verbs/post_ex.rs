@@ -15,7 +15,7 @@ use rdma_verbs::sys::verbs::{ibv_ah, ibv_mw, ibv_mw_bind_info, ibv_sge};
 use super::held::Held;
 use super::queue_pair::Qp;
 use super::{address_handle, post, window};
-use crate::guard::{self, Failure, INVALID, Result, UNSUPPORTED};
+use crate::guard::{self, Failure, Result, given, in_range, unsupported};
 
 /// The operations of datagrams and of connections (`IBV_QP_EX_WITH_*`).
 const DATAGRAM: u64 = sys::IBV_QP_EX_WITH_SEND | sys::IBV_QP_EX_WITH_SEND_WITH_IMM;
@@ -41,7 +41,13 @@ pub(crate) fn check(qp_type: u32, wanted: u64) -> Result<()> {
         sys::IBV_QPT_UD => DATAGRAM,
         _ => 0,
     };
-    if wanted & !known == 0 { Ok(()) } else { Err(UNSUPPORTED) }
+    let unknown = wanted & !known;
+    if unknown == 0 {
+        return Ok(());
+    }
+    Err(unsupported(format!(
+        "cannot create a queue pair of type {qp_type} with the operations {unknown:#x}: this type lacks them"
+    )))
 }
 
 /// The requests that a thread builds.
@@ -142,8 +148,8 @@ unsafe fn change(
 ) {
     // SAFETY: the caller guarantees the same.
     let Content { requests, segments, bytes, failure } = unsafe { content(qp) };
-    let changed =
-        requests.last_mut().ok_or(INVALID).and_then(|request| change(request, segments, bytes));
+    let newest = given(requests.last_mut(), "a request that ibv_wr_* begins");
+    let changed = newest.and_then(|request| change(request, segments, bytes));
     *failure = failure.or(changed.err());
 }
 
@@ -182,7 +188,7 @@ unsafe extern "C" fn complete(qp: *mut ibv_qp_ex) -> c_int {
             let data = match request.bytes {
                 Some((start, length)) => {
                     let bytes = &content.bytes[start..start + length];
-                    let length = u32::try_from(length).map_err(|_| INVALID)?;
+                    let length = in_range(length, "the length of inline data")?;
                     inline = [Sge {
                         address: bytes.as_ptr().expose_provenance() as u64,
                         length,
@@ -258,7 +264,8 @@ macro_rules! refused {
         unsafe extern "C" fn $name(qp: *mut ibv_qp_ex, $(_: $type),+) {
             // SAFETY: the program calls it between start and complete.
             let failure = unsafe { &mut content(qp).failure };
-            *failure = failure.or(Some(UNSUPPORTED));
+            let text = concat!("cannot post: the device lacks the operation of ", stringify!($name));
+            *failure = failure.or_else(|| Some(unsupported(text)));
         }
     )+};
 }
@@ -307,7 +314,7 @@ settings! {
         segments.push(Sge { address, length, key });
     }
     set_segments(count: size_t, list: *const ibv_sge) = |request, segments, _bytes| {
-        let count = c_int::try_from(count).map_err(|_| INVALID)?;
+        let count = in_range(count, "the number of segments")?;
         // SAFETY: the program passes this number of segments.
         let list = unsafe { post::segments(list, count) }?;
         request.segments = (segments.len(), list.len());

@@ -14,7 +14,7 @@ use rdma_verbs::sys::verbs::{
 use super::acknowledged::Unacknowledged;
 use super::post_ex::Builder;
 use super::{completion_queue, domain, post_ex, queue_pair_attributes, shared_receive};
-use crate::guard::{self, INVALID, Result, UNSUPPORTED};
+use crate::guard::{self, Result, invalid, unsupported};
 use crate::object::{self, Zero, fields_of, write_field};
 
 /// `IBV_QP_INIT_ATTR_CREATE_FLAGS`, for flags that are all 0.
@@ -38,7 +38,10 @@ pub(crate) fn kind_of(qp_type: u32) -> Result<QueuePairType> {
     [QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud]
         .into_iter()
         .find(|known| *known as u32 == qp_type)
-        .ok_or(UNSUPPORTED)
+        .ok_or_else(|| {
+            let text = "the device has the types RC (2), UC (3) and UD (4), and neither raw packets nor XRC";
+            unsupported(format!("cannot create a queue pair of type {qp_type}: {text}"))
+        })
 }
 
 /// Creates a queue pair. The attributes get its actual size.
@@ -52,7 +55,7 @@ unsafe fn create(
 ) -> Result<*mut ibv_qp> {
     let kind = kind_of(init.qp_type)?;
     if init.send_cq.is_null() || init.recv_cq.is_null() {
-        return Err(INVALID);
+        return Err(invalid("cannot create a queue pair without two completion queues"));
     }
     // SAFETY: the caller guarantees live queues.
     let send_queue = Arc::clone(unsafe { completion_queue::core(init.send_cq) });
@@ -124,11 +127,16 @@ pub(crate) unsafe extern "C" fn create_extended(
         let extended = unsafe { &*init };
         let mask = extended.comp_mask;
         if mask & IBV_QP_INIT_ATTR_PD == 0 {
-            return Err(INVALID);
+            return Err(invalid(
+                "cannot create a queue pair without a domain (IBV_QP_INIT_ATTR_PD)",
+            ));
         }
         let known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | CREATE_FLAGS;
         if mask & !known != 0 || mask & CREATE_FLAGS != 0 && extended.create_flags != 0 {
-            return Err(UNSUPPORTED);
+            return Err(unsupported(format!(
+                "cannot create a queue pair with comp_mask {mask:#x} and create_flags {:#x}: the device lacks these",
+                extended.create_flags
+            )));
         }
         let sends =
             (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS != 0).then_some(extended.send_ops_flags);
@@ -149,7 +157,10 @@ pub unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
     guard::object(|| {
         let extended = qp.cast::<ibv_qp_ex>();
         // SAFETY: the caller guarantees a live queue pair, whose functions never change.
-        if unsafe { (*extended).wr_start.is_none() } { Err(INVALID) } else { Ok(extended) }
+        let has_calls = unsafe { (*extended).wr_start.is_some() };
+        has_calls.then_some(extended).ok_or_else(|| {
+            invalid("the queue pair lacks ibv_wr_*: create it with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS")
+        })
     })
 }
 
@@ -204,16 +215,18 @@ pub unsafe extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     })
 }
 
+const NO_OPTIONS: &str = "a queue pair has no options of a vendor (ECE): connect without them";
+
 /// Options that devices negotiate: there are none, so this is refused with `EOPNOTSUPP`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_set_ece(_qp: *mut ibv_qp, _ece: *mut ibv_ece) -> c_int {
-    guard::status(|| Err(UNSUPPORTED))
+    guard::status(|| Err(unsupported(NO_OPTIONS)))
 }
 
 /// Refused with `EOPNOTSUPP`, as [`ibv_set_ece`].
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_query_ece(_qp: *mut ibv_qp, _ece: *mut ibv_ece) -> c_int {
-    guard::status(|| Err(UNSUPPORTED))
+    guard::status(|| Err(unsupported(NO_OPTIONS)))
 }
 
 /// The flags of operations whose bytes arrive in order: 0, because there is no such guarantee.

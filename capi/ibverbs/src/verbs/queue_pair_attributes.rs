@@ -6,7 +6,7 @@ use dat_soft_verbs::{
 use rdma_verbs::sys::verbs::{ibv_qp_attr, ibv_qp_cap};
 
 use super::address_handle::{attributes, vector};
-use crate::guard::{INVALID, Result};
+use crate::guard::{Result, invalid};
 use crate::object::with_fields;
 
 /// The attributes that a mask names; the others of C may be anything.
@@ -17,7 +17,9 @@ pub(crate) fn from_c(
     let mask = AttributeMask::from_bits_retain(mask);
     let state = |number: u32, flag: AttributeMask| {
         if mask.contains(flag) {
-            QueuePairState::from_number(number).ok_or(INVALID)
+            QueuePairState::from_number(number).ok_or_else(|| {
+                invalid(format!("cannot modify a queue pair: there is no state {number}"))
+            })
         } else {
             Ok(QueuePairState::Reset)
         }

@@ -13,7 +13,7 @@ use rdma_verbs::sys::verbs::{ibv_mr, ibv_pd, ibv_sge};
 
 use super::domain;
 use super::post::segments;
-use crate::guard::{self, Failure, INVALID, Result, UNSUPPORTED};
+use crate::guard::{self, Failure, Result, in_range, invalid, unsupported};
 use crate::object::{self, fields_of};
 
 /// The attributes that `ibv_rereg_mr` changes.
@@ -36,7 +36,14 @@ fields_of!(ibv_mr as Mr: core: Arc<Region>);
 fn access(flags: c_uint) -> Result<Access> {
     let known = Access::from_bits_truncate(flags);
     // Optional flags that are not known are ignored (ibv_reg_mr(3)).
-    if flags & !known.bits() & !Access::OPTIONAL.bits() != 0 { Err(UNSUPPORTED) } else { Ok(known) }
+    let unknown = flags & !known.bits() & !Access::OPTIONAL.bits();
+    if unknown != 0 {
+        let text = format!(
+            "cannot register memory with the access flags {unknown:#x}: the device lacks them"
+        );
+        return Err(unsupported(text));
+    }
+    Ok(known)
 }
 
 /// Registers memory.
@@ -112,7 +119,7 @@ pub extern "C" fn ibv_reg_dmabuf_mr(
     _descriptor: c_int,
     _access: c_int,
 ) -> *mut ibv_mr {
-    guard::object(|| Err(UNSUPPORTED))
+    guard::object(|| Err(unsupported("cannot register a dmabuf: register memory of the process")))
 }
 
 /// Ends a registration: 0 or an errno.
@@ -140,7 +147,9 @@ pub unsafe extern "C" fn ibv_rereg_mr(
 ) -> c_int {
     let changed = guard::run(|| {
         if flags == 0 || flags & !(CHANGE_TRANSLATION | CHANGE_PD | CHANGE_ACCESS) != 0 {
-            return Err(INVALID);
+            return Err(invalid(format!(
+                "cannot register a region again with the flags {flags:#x}"
+            )));
         }
         // SAFETY: the caller guarantees a live region, which no other thread uses meanwhile.
         let old = unsafe { &mut *mr.cast::<Mr>() };
@@ -148,7 +157,9 @@ pub unsafe extern "C" fn ibv_rereg_mr(
         let mut iova = old.core.iova();
         if flags & CHANGE_TRANSLATION != 0 {
             if address.is_null() || length == 0 {
-                return Err(INVALID);
+                return Err(invalid(format!(
+                    "cannot register a region again: there are {length} bytes at {address:p}"
+                )));
             }
             (new_address, new_length) = (address, length);
             iova = address.addr() as u64;
@@ -190,12 +201,14 @@ pub(crate) unsafe extern "C" fn advise(
     guard::status(|| {
         if !matches!(advice, IBV_ADVISE_MR_ADVICE_PREFETCH..=IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
         {
-            return Err(UNSUPPORTED);
+            return Err(unsupported(format!("cannot advise the device with the advice {advice}")));
         }
         if flags & !IBV_ADVISE_MR_FLAG_FLUSH != 0 || count == 0 {
-            return Err(INVALID);
+            return Err(invalid(format!(
+                "cannot advise the device of {count} ranges with the flags {flags:#x}"
+            )));
         }
-        let count = c_int::try_from(count).map_err(|_| INVALID)?;
+        let count = in_range(count, "the number of ranges")?;
         // SAFETY: the caller guarantees the segments.
         let segments = unsafe { segments(ranges, count) }?;
         let is_written = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;

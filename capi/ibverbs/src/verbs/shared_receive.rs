@@ -14,7 +14,7 @@ use rdma_verbs::sys::verbs::{
 use super::acknowledged::Unacknowledged;
 use super::domain::{self, context};
 use super::post;
-use crate::guard::{self, INVALID, UNSUPPORTED};
+use crate::guard::{self, invalid, unsupported};
 use crate::object::{self, Zero, fields_of};
 
 /// `comp_mask` of ibv_create_srq_ex(3): the type and the domain.
@@ -69,10 +69,18 @@ pub(crate) unsafe extern "C" fn create_extended(
     // SAFETY: the caller guarantees the structure.
     let ibv_srq_init_attr_ex { comp_mask: mask, srq_type, pd, .. } = *unsafe { &*attributes };
     if mask & !(TYPE | DOMAIN) != 0 || mask & TYPE != 0 && srq_type != BASIC {
-        return guard::object(|| Err(UNSUPPORTED));
+        return guard::object(|| {
+            Err(unsupported(format!(
+                "cannot create a shared receive queue of type {srq_type} with comp_mask {mask:#x}: the device has basic ones"
+            )))
+        });
     }
     if mask & DOMAIN == 0 {
-        return guard::object(|| Err(INVALID));
+        return guard::object(|| {
+            Err(invalid(
+                "cannot create a shared receive queue without a domain (IBV_SRQ_INIT_ATTR_PD)",
+            ))
+        });
     }
     // SAFETY: the structure begins with the plain one.
     unsafe { ibv_create_srq(pd, attributes.cast()) }
@@ -87,7 +95,9 @@ pub unsafe extern "C" fn ibv_modify_srq(
 ) -> c_int {
     guard::status(|| {
         if mask & !(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) != 0 {
-            return Err(INVALID);
+            return Err(invalid(format!(
+                "cannot modify a shared receive queue with the mask {mask:#x}"
+            )));
         }
         let max_wr = (mask & IBV_SRQ_MAX_WR != 0).then_some(attributes.max_wr);
         let limit = (mask & IBV_SRQ_LIMIT != 0).then_some(attributes.srq_limit);

@@ -10,7 +10,7 @@ use std::path::Path;
 use libc::size_t;
 use rdma_verbs::sys::verbs::ibv_device;
 
-use crate::guard::{self, Failure, INVALID, Result};
+use crate::guard::{self, Failure, Result, in_range, invalid};
 
 /// Where sysfs is: a constant.
 #[unsafe(no_mangle)]
@@ -24,13 +24,16 @@ pub extern "C" fn ibv_get_sysfs_path() -> *const c_char {
 /// There must be `size` bytes at the buffer.
 unsafe fn read(path: &Path, buffer: *mut c_char, size: size_t) -> Result<c_int> {
     let failed = |error: std::io::Error| Failure(error.raw_os_error().unwrap_or(libc::EIO));
-    let limit = u64::try_from(size).map_err(|_| INVALID)?;
+    let limit = in_range(size, "the size of a buffer")?;
     let mut text = Vec::new();
     File::open(path).map_err(failed)?.take(limit).read_to_end(&mut text).map_err(failed)?;
     if text.last() == Some(&b'\n') {
         text.pop();
     } else if text.len() == size {
-        return Err(INVALID);
+        return Err(invalid(format!(
+            "cannot read {}: it has more than {size} bytes",
+            path.display()
+        )));
     }
     // SAFETY: there are at least this number of bytes, and one more.
     unsafe { buffer.copy_from_nonoverlapping(text.as_ptr().cast(), text.len()) };
@@ -38,7 +41,7 @@ unsafe fn read(path: &Path, buffer: *mut c_char, size: size_t) -> Result<c_int> 
         // SAFETY: as above.
         unsafe { buffer.wrapping_add(text.len()).write(0) };
     }
-    c_int::try_from(text.len()).map_err(|_| INVALID)
+    in_range(text.len(), "the size of a file")
 }
 
 /// Reads a file in a folder: the number of bytes, or -1 with errno.

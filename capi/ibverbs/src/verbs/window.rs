@@ -9,7 +9,7 @@ use rdma_verbs::sys::verbs::{
 };
 
 use super::{domain, queue_pair, region};
-use crate::guard::{self, INVALID};
+use crate::guard::{self, invalid};
 use crate::object::{self, fields_of, write_field};
 
 #[repr(C)]
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn allocate(pd: *mut ibv_pd, mw_type: c_uint) -> *m
         let kind = match mw_type {
             IBV_MW_TYPE_1 => WindowType::One,
             IBV_MW_TYPE_2 => WindowType::Two,
-            _ => return Err(INVALID),
+            _ => return Err(invalid(format!("cannot allocate a window of type {mw_type}"))),
         };
         // SAFETY: the caller guarantees a live domain.
         let core = unsafe { domain::core(pd) }.allocate_window(kind)?;
