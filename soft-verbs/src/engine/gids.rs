@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use dat_provider_kit::network::{Interface, interfaces, is_link_local};
+use dat_provider_kit::network::{Interface, is_link_local, try_interfaces};
 use dat_sync::{Mutex, clock};
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
 
 use crate::address_handle::gid_of;
 
@@ -35,7 +37,9 @@ impl Gids {
         let now = clock::now();
         if read_at.is_none_or(|then| now.duration_since(then) >= FRESH) {
             *read_at = Some(now);
-            update(table, &listed(&interfaces(), reported));
+            // Without a descriptor the system lists nothing, and the addresses are still there.
+            let found = try_interfaces().ok().and_then(|found| listed(&found, reported));
+            found.iter().for_each(|found| update(table, found));
         }
         table.clone()
     }
@@ -46,15 +50,19 @@ impl Gids {
     }
 }
 
-/// The addresses of the interfaces that are up: the reported one, then the others, then those of the loopback interface.
-fn listed(interfaces: &[Interface], reported: Option<IpAddr>) -> Vec<GidEntry> {
+/// Lists the addresses of the interfaces that are up: the reported one, then the others, then those of the loopback
+/// interface. Returns `None` if no descriptor is left.
+fn listed(interfaces: &[Interface], reported: Option<IpAddr>) -> Option<Vec<GidEntry>> {
     let up = interfaces.iter().filter(|one| one.is_up);
     let addresses = up.flat_map(|one| one.addresses.iter().map(move |address| (one, address.ip())));
     let mut found: Vec<_> = addresses.filter(|(_, ip)| !is_link_local(*ip)).collect();
     found.sort_by_key(|(_, ip)| (Some(*ip) != reported, ip.is_loopback()));
-    let entry = |(one, ip): (&Interface, IpAddr)| GidEntry {
-        gid: gid_of(ip),
-        interface: nix::net::if_::if_nametoindex(one.name.as_str()).unwrap_or(0),
+    let entry = |(one, ip): (&Interface, IpAddr)| {
+        let interface = match if_nametoindex(one.name.as_str()) {
+            Err(Errno::EMFILE | Errno::ENFILE) => return None,
+            found => found.unwrap_or(0),
+        };
+        Some(GidEntry { gid: gid_of(ip), interface })
     };
     found.into_iter().map(entry).collect()
 }

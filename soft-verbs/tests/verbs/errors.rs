@@ -290,8 +290,7 @@ fn a_peer_that_is_not_reached_for_lack_of_descriptors_is_explained() {
 fn no_descriptor_is_left_for_the_connection() {
     let sides = [0, 1].map(|_| Side::new(QueuePairType::Rc));
     sides.iter().for_each(Side::init);
-    // The table of GIDs is read before.
-    let _ = sides[0].context.gids();
+    let gids = sides[0].context.gids();
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(3), ..limit }).expect("lower");
     for (side, peer) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
@@ -301,4 +300,5 @@ fn no_descriptor_is_left_for_the_connection() {
     for side in &sides {
         assert_eq!(side.brief(1), [(1, WcStatus::RETRY_EXC_ERR)]);
     }
+    assert_eq!(sides[0].context.gids(), gids, "the addresses are still there");
 }
