@@ -147,6 +147,17 @@ impl Identifier {
         self.local_address().is_some_and(|local| !local.ip().is_unspecified())
     }
 
+    /// Returns true if its route is resolved (rdma_resolve_route(3)), or if it has a connection. An identifier for datagrams
+    /// loses its route when it looks up a service.
+    #[must_use]
+    pub fn has_route(&self) -> bool {
+        match self.inner.lock().state {
+            State::RouteResolved => true,
+            State::Idle | State::Bound | State::AddressResolved | State::Listening => false,
+            _ => !self.is_datagram(),
+        }
+    }
+
     pub(super) fn is_listening(&self) -> bool {
         self.inner.lock().state == State::Listening
     }

@@ -203,6 +203,8 @@ static void identifier_states(enum rdma_port_space space)
             if (!begins("%s: %s", id_states[state], calls[number]))
                 continue;
             made = in_state(state, space);
+            if (number == 0)
+                say("paths", "%d", made.it->route.num_paths);
             errno = 0;
             status = call(number, made.it);
             say("", "%s", result(status));

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use dat_soft_verbs::cm::{Identifier, PortSpace};
-use dat_soft_verbs::{PORT, QueuePairType, gid_of};
+use dat_soft_verbs::{DEFAULT_PKEY, PORT, QueuePairType, gid_of};
 use dat_sync::{Mutex, MutexGuard};
 use rdma_verbs::sys::rdma_cma::{rdma_cm_id, rdma_event_channel};
 use rdma_verbs::sys::verbs::{ibv_gid, ibv_pd, ibv_qp_init_attr};
@@ -14,6 +14,7 @@ use rdma_verbs::sys::verbs::{ibv_gid, ibv_pd, ibv_qp_init_attr};
 use super::{address, channel, device};
 use crate::guard::{self, Result, invalid};
 use crate::object::{self, Zero};
+use crate::verbs::marshal::ibv_sa_path_rec;
 use crate::verbs::queue_pair;
 
 /// An identifier.
@@ -22,6 +23,8 @@ struct Whole {
     c: rdma_cm_id,
     core: Arc<Identifier>,
     extra: Mutex<Extra>,
+    /// The only path of the route, when it is resolved.
+    path: ibv_sa_path_rec,
 }
 
 /// The state that the structure of C does not have.
@@ -46,6 +49,31 @@ unsafe impl Send for RequestInit {}
 
 // SAFETY: numbers, pointers and addresses.
 unsafe impl Zero for rdma_cm_id {}
+
+/// The path between two addresses. The kernel chooses it, so this is what it has in common with one of RoCE, and the
+/// attributes of the port.
+fn path(sgid: ibv_gid, dgid: ibv_gid) -> ibv_sa_path_rec {
+    /// `IBV_MTU_4096`, `IBV_RATE_100_GBPS`, and the selector of exactly this value.
+    const MTU: u8 = 5;
+    const RATE: u8 = 16;
+    const EXACTLY: u8 = 2;
+    ibv_sa_path_rec {
+        dgid,
+        sgid,
+        hop_limit: 64,
+        reversible: 1,
+        numb_path: 1,
+        pkey: DEFAULT_PKEY.to_be(),
+        mtu_selector: EXACTLY,
+        mtu: MTU,
+        rate_selector: EXACTLY,
+        rate: RATE,
+        packet_life_time_selector: EXACTLY,
+        // 4.096 µs * 2^16.
+        packet_life_time: 16,
+        ..ibv_sa_path_rec::default()
+    }
+}
 
 /// A live identifier. Calls of C have it as a parameter in place of the pointer: the program guarantees that it is alive.
 #[derive(Clone, Copy)]
@@ -133,7 +161,7 @@ impl<'a> Id<'a> {
             c.context = context;
             c.ps = core.space() as u32;
             c.qp_type = core.qp_type() as u32;
-            Ok(Whole { c, core, extra: Mutex::default() })
+            Ok(Whole { c, core, extra: Mutex::default(), path: ibv_sa_path_rec::default() })
         })?;
         Ok(Self { whole, alive: PhantomData })
     }
@@ -157,6 +185,14 @@ impl<'a> Id<'a> {
                 c.route.addr.ib.dgid = gid(peer);
                 c.route.addr.ib.pkey = u16::MAX;
                 c.port_num = PORT;
+                if core.has_route() && c.route.num_paths == 0 {
+                    let record = path(c.route.addr.ib.sgid, c.route.addr.ib.dgid);
+                    // SAFETY: it is alive, and the program does not know the place yet.
+                    let place = unsafe { &raw mut (*self.whole).path };
+                    // SAFETY: as above.
+                    unsafe { place.write(record) };
+                    (c.route.path_rec, c.route.num_paths) = (place.cast(), 1);
+                }
             }
             if let Some(opened) = opened {
                 c.verbs = opened.context;
@@ -253,4 +289,41 @@ pub extern "C" fn soft_rdma_get_src_port(id: Id<'_>) -> u16 {
 #[unsafe(no_mangle)]
 pub extern "C" fn soft_rdma_get_dst_port(id: Id<'_>) -> u16 {
     id.core().peer_address().map_or(0, |address| address.port().to_be())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::null_mut;
+
+    use super::*;
+    use crate::cm::call::{soft_rdma_resolve_addr, soft_rdma_resolve_route};
+
+    #[test]
+    fn a_resolved_route_has_a_path_between_its_gids() {
+        let mut id = MaybeUninit::uninit();
+        // SAFETY: there is no channel.
+        let created =
+            unsafe { soft_rdma_create_id(null_mut(), &mut id, null_mut(), PortSpace::Tcp as u32) };
+        assert_eq!(created, 0);
+        // SAFETY: the call has succeeded.
+        let id = unsafe { id.assume_init() };
+        // SAFETY: it was just created.
+        let id = unsafe { Id::new(id) };
+        let mut space = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+        // SAFETY: all zeros is valid.
+        address::write(unsafe { space.assume_init_mut() }, Some(([127, 0, 0, 1], 4000).into()));
+        // SAFETY: an address.
+        let resolved =
+            unsafe { soft_rdma_resolve_addr(id, std::ptr::null(), space.as_ptr().cast(), 1000) };
+        assert_eq!((resolved, id.with(|c| c.route.num_paths)), (0, 0));
+        assert_eq!(soft_rdma_resolve_route(id, 1000), 0);
+        let (paths, record) = id.with(|c| (c.route.num_paths, c.route.path_rec));
+        assert_eq!(paths, 1);
+        // SAFETY: a route with a path has its record.
+        let record = unsafe { &*record.cast::<ibv_sa_path_rec>() };
+        let local = gid_of([127, 0, 0, 1].into());
+        assert_eq!((record.sgid.raw, record.dgid.raw, record.pkey), (local, local, u16::MAX));
+        // SAFETY: nothing uses it any more.
+        assert_eq!(unsafe { soft_rdma_destroy_id(id) }, 0);
+    }
 }
