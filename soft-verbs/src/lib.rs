@@ -7,6 +7,7 @@
 //!
 //! # What differs from hardware
 //! - A peer on the same machine does not access memory directly that has an `iova` of its own: this side copies.
+//! - Memory is not pinned: memory without the access is registered, and the operation that accesses it fails.
 //! - A queue pair of type UC loses a message only if the peer has no receive for it, or is gone.
 //! - A message waits for a receive as long as all its retries take, and its memory is checked when it is sent.
 //! - The path is chosen by the kernel: packet sequence numbers, service levels, the MTU and alternate paths have no effect.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dat_provider::mem::Memory;
 use dat_soft_verbs::*;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::world::*;
 
@@ -144,4 +145,45 @@ fn advice_is_taken_for_regions_that_are_paged_on_demand() {
     assert_eq!(errno(a.domain.advise(&[pinned], false)), libc::EOPNOTSUPP);
     region.deregister().expect("unused");
     assert_eq!(errno(a.domain.advise(&[sge], false)), libc::EINVAL);
+}
+
+/// Runs an operation with a registered page of the second of two sides that are connected.
+fn with_page(protection: ProtFlags, operation: impl Fn(&Side, &Side, Sge, Remote)) {
+    const LENGTH: usize = 4096;
+    let [one, other] = pair();
+    // SAFETY: the system chooses the address.
+    let page =
+        unsafe { mmap_anonymous(std::ptr::null_mut(), LENGTH, protection, MapFlags::PRIVATE) };
+    let page = page.expect("memory");
+    let address = page.expose_provenance() as u64;
+    // SAFETY: the mapping outlives the region.
+    let region = unsafe { other.domain.register(address, LENGTH as u64, address, all_access()) };
+    let region = region.expect("the memory is not accessed");
+    let sge = Sge { address, length: 8, key: region.local_key() };
+    operation(&one, &other, sge, Remote { address, key: region.remote_key() });
+    region.deregister().expect("it is unused");
+    // SAFETY: the mapping of this function.
+    unsafe { munmap(page, LENGTH) }.expect("a mapping");
+}
+
+#[test]
+fn memory_without_the_access_is_registered_and_makes_operations_fail() {
+    with_page(ProtFlags::empty(), |one, other, sge, _| {
+        one.receive(9, one.sge(0, 8));
+        other.post(1, SendOperation::Send, sge);
+        assert_eq!(other.brief(1), [(1, WcStatus::LOC_PROT_ERR)]);
+    });
+    with_page(ProtFlags::READ, |one, other, sge, _| {
+        other.receive(1, sge);
+        one.post(2, SendOperation::Send, one.sge(0, 8));
+        assert_eq!(other.brief(1), [(1, WcStatus::LOC_PROT_ERR)]);
+    });
+    with_page(ProtFlags::READ, |one, _, _, remote| {
+        one.post(1, SendOperation::Write(remote), one.sge(0, 8));
+        assert_eq!(one.brief(1), [(1, WcStatus::REM_ACCESS_ERR)]);
+    });
+    with_page(ProtFlags::empty(), |one, _, _, remote| {
+        one.post(1, SendOperation::Read(remote), one.sge(0, 8));
+        assert_eq!(one.brief(1), [(1, WcStatus::REM_ACCESS_ERR)]);
+    });
 }
