@@ -184,11 +184,14 @@ static void measure(enum side me, const struct row *row)
             double took;
 
             run(me, taken[at], row, (times[at] / 8 + FEWEST) / FEWEST * FEWEST);
-            trip_way = me == NEAR ? (int)at : -1;
-            took = run(me, taken[at], row, times[at]);
-            trip_way = -1;
+            /* Over loopback, the far side is a thread with the same variable. */
             if (me == NEAR)
+                trip_way = (int)at;
+            took = run(me, taken[at], row, times[at]);
+            if (me == NEAR) {
+                trip_way = -1;
                 measured[at].batches[batch] = took;
+            }
         }
     for (unsigned at = 0; at < count; at++) {
         taken[at]->close(me, row);
