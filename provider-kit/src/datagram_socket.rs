@@ -47,8 +47,18 @@ enum At {
 pub(crate) struct Received {
     /// Length in bytes.
     pub(crate) length: usize,
+    /// `None` if the system does not say.
+    pub(crate) from: Option<SocketAddr>,
     /// `None` if the socket receives at one address.
-    pub(crate) ends: Option<PacketEnds>,
+    pub(crate) to: Option<IpAddr>,
+}
+
+impl Received {
+    /// Where the packet came from, and where it was sent to, if both are known.
+    pub(crate) fn ends(&self) -> Option<PacketEnds> {
+        let (from, to) = self.from.zip(self.to)?;
+        Some(PacketEnds { from, to })
+    }
 }
 
 /// The fate of a packet.
@@ -152,19 +162,21 @@ impl DatagramSocket {
 
     fn try_receive(&self, into: &mut [u8]) -> Result<Received> {
         match self.at {
-            At::Address => {
-                let (length, _) = rustix::net::recv(&*self.socket, into, RecvFlags::DONTWAIT)?;
-                Ok(Received { length, ends: None })
-            }
-            At::Everywhere { .. } => {
-                let received = packet_ends::receive(self.descriptor(), into);
-                received.map(|(length, ends)| Received { length, ends }).map_err(of_nix)
-            }
-            At::Group(to) => {
+            At::Address | At::Group(_) => {
                 let (length, _, from) =
                     rustix::net::recvfrom(&*self.socket, into, RecvFlags::DONTWAIT)?;
                 let from = from.and_then(|from| SocketAddr::try_from(from).ok());
-                Ok(Received { length, ends: from.map(|from| PacketEnds { from, to }) })
+                let to = match self.at {
+                    At::Group(to) => Some(to),
+                    _ => None,
+                };
+                Ok(Received { length, from, to })
+            }
+            At::Everywhere { .. } => {
+                let received = packet_ends::receive(self.descriptor(), into);
+                let (length, ends) = received.map_err(of_nix)?;
+                let (from, to) = (ends.map(|ends| ends.from), ends.map(|ends| ends.to));
+                Ok(Received { length, from, to })
             }
         }
     }
@@ -183,6 +195,12 @@ impl DatagramSocket {
                 Err(_) => return Ok(None),
             }
         }
+    }
+
+    /// Free bytes of the receive queue; 0 if the system does not say.
+    pub(crate) fn space(&self) -> u32 {
+        let MemoryInfo(numbers) = MemoryInfo::of(&self.socket);
+        numbers[MemoryInfo::LENGTH].saturating_sub(numbers[MemoryInfo::WAITING])
     }
 
     fn try_send(&self, packet: &[u8], from: Option<SocketAddr>, to: &SocketAddr) -> Result<usize> {
@@ -267,23 +285,38 @@ fn receive_own_groups(socket: &Private<OwnedFd>, group: IpAddr) {
     };
 }
 
+/// The memory of a socket, as `SO_MEMINFO` has it.
+struct MemoryInfo([u32; 9]);
+
+impl MemoryInfo {
+    /// Bytes that wait to be received (`SK_MEMINFO_RMEM_ALLOC`).
+    const WAITING: usize = 0;
+    /// Length of the receive queue in bytes (`SK_MEMINFO_RCVBUF`).
+    const LENGTH: usize = 1;
+    /// Packets for which there was no space (`SK_MEMINFO_DROPS`).
+    const DROPS: usize = 8;
+
+    /// All is 0 if the system does not say.
+    fn of(socket: &Private<OwnedFd>) -> Self {
+        let mut numbers = [0; Self::DROPS + 1];
+        let mut length = size_of_val(&numbers) as libc::socklen_t;
+        // SAFETY: the call writes at most `length` bytes to `numbers`, and the length written to `length`; both outlive it.
+        let result = unsafe {
+            libc::getsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_MEMINFO,
+                numbers.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        Self(if result == 0 { numbers } else { Default::default() })
+    }
+}
+
 /// The number of packets for which a socket had no space, modulo 2^32; 0 if the system does not say.
 pub(crate) fn overruns(socket: &Private<OwnedFd>) -> u64 {
-    /// The index of the number among those of `SO_MEMINFO` (`SK_MEMINFO_DROPS`).
-    const DROPS: usize = 8;
-    let mut numbers = [0_u32; DROPS + 1];
-    let mut length = size_of_val(&numbers) as libc::socklen_t;
-    // SAFETY: the call writes at most `length` bytes to `numbers`, and the length written to `length`; both outlive it.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MEMINFO,
-            numbers.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    if result == 0 { u64::from(numbers[DROPS]) } else { 0 }
+    MemoryInfo::of(socket).0[MemoryInfo::DROPS].into()
 }
 
 #[cfg(all(test, not(loom), not(miri)))]
@@ -307,7 +340,8 @@ mod tests {
             let to = SocketAddr::new(at.ip(), other.port());
             for (packet, expected) in [(&b"hello"[..], 5), (b"0123456789", 8), (b"", 0)] {
                 assert_eq!(one.send(packet, None, &to), Ok(Sent::Taken));
-                let received = Received { length: expected, ends: None };
+                let from = Some(SocketAddr::new(at.ip(), one.port()));
+                let received = Received { length: expected, from, to: None };
                 assert_eq!(other.receive(&mut buffer), Ok(Some(received)));
                 assert_eq!(buffer[..expected], packet[..expected]);
             }
@@ -327,8 +361,9 @@ mod tests {
             for from in [None, Some(SocketAddr::new(to, 0))] {
                 let peer = SocketAddr::new(to, other.port());
                 assert_eq!(one.send(b"hello", from, &peer), Ok(Sent::Taken));
-                let Ok(Some(Received { length: 5, ends: Some(ends) })) = other.receive(&mut buffer)
-                else {
+                let received = other.receive(&mut buffer).expect("it is open");
+                let received = received.filter(|received| received.length == 5);
+                let Some(ends) = received.and_then(|received| received.ends()) else {
                     panic!("nothing from {text}")
                 };
                 assert_eq!((ends.to, ends.from.port()), (to, one.port()));
@@ -349,8 +384,8 @@ mod tests {
         assert_eq!(sender.send(b"hello", from, &to), Ok(Sent::Taken));
         let mut buffer = [0; 8];
         for member in [&one, &other] {
-            let ends = PacketEnds { from: SocketAddr::new(lo, sender.port()), to: group };
-            let received = Received { length: 5, ends: Some(ends) };
+            let from = SocketAddr::new(lo, sender.port());
+            let received = Received { length: 5, from: Some(from), to: Some(group) };
             assert_eq!(member.receive(&mut buffer), Ok(Some(received)));
         }
         let another = SocketAddr::new([239, 77, 68, 66].into(), GROUP_PORT);
@@ -390,7 +425,7 @@ mod tests {
                     continue;
                 }
                 let received = member.receive(&mut buffer).expect("it is open");
-                let ends = received.and_then(|received| received.ends);
+                let ends = received.and_then(|received| received.ends());
                 assert!(ends.is_none_or(|ends| ends.from.ip() == from.ip()), "{ends:?}");
                 reached += u32::from(ends.is_some());
                 assert_eq!(member.receive(&mut buffer), Ok(None), "twice");

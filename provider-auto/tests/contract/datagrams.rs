@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use dat_provider::error::ReturnType;
+use dat_provider::error::{Result, ReturnType};
 use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::verbs::DatagramBinding;
@@ -14,12 +14,12 @@ use dat_provider::{
 
 use crate::world::{Side, World, receive};
 
-const PREFIX: usize = DATAGRAM_PREFIX as usize;
+pub(crate) const PREFIX: usize = DATAGRAM_PREFIX as usize;
 const KEY: u64 = 0x1111_1111;
-const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The adapters that have datagrams.
-fn worlds() -> [World; 3] {
+pub(crate) fn worlds() -> [World; 3] {
     [
         World::open(&*dat_provider_shm::provider(), "shm"),
         World::open(&*dat_provider_tcp::provider(), "tcp-lo"),
@@ -37,7 +37,7 @@ fn datagram(spec: &mut QueuePairSpec, port: u16) {
     spec.verbs.binding = Some(DatagramBinding { port, key: KEY });
 }
 
-fn side(world: &World) -> Side {
+pub(crate) fn side(world: &World) -> Side {
     side_at(world, 0)
 }
 
@@ -46,22 +46,31 @@ fn port(side: &Side) -> u16 {
 }
 
 /// A queue pair at an address of this machine, to which datagrams go from the same address.
-fn to(world: &World, side: &Side, at: IpAddr) -> RemoteAddress {
+pub(crate) fn to(world: &World, side: &Side, at: IpAddr) -> RemoteAddress {
     let address =
         world.adapter.for_verbs().remote_address(Some(at), SocketAddr::new(at, port(side)), KEY);
     address.expect("an adapter with datagrams")
 }
 
-fn post(side: &Side, to: &RemoteAddress, work: Work, cookie: u64, length: usize) {
-    let (segments, flags) = (&[side.segment(0, length)][..], CompletionFlags::SOLICITED_WAIT);
-    let (length, checked) = (length as u64, Epoch::default());
-    let request = Request { work, segments, length, cookie, flags, checked };
-    side.qp.post_datagram(to, &request).expect("a datagram");
+/// Posts a datagram, without waiting for its completion.
+pub(crate) fn submit(
+    side: &Side,
+    to: &RemoteAddress,
+    (work, cookie, flags): (Work, u64, CompletionFlags),
+    segment: Segment,
+) -> Result<()> {
+    let (segments, length, checked) = (&[segment][..], segment.length, Epoch::default());
+    side.qp.post_datagram(to, &Request { work, segments, length, cookie, flags, checked })
+}
+
+pub(crate) fn post(side: &Side, to: &RemoteAddress, work: Work, cookie: u64, length: usize) {
+    let request = (work, cookie, CompletionFlags::SOLICITED_WAIT);
+    submit(side, to, request, side.segment(0, length)).expect("a datagram");
     assert_eq!(side.done(1), [(Operation::SendDatagram, cookie, DtoStatus::Success)]);
 }
 
 /// The completion of the receive 3 at the start of the memory, whose message must be this one.
-fn received(side: &Side, message: &[u8]) -> Completion {
+pub(crate) fn received(side: &Side, message: &[u8]) -> Completion {
     let [done] = side.completions(1)[..] else { panic!("one completion") };
     assert_eq!((done.cookie, done.status), (3, DtoStatus::Success));
     assert_eq!(done.length, (PREFIX + message.len()) as u64);
@@ -272,10 +281,8 @@ fn a_group_reaches_all_members_and_no_others() {
 
 /// Sends 5 bytes, without waiting for the completion.
 fn post_and_keep(side: &Side, to: &RemoteAddress) {
-    let (segments, flags) = (&[side.segment(0, 5)][..], CompletionFlags::empty());
-    let (length, checked) = (5, Epoch::default());
-    let request = Request { work: Work::Send, segments, length, cookie: 5, flags, checked };
-    side.qp.post_datagram(to, &request).expect("a datagram");
+    let request = (Work::Send, 5, CompletionFlags::empty());
+    submit(side, to, request, side.segment(0, 5)).expect("a datagram");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::network::interface_of;
 use crate::transport::DatagramEnds;
 
 /// Where datagrams for a queue pair go, and from where.
+#[derive(Clone, Copy)]
 pub(in crate::queue_pair) struct Destination {
     /// The address of this machine to send from; if it is of IPv6, its scope is the interface to send from. Nothing if
     /// the system chooses.

@@ -8,6 +8,7 @@ use dat_provider::verbs::DatagramBinding;
 use dat_sync::Mutex;
 
 use super::backlog::SendBacklog;
+use super::flow::Flows;
 use super::handle::DatagramHandle;
 use super::lease::Lease;
 use super::packet::PacketBuffer;
@@ -48,12 +49,14 @@ impl DatagramHandle {
                 attempts: Vec::new(),
                 buffer,
                 backlog: SendBacklog::default(),
+                flows: Flows::default(),
                 lease: Lease::new(core.transport.progress_mode()),
                 arrivals: 0,
             };
             outcome = state.apply(spec, weak_self).map(drop);
             DatagramQp {
                 weak_self: Weak::clone(weak_self),
+                driven: Weak::<DatagramQp>::clone(weak_self),
                 core: Arc::clone(core),
                 lost: Arc::clone(lost),
                 state: Mutex::new(state),

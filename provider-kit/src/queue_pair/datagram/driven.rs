@@ -1,5 +1,7 @@
 //! A queue pair whose sockets the driver reads, or checks while they are lent.
 
+use dat_sync::clock;
+
 use super::DatagramQp;
 use crate::progress::{Driven, EventOrder, LinkStatus};
 
@@ -10,6 +12,9 @@ impl Driven for DatagramQp {
 
     fn progress(&self, _: &mut EventOrder) -> LinkStatus {
         self.with_state(|state, upcalls| {
+            if state.backlog.retry.is_some_and(|retry| retry <= clock::now()) {
+                state.backlog.retry = None;
+            }
             self.send_waiting(state, upcalls);
             let arrived = self.receive(state, upcalls);
             if arrived.more {
@@ -27,8 +32,9 @@ impl Driven for DatagramQp {
             }
             let before = state.arrivals;
             // What this leaves behind makes the descriptor readable.
+            let is_any_sent = self.send_waiting(state, upcalls);
             let arrived = self.receive(state, upcalls);
-            state.lease.note_end(arrived.any, before);
+            state.lease.note_end(arrived.any || is_any_sent, before);
             false
         })
     }

@@ -79,6 +79,7 @@ impl QueuePair for DatagramHandle {
         if self.check_binding().is_ok() {
             self.0.with_state(|state, upcalls| {
                 self.0.discard(state);
+                state.backlog.flush(&mut state.queues, upcalls);
                 state.queues.receives.flush(upcalls);
             });
         }

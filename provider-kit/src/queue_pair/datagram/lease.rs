@@ -26,12 +26,19 @@ pub(super) struct Lease {
     history: LeaseHistory,
     /// The number of polls of the completion queues at the last check of the driver.
     polls_seen: u64,
+    /// The consumer has posted a datagram since that check.
+    has_posted: bool,
 }
 
 impl Lease {
     /// The sockets of a new queue pair, whose adapter has a thread of this mode.
     pub(super) fn new(mode: ProgressMode) -> Self {
-        Self { reader: Reader::Driver, history: LeaseHistory::new(mode), polls_seen: 0 }
+        Self {
+            reader: Reader::Driver,
+            history: LeaseHistory::new(mode),
+            polls_seen: 0,
+            has_posted: false,
+        }
     }
 
     pub(super) fn is_lent(&self) -> bool {
@@ -63,8 +70,8 @@ impl Lease {
         std::mem::replace(&mut self.polls_seen, polls) != polls
     }
 
-    /// The driver has received a datagram. Lends the sockets if the consumer polls, and returns when the driver has to
-    /// begin its checks.
+    /// The driver has received a datagram, or one waits for an acknowledgement. Lends the sockets if the consumer polls,
+    /// and returns when the driver has to begin its checks.
     pub(super) fn begin(&mut self, queues: &WorkQueues, arrivals: u32) -> Option<Duration> {
         let may_lend = self.is_polled(queues) && !self.is_lent() && !self.history.forbids_lease();
         if !may_lend {
@@ -81,9 +88,15 @@ impl Lease {
         Some(self.history.first_interval())
     }
 
+    /// A datagram was posted, and those that wait were sent as far as possible.
+    pub(super) fn note_post(&mut self) {
+        self.has_posted = true;
+    }
+
     /// A check of the driver. Returns whether the sockets are still lent.
     pub(super) fn check(&mut self, queues: &WorkQueues) -> bool {
-        if self.is_lent() && !self.is_polled(queues) {
+        let has_posted = std::mem::take(&mut self.has_posted);
+        if self.is_lent() && !self.is_polled(queues) && !has_posted {
             self.end(queues);
         }
         self.is_lent()

@@ -4,7 +4,7 @@
 //! links over which its own address was resolved. A datagram is one packet
 //! ([`protocol::datagram`](crate::protocol::datagram)). It is received into memory of the queue pair, and copied to the
 //! oldest receive once it is found to be genuine, so a stranger writes nowhere. While no receive is posted, packets stay
-//! in the sockets, which drop what they have no space for.
+//! in the sockets, and their senders wait ([`flow`]).
 //!
 //! To resolve an address, a link to the listener is connected as for a connection. The two sides exchange port
 //! and key in the handshake, and close the link.
@@ -14,7 +14,8 @@
 //!
 //! # Modules
 //! - `handle`, `create`: the object of the contract; `address`: a destination; `sockets`: the sockets.
-//! - `send` (`backlog`) and `receive`: datagrams, in the memory of `packet`; `route_header`: what precedes a message;
+//! - `send` (`backlog`, `transmit`, `flow`) and `receive`: datagrams, in the memory of `packet`; `route_header`: what
+//!   precedes a message;
 //! - `lease`: whether the driver or pollers receive them, with `driven` and `polled`.
 //! - `resolve`, and `resolution`: an attempt of the active side.
 
@@ -22,6 +23,7 @@ mod address;
 mod backlog;
 mod create;
 mod driven;
+mod flow;
 mod handle;
 mod lease;
 mod packet;
@@ -32,6 +34,7 @@ mod resolve;
 mod route_header;
 mod send;
 mod sockets;
+mod transmit;
 
 use std::sync::{Arc, Weak};
 
@@ -41,6 +44,7 @@ use dat_sync::Mutex;
 use rustix::event::epoll::EventFlags;
 
 use backlog::SendBacklog;
+use flow::Flows;
 use lease::Lease;
 use packet::PacketBuffer;
 use resolution::Resolution;
@@ -61,6 +65,8 @@ pub(super) use handle::{DatagramHandle, downcast};
 /// A queue pair for datagrams. The crate documentation has the order of its locks.
 pub(super) struct DatagramQp {
     weak_self: Weak<Self>,
+    /// This queue pair, as the driver refers to it.
+    driven: Weak<dyn Driven>,
     core: Arc<Core>,
     /// The losses of the queue pairs of the adapter.
     lost: Arc<DatagramCounts>,
@@ -82,6 +88,7 @@ struct State {
     attempts: Vec<Arc<Resolution>>,
     buffer: PacketBuffer,
     backlog: SendBacklog,
+    flows: Flows,
     lease: Lease,
     /// Number of packets that have arrived, modulo 2^32.
     arrivals: u32,
@@ -102,12 +109,6 @@ impl State {
 }
 
 impl DatagramQp {
-    /// This queue pair, as the driver refers to it.
-    fn driven(&self) -> Weak<dyn Driven> {
-        let weak: Weak<Self> = Weak::clone(&self.weak_self);
-        weak
-    }
-
     /// Opens a socket.
     ///
     /// # Errors
@@ -125,7 +126,7 @@ impl DatagramQp {
             if state.is_retired {
                 return Err(wrong_state(Subtype::InvalidStateEpNotready));
             }
-            open(&mut state.sockets, &self.core, &self.driven(), &self.lost)
+            open(&mut state.sockets, &self.core, &self.driven, &self.lost)
                 .map_err(|cause| cause.error(Subtype::ResourceDevice))
         })
     }
@@ -147,11 +148,12 @@ impl DatagramQp {
     /// Updates the events for which the driver waits. Returns true if pollers do not know one of the sockets, which
     /// the caller [announces](Self::announce_sockets) without the lock.
     fn update_interest(&self, state: &mut State) -> bool {
-        let is_read = state.lease.is_with_driver();
-        let readable = if is_read { EventFlags::IN } else { EventFlags::empty() };
-        let is_waiting = !state.backlog.is_empty();
-        let writable = if is_waiting { EventFlags::OUT } else { EventFlags::empty() };
-        state.sockets.set_interest(readable | writable, &self.core)
+        let when = |is_awaited, events| if is_awaited { events } else { EventFlags::empty() };
+        let readable = when(state.lease.is_with_driver(), EventFlags::IN);
+        let writable = when(state.backlog.awaits_space(), EventFlags::OUT);
+        // Pollers read the acknowledgements while they read the sockets.
+        let acks = when(state.backlog.awaits_acks() && !state.lease.is_lent(), EventFlags::IN);
+        state.sockets.set_interest(readable | writable, acks, &self.core)
     }
 
     /// The completion queues wait for a new socket.

@@ -7,7 +7,7 @@ use dat_provider::status::DtoStatus;
 use dat_provider::{DATAGRAM_PREFIX, Request, Work};
 
 use crate::bytes;
-use crate::protocol::datagram::{HEAD, Head, IMMEDIATE, MAX_DATAGRAM};
+use crate::protocol::datagram::{HEAD, Head, IMMEDIATE, MAX_DATAGRAM, REQUEST};
 use crate::transfer::{self, LocalMemory};
 use crate::work_queues::TakenReceive;
 
@@ -16,8 +16,8 @@ pub(super) const PREFIX: usize = DATAGRAM_PREFIX as usize;
 
 /// A packet, so that prefix and message are adjacent.
 pub(super) struct PacketBuffer {
-    /// The prefix, whose last bytes are the head of the packet until it was checked, the message, and a byte by which a
-    /// packet is known that is too long.
+    /// The prefix, whose last bytes are the head of the packet until it was checked, the message, a request, and a byte by
+    /// which a packet is known that is too long.
     bytes: Vec<u8>,
     /// The memory of a receive, or of a message.
     spans: Vec<Span>,
@@ -27,7 +27,7 @@ impl PacketBuffer {
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` if there is no memory.
     pub(super) fn new() -> Result<Self> {
-        let (mut bytes, length) = (Vec::new(), PREFIX + IMMEDIATE + MAX_DATAGRAM + 1);
+        let (mut bytes, length) = (Vec::new(), PREFIX + IMMEDIATE + MAX_DATAGRAM + REQUEST + 1);
         if bytes.try_reserve_exact(length).is_err() {
             return Err(Error::no_memory("a packet of the endpoint"));
         }
@@ -60,8 +60,14 @@ impl PacketBuffer {
         }
     }
 
-    /// Makes the packet of a datagram. Nothing if the memory of the message must not be read.
-    pub(super) fn pack(&mut self, key: u64, request: &Request<'_>, domain: u32) -> Option<&[u8]> {
+    /// Makes the packet of a datagram, behind which is space for a request. Nothing if the memory of the message must not
+    /// be read.
+    pub(super) fn pack(
+        &mut self,
+        key: u64,
+        request: &Request<'_>,
+        domain: u32,
+    ) -> Option<&mut [u8]> {
         let local = LocalMemory { segments: request.segments, domain };
         let mut spans = std::mem::take(&mut self.spans);
         spans.clear();
@@ -78,6 +84,6 @@ impl PacketBuffer {
         head.write(key, packet);
         let is_copied = is_valid && bytes::gather_into(&spans, &mut packet[head.len()..]).is_ok();
         self.spans = spans;
-        is_copied.then(|| &self.packet()[..total])
+        is_copied.then(|| &mut self.packet()[..total + REQUEST])
     }
 }

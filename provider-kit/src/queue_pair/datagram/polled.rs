@@ -1,6 +1,7 @@
 //! A queue pair whose sockets the polls of its completion queues read.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Weak;
 
 use dat_sync::epoll::{self, EventFlags};
 use rustix::io::Errno;
@@ -18,11 +19,19 @@ impl PolledLink for DatagramQp {
         let mut upcalls = Upcalls::default();
         let mut state = self.state.lock();
         let arrived = self.receive(&mut state, &mut upcalls);
-        let found =
-            PollOutcome { again: arrived.more, activity: state.arrivals, is_active: arrived.any };
+        let mut is_any_sent = false;
+        if !state.backlog.is_empty() {
+            is_any_sent = self.send_waiting(&mut state, &mut upcalls);
+            self.update_interest(&mut state);
+        }
+        let found = PollOutcome {
+            again: arrived.more,
+            activity: state.arrivals,
+            is_active: arrived.any || is_any_sent,
+        };
         drop(state);
         if let Some(upcalls) = upcalls.pending() {
-            self.core.submit(Job::Deliver(self.driven(), upcalls));
+            self.core.submit(Job::Deliver(Weak::clone(&self.driven), upcalls));
         }
         found
     }

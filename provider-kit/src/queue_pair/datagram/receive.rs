@@ -1,5 +1,7 @@
 //! Datagrams that arrive.
 
+use std::net::{IpAddr, SocketAddr};
+
 use dat_provider::Completion;
 use dat_provider::status::{DtoStatus, Operation};
 
@@ -8,7 +10,7 @@ use super::route_header::route_header;
 use super::{DatagramQp, State};
 use crate::datagram_socket::{DatagramSocket, Received};
 use crate::packet_ends::PacketEnds;
-use crate::protocol::datagram::{self, Foreign};
+use crate::protocol::datagram::{self, Ack, AckRequest, Datagram};
 use crate::upcalls::Upcalls;
 use crate::work_queues::WorkQueues;
 
@@ -36,7 +38,7 @@ impl DatagramQp {
             while count < MAX_PACKETS && queues.receives.is_posted() {
                 let Some(received) = self.read(socket, buffer) else { break };
                 count += 1;
-                self.deliver(queues, buffer, received, *key, upcalls);
+                self.deliver(queues, socket, buffer, received, *key, upcalls);
             }
             *arrivals = arrivals.wrapping_add(count);
             arrived.any |= count > 0;
@@ -69,16 +71,21 @@ impl DatagramQp {
     fn deliver(
         &self,
         queues: &mut WorkQueues,
+        socket: &DatagramSocket,
         buffer: &mut PacketBuffer,
-        Received { length, ends }: Received,
+        received: Received,
         key: u64,
         upcalls: &mut Upcalls,
     ) {
-        let packet = &buffer.packet()[..length];
-        let (head, message) = match datagram::open(packet, key) {
-            Ok((head, message)) => (head, message.len()),
-            Err(Foreign) => return self.lost.count_foreign(),
+        let packet = &buffer.packet()[..received.length];
+        let Ok(Datagram { head, message, request }) = datagram::open(packet, key) else {
+            return self.lost.count_foreign();
         };
+        if let Some((request, from)) = request.zip(received.from) {
+            acknowledge(socket, request, from, received.to, key);
+        }
+        let ends = received.ends();
+        let (length, message) = (head.len() + message.len(), message.len());
         // Another queue pair may have taken the last receive of a shared queue since.
         let Some(taken) = queues.receives.take(upcalls) else { return self.lost.count_dropped(1) };
         let total = PREFIX + message;
@@ -101,4 +108,19 @@ impl DatagramQp {
         let (outcome, arrival) = ((total as u64, status), (operation, extra, head.solicited));
         queues.receives.complete(taken.posted, outcome, arrival, upcalls);
     }
+}
+
+/// Acknowledges a packet that was read from a socket. One that is lost, or that the system does not send, is made up for by
+/// the next one.
+fn acknowledge(
+    socket: &DatagramSocket,
+    AckRequest { port, flow, position }: AckRequest,
+    mut from: SocketAddr,
+    own: Option<IpAddr>,
+    key: u64,
+) {
+    let ack = Ack { key, flow, position, space: socket.space() }.write();
+    from.set_port(port);
+    let own = own.map(|own| SocketAddr::new(own, 0));
+    let _ = socket.send(&ack, own, &from);
 }

@@ -102,7 +102,7 @@ impl DatagramQp {
         let key = state.key;
         let no_address = LocalCause { what: "receive datagrams", errno: libc::EADDRNOTAVAIL };
         let ends = ends.filter(|_| !state.is_retired).ok_or(no_address)?;
-        let socket = state.sockets.at(ends.own, &self.core, &self.driven(), &self.lost)?;
+        let socket = state.sockets.at(ends.own, &self.core, &self.driven, &self.lost)?;
         Ok(DatagramPort { port: socket.port(), key })
     }
 

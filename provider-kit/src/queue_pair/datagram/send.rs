@@ -1,14 +1,17 @@
 //! Datagrams that are sent.
 
+use std::sync::Weak;
+
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::{RemoteAddress, Request};
 
 use super::address::Destination;
-use super::backlog::Waiting;
+use super::backlog::{Obstacle, SendBacklog, Waiting};
+use super::transmit::Attempt;
 use super::{DatagramQp, State};
-use crate::datagram_socket::Sent;
 use crate::errors::{foreign_object, no_credit};
+use crate::progress::Job;
 use crate::protocol::datagram::MAX_DATAGRAM;
 use crate::upcalls::Upcalls;
 use crate::work_queues::InFlight;
@@ -26,7 +29,7 @@ impl DatagramQp {
     /// # Errors
     /// As [`QueuePair::post_datagram`](dat_provider::QueuePair::post_datagram).
     pub(super) fn post(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        let Some(destination) = to.handle.downcast_ref::<Destination>() else {
+        let Some(to) = to.handle.downcast_ref::<Destination>() else {
             return Err(foreign_object("address", Subtype::InvalidArg4));
         };
         if request.length > MAX_DATAGRAM as u64 {
@@ -34,11 +37,16 @@ impl DatagramQp {
         }
         self.with_state(|state, upcalls| {
             state.check_usable()?;
-            let State { queues, sockets, buffer, backlog, .. } = state;
-            let Destination { from, to, key } = *destination;
-            let socket = sockets
-                .for_sending(from, &self.core, &self.driven(), &self.lost)
+            self.send_waiting(state, upcalls);
+            state.lease.note_post();
+            let State { queues, sockets, buffer, backlog, flows, .. } = state;
+            // An obstacle on this side is an error of the post, even if earlier datagrams wait.
+            sockets
+                .for_sending(to.from, &self.core, &self.driven, &self.lost)
                 .map_err(|cause| cause.error(Subtype::ResourceDevice))?;
+            if backlog.waiting.try_reserve(1).is_err() {
+                return Err(Error::no_memory("the datagrams of the endpoint that wait"));
+            }
             if !queues.credits.try_take() {
                 return Err(no_credit());
             }
@@ -49,63 +57,81 @@ impl DatagramQp {
                 flags: request.flags,
                 expects_answer: false,
             };
-            let status = match buffer.pack(key, request, queues.domain) {
-                None => DtoStatus::LocalProtection,
-                Some(packet) => {
-                    let waits = !backlog.is_empty();
-                    match if waits { Ok(Sent::Full) } else { socket.send(packet, from, &to) } {
-                        Ok(Sent::Full) => match copy_of(packet) {
-                            Some(packet) => {
-                                let request = in_flight;
-                                backlog.0.push_back(Waiting { from, to, packet, request });
-                                return Ok(());
-                            }
-                            None => {
-                                self.lost.count_not_sent();
-                                DtoStatus::Success
-                            }
-                        },
-                        outcome => self.status_of(outcome),
+            let packet = buffer.pack(to.key, request, queues.domain);
+            let mut packet = packet.ok_or(DtoStatus::LocalProtection);
+            let is_first = backlog.is_empty();
+            if is_first {
+                let attempt = match &mut packet {
+                    Ok(packet) => self.transmit(flows, sockets, packet, to),
+                    Err(status) => Attempt::Done(*status),
+                };
+                match attempt {
+                    Attempt::Waits(obstacle) => backlog.obstacle = obstacle,
+                    Attempt::Done(status) => {
+                        queues.complete_request(&in_flight, 0, status, upcalls);
+                        return Ok(());
                     }
                 }
-            };
-            queues.complete_request(&in_flight, 0, status, upcalls);
+            }
+            let packet = packet.and_then(|packet| self.copy_of(packet));
+            backlog.waiting.push_back(Waiting { to: *to, packet, request: in_flight });
+            if is_first {
+                self.arrange_retry(backlog);
+                self.lend_to_sender(state);
+            }
             Ok(())
         })
     }
 
-    /// Sends the datagrams that wait, as far as the system has space.
-    pub(super) fn send_waiting(&self, state: &mut State, upcalls: &mut Upcalls) {
-        let State { queues, sockets, backlog, .. } = state;
-        while let Some(Waiting { from, to, packet, request }) = backlog.0.front() {
-            let status = match sockets.for_sending(*from, &self.core, &self.driven(), &self.lost) {
-                Ok(socket) => match socket.send(packet, *from, to) {
-                    Ok(Sent::Full) => return,
-                    outcome => self.status_of(outcome),
-                },
-                Err(_) => DtoStatus::Flushed,
+    /// Sends the datagrams that wait, as far as the system and their receivers have space. Returns true if one has completed.
+    pub(super) fn send_waiting(&self, state: &mut State, upcalls: &mut Upcalls) -> bool {
+        let State { queues, sockets, backlog, flows, .. } = state;
+        let mut has_completed = false;
+        while let Some(Waiting { to, packet, request }) = backlog.waiting.front_mut() {
+            let attempt = match packet {
+                Ok(packet) => self.transmit(flows, sockets, packet, to),
+                Err(status) => Attempt::Done(*status),
             };
-            queues.complete_request(request, 0, status, upcalls);
-            backlog.0.pop_front();
-        }
-    }
-
-    /// The status of a datagram that was sent or refused. A sender is not notified of one that is lost.
-    fn status_of(&self, outcome: rustix::io::Result<Sent>) -> DtoStatus {
-        match outcome {
-            Ok(_) => DtoStatus::Success,
-            Err(errno) => {
-                self.core.fail(errno);
-                DtoStatus::Flushed
+            match attempt {
+                Attempt::Waits(obstacle) => {
+                    backlog.obstacle = obstacle;
+                    self.arrange_retry(backlog);
+                    break;
+                }
+                Attempt::Done(status) => {
+                    queues.complete_request(request, 0, status, upcalls);
+                    backlog.waiting.pop_front();
+                    has_completed = true;
+                }
             }
         }
+        has_completed
     }
-}
 
-/// A copy of a packet; nothing if there is no memory for it.
-fn copy_of(packet: &[u8]) -> Option<Box<[u8]>> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(packet.len()).ok()?;
-    copy.extend_from_slice(packet);
-    Some(copy.into_boxed_slice())
+    /// A datagram waits. If the consumer polls, it reads the acknowledgements, and not the driver.
+    fn lend_to_sender(&self, state: &mut State) {
+        if let Some(first_check) = state.lease.begin(&state.queues, state.arrivals) {
+            self.core.submit(Job::CheckLease(Weak::clone(&self.driven), first_check));
+        }
+    }
+
+    /// Makes the driver send the datagrams that wait, at the latest when the first one waits no more for its receiver.
+    fn arrange_retry(&self, backlog: &mut SendBacklog) {
+        let Obstacle::Window(until) = backlog.obstacle else { return };
+        if backlog.retry.is_none_or(|retry| until < retry) {
+            backlog.retry = Some(until);
+            self.core.submit(Job::Retry(until, Weak::clone(&self.driven)));
+        }
+    }
+
+    /// A copy of a packet, or the status with which the datagram completes if there is no memory for it: it is lost.
+    fn copy_of(&self, packet: &[u8]) -> std::result::Result<Box<[u8]>, DtoStatus> {
+        let mut copy = Vec::new();
+        if copy.try_reserve_exact(packet.len()).is_err() {
+            self.lost.count_not_sent();
+            return Err(DtoStatus::Success);
+        }
+        copy.extend_from_slice(packet);
+        Ok(copy.into_boxed_slice())
+    }
 }

@@ -15,12 +15,20 @@ use crate::progress::{Core, Driven, Job};
 pub(super) struct Sockets {
     /// Each at another address of the machine; or first that of the port at every address, and one for each group.
     all: Vec<OpenSocket>,
-    /// The events that the driver waits for.
+    /// The events that the driver waits for, at the sockets of datagrams.
     interest: EventFlags,
     /// The first one receives at every address.
     has_port: bool,
+    acks: Option<AckSocket>,
     /// One was opened that pollers do not know yet.
     has_new: bool,
+}
+
+/// The socket that receives the acknowledgements of peers, at every address.
+struct AckSocket {
+    socket: DatagramSocket,
+    token: u64,
+    interest: EventFlags,
 }
 
 struct OpenSocket {
@@ -92,7 +100,8 @@ impl Sockets {
     pub(super) fn leave(&mut self, group: IpAddr, at: IpAddr, core: &Core) -> bool {
         let member = self.member(group, at);
         if let Some(index) = member {
-            self.all.remove(index).close(core);
+            let OpenSocket { socket, token, .. } = self.all.remove(index);
+            forget(&socket, token, core);
         }
         member.is_some()
     }
@@ -141,6 +150,23 @@ impl Sockets {
         Ok(&self.all[index].socket)
     }
 
+    /// The socket for acknowledgements, which is opened if there is none. Nothing while the system refuses: datagrams are
+    /// sent without flow control.
+    pub(super) fn acks(
+        &mut self,
+        core: &Core,
+        queue_pair: &Weak<dyn Driven>,
+    ) -> Option<&DatagramSocket> {
+        if self.acks.is_none() {
+            // Lost acknowledgements are no lost datagrams.
+            let socket = DatagramSocket::bind_everywhere(0, &DatagramCounts::new()).ok()?;
+            let interest = EventFlags::empty();
+            let token = watch(&socket, interest, core, queue_pair).ok()?;
+            self.acks = Some(AckSocket { socket, token, interest });
+        }
+        self.acks.as_ref().map(|acks| &acks.socket)
+    }
+
     /// Adds a socket, and returns its index.
     fn add(
         &mut self,
@@ -149,13 +175,8 @@ impl Sockets {
         core: &Core,
         queue_pair: &Weak<dyn Driven>,
     ) -> Result<usize, LocalCause> {
-        let token = core.token();
-        core.submit_without_wakeup(Job::Watch(token, Weak::clone(queue_pair), None));
-        let interest = self.interest | EventFlags::IN;
-        if let Err(errno) = core.watch(socket.descriptor(), token, interest) {
-            core.submit_without_wakeup(Job::Forget(token));
-            return Err(failed("wait for datagrams (epoll)")(errno));
-        }
+        let token = watch(&socket, self.interest | EventFlags::IN, core, queue_pair)
+            .map_err(failed("wait for datagrams (epoll)"))?;
         self.all.push(OpenSocket { place, socket, token });
         self.has_new = true;
         Ok(self.all.len() - 1)
@@ -165,8 +186,18 @@ impl Sockets {
         self.all.iter().map(|one| &one.socket)
     }
 
-    /// Sets the events for which the driver waits. Returns true if pollers do not know one of the sockets yet.
-    pub(super) fn set_interest(&mut self, interest: EventFlags, core: &Core) -> bool {
+    /// Sets the events for which the driver waits, and those at the socket for acknowledgements. Returns true if pollers
+    /// do not know one of the sockets yet.
+    pub(super) fn set_interest(
+        &mut self,
+        interest: EventFlags,
+        in_acks: EventFlags,
+        core: &Core,
+    ) -> bool {
+        if let Some(acks) = self.acks.as_mut().filter(|acks| acks.interest != in_acks) {
+            acks.interest = in_acks;
+            core.change_interest(acks.socket.descriptor(), acks.token, in_acks);
+        }
         let has_new = std::mem::take(&mut self.has_new);
         if self.interest != interest || has_new {
             self.interest = interest;
@@ -179,15 +210,31 @@ impl Sockets {
 
     /// Closes them.
     pub(super) fn close(self, core: &Core) {
-        self.all.into_iter().for_each(|one| one.close(core));
+        self.all.iter().for_each(|one| forget(&one.socket, one.token, core));
+        if let Some(AckSocket { socket, token, .. }) = &self.acks {
+            forget(socket, *token, core);
+        }
     }
 }
 
-impl OpenSocket {
-    fn close(self, core: &Core) {
-        core.forget_descriptor(self.socket.descriptor());
-        core.submit_without_wakeup(Job::Forget(self.token));
-    }
+/// Makes the driver wait for events of a socket. Returns its token.
+fn watch(
+    socket: &DatagramSocket,
+    interest: EventFlags,
+    core: &Core,
+    queue_pair: &Weak<dyn Driven>,
+) -> rustix::io::Result<u64> {
+    let token = core.token();
+    core.submit_without_wakeup(Job::Watch(token, Weak::clone(queue_pair), None));
+    let watched = core.watch(socket.descriptor(), token, interest);
+    watched.inspect_err(|_| core.submit_without_wakeup(Job::Forget(token)))?;
+    Ok(token)
+}
+
+/// The driver waits no more for a socket, which the caller closes.
+fn forget(socket: &DatagramSocket, token: u64, core: &Core) {
+    core.forget_descriptor(socket.descriptor());
+    core.submit_without_wakeup(Job::Forget(token));
 }
 
 /// The address of a queue pair that sends from any.
