@@ -50,7 +50,7 @@ impl Default for Limits {
             max_evd_qlen: 1 << 20,
             max_message_size: 1 << 30,
             max_rdma_size: 1 << 30,
-            max_dto_per_ep: 8_192,
+            max_dto_per_ep: 65_536,
             max_iov: 32,
             max_rdma_read_in: 16,
             max_rdma_read_out: 16,
