@@ -38,6 +38,8 @@
 #define LONGEST_PAUSE 64
 #define LENGTH (256 << 10)
 #define SMALL 100
+/* Enough for a queue that grows into mappings of its own. */
+#define EVENTS 2500
 #define SEGMENTS 16
 
 static struct page *page;
@@ -294,11 +296,11 @@ static void create_large(void)
     TRY(dat_evd_resize(evd, 30000));
     memset(&event, 0, sizeof event);
     event.event_number = DAT_SOFTWARE_EVENT;
-    for (number = 0; number < 10000; number++)
+    for (number = 0; number < EVENTS; number++)
         /* An event for which there is no memory finds no space in the queue. */
         while (DAT_GET_TYPE(dat_evd_post_se(evd, &event)) == DAT_QUEUE_FULL)
             ;
-    for (number = 0; number < 10000; number++)
+    for (number = 0; number < EVENTS; number++)
         MUST(dat_evd_dequeue(evd, &event));
     MUST(dat_evd_free(evd));
 
