@@ -17,26 +17,37 @@ fn view(watch: &mut Watch, queue_pair: &QueuePair) -> Option<ConnectionView> {
     own.connections.into_iter().find(|it| it.ep == u64::from(queue_pair.number()))
 }
 
+/// Watches a queue pair until its view has what is wanted.
+fn until<T>(
+    watch: &mut Watch,
+    queue_pair: &QueuePair,
+    wanted: impl Fn(&ConnectionView) -> Option<T>,
+) -> T {
+    let deadline = Instant::now() + 3 * PATIENCE;
+    loop {
+        let shown = view(watch, queue_pair).expect("it exists");
+        if let Some(found) = wanted(&shown) {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{shown:?}");
+    }
+}
+
 #[test]
 fn queue_pairs_are_shown_with_their_peers_and_what_they_wait_for() {
     let [one, other] = pair();
     let mut watch = Watch::new();
-    let shown = view(&mut watch, &one.qp).expect("it is connected");
-    assert_eq!(shown.state, Some(EpState::Connected));
+    // The link is made after the transitions.
+    let shown = until(&mut watch, &one.qp, |shown| {
+        (shown.state == Some(EpState::Connected)).then(|| shown.clone())
+    });
     let port = other.qp.number() >> 8;
     assert_eq!(shown.peer, format!("127.0.0.1 {port}"));
     assert_eq!((shown.requests, shown.receives), (0, 0));
     one.post_with(2, SendOperation::Send, &[one.sge(0, 64)], SendFlags::SIGNALED).expect("a send");
-    let deadline = Instant::now() + 3 * PATIENCE;
-    let waits_for = loop {
-        let shown = view(&mut watch, &one.qp).expect("it is connected");
-        if let Some(cause) = shown.waits_for {
-            assert_eq!(shown.requests, 1);
-            break cause;
-        }
-        assert!(Instant::now() < deadline, "{shown:?}");
-    };
-    assert_eq!(waits_for, WaitCause::NoReceive);
+    let waiting =
+        until(&mut watch, &one.qp, |shown| shown.waits_for.map(|cause| (cause, shown.requests)));
+    assert_eq!(waiting, (WaitCause::NoReceive, 1));
     other.receive(1, other.sge(0, 64));
     assert_eq!((other.one().byte_len, one.one().status), (64, WcStatus::SUCCESS));
     let shown = view(&mut watch, &one.qp).expect("it is connected");
